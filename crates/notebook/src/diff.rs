@@ -1,0 +1,183 @@
+//! Two notebooks compared cell by cell.
+//!
+//! Owns which cells belong together and what differs in them. It must not know colours or terminals.
+
+use std::collections::HashMap;
+
+use similar::{Algorithm, DiffOp, TextDiff};
+
+use crate::document::Notebook;
+use crate::error::Candidate;
+use crate::view::CellView;
+
+/// What became of a cell.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CellDiff {
+    /// Only in the new notebook.
+    Added {
+        /// The cell there.
+        new: Candidate,
+        /// Its kind.
+        kind: String,
+        /// Its source.
+        source: String,
+    },
+    /// Only in the old notebook.
+    Removed {
+        /// The cell there.
+        old: Candidate,
+        /// Its kind.
+        kind: String,
+        /// Its source.
+        source: String,
+    },
+    /// In both, with differences.
+    Changed {
+        /// The cell in the old notebook.
+        old: Candidate,
+        /// The cell in the new notebook.
+        new: Candidate,
+        /// Its kind there.
+        kind: String,
+        /// The kind it had, when that differs.
+        old_kind: Option<String>,
+        /// The source as a unified diff, when it differs.
+        source: Option<String>,
+        /// Whether the metadata differ.
+        metadata: bool,
+        /// Digests of the old and new outputs, when they differ.
+        outputs: Option<(Vec<String>, Vec<String>)>,
+        /// Whether the count differs.
+        count: bool,
+        /// Whether it changed its order among the cells that stayed.
+        moved: bool,
+    },
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Compare {
+    /// Everything.
+    All,
+    /// Kinds and sources only.
+    Sources,
+}
+
+/// The differences between two notebooks, in the order of the new one, removed cells where they were.
+pub fn diff(old: &Notebook, new: &Notebook, compare: Compare) -> Vec<CellDiff> {
+    let pairs = pair(old, new);
+    let mut is_paired = vec![false; old.len()];
+    for &index in pairs.iter().flatten() {
+        is_paired[index] = true;
+    }
+    let mut out = Vec::new();
+    let mut next_old = 0;
+    let mut highest = None;
+    let mut removed_up_to = |limit: usize, out: &mut Vec<CellDiff>| {
+        while next_old < limit {
+            if !is_paired[next_old] {
+                let cell = old.view(next_old);
+                let (kind, source) =
+                    (cell.kind_name().into_owned(), cell.source().text.into_owned());
+                out.push(CellDiff::Removed { old: cell.name(), kind, source });
+            }
+            next_old += 1;
+        }
+    };
+    for (cell, origin) in new.cells().zip(&pairs) {
+        match *origin {
+            None => {
+                let (kind, source) =
+                    (cell.kind_name().into_owned(), cell.source().text.into_owned());
+                out.push(CellDiff::Added { new: cell.name(), kind, source });
+            }
+            Some(index) => {
+                removed_up_to(index, &mut out);
+                let moved = highest.is_some_and(|highest| index < highest);
+                highest = highest.max(Some(index));
+                out.extend(changed(old.view(index), cell, moved, compare));
+            }
+        }
+    }
+    removed_up_to(old.len(), &mut out);
+    out
+}
+
+/// For each new cell the old one it was: by unique id, then by likeness of what is left, in order.
+fn pair(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
+    let old_ids = old.ids();
+    let mut by_id: HashMap<&str, Option<usize>> = HashMap::new();
+    for (index, id) in old_ids.iter().enumerate() {
+        if let Some(id) = id.as_deref() {
+            by_id.entry(id).and_modify(|seen| *seen = None).or_insert(Some(index));
+        }
+    }
+    let mut pairs = vec![None; new.len()];
+    let mut is_used = vec![false; old.len()];
+    for (at, id) in new.ids().iter().enumerate() {
+        let found = id.as_deref().and_then(|id| by_id.get(id).copied().flatten());
+        if let Some(index) = found.filter(|&index| !is_used[index]) {
+            pairs[at] = Some(index);
+            is_used[index] = true;
+        }
+    }
+    let old_rest: Vec<usize> = (0..old.len()).filter(|&index| !is_used[index]).collect();
+    let new_rest: Vec<usize> = (0..new.len()).filter(|&at| pairs[at].is_none()).collect();
+    let key = |cell: CellView<'_>| (cell.kind(), cell.source().text.into_owned());
+    let old_keys: Vec<_> = old_rest.iter().map(|&index| key(old.view(index))).collect();
+    let new_keys: Vec<_> = new_rest.iter().map(|&at| key(new.view(at))).collect();
+    for op in similar::capture_diff_slices(Algorithm::Myers, &old_keys, &new_keys) {
+        match op {
+            DiffOp::Equal { old_index, new_index, len } => {
+                for step in 0..len {
+                    pairs[new_rest[new_index + step]] = Some(old_rest[old_index + step]);
+                }
+            }
+            // A run that was replaced by another: the cells are taken in turn.
+            DiffOp::Replace { old_index, old_len, new_index, new_len } => {
+                for step in 0..old_len.min(new_len) {
+                    let (index, at) = (old_rest[old_index + step], new_rest[new_index + step]);
+                    if old.view(index).kind() == new.view(at).kind() {
+                        pairs[at] = Some(index);
+                    }
+                }
+            }
+            DiffOp::Delete { .. } | DiffOp::Insert { .. } => {}
+        }
+    }
+    pairs
+}
+
+fn changed(
+    old: CellView<'_>,
+    new: CellView<'_>,
+    moved: bool,
+    compare: Compare,
+) -> Option<CellDiff> {
+    if old.json() == new.json() && !moved {
+        return None;
+    }
+    let (before, after) = (old.source().text, new.source().text);
+    let source = (before != after).then(|| unified(&before, &after));
+    let kind = new.kind_name().into_owned();
+    let old_kind = Some(old.kind_name().into_owned()).filter(|old| *old != kind);
+    let all = compare == Compare::All;
+    let metadata = all && old.metadata_json() != new.metadata_json();
+    let digests = |cell: CellView<'_>| -> Vec<String> {
+        cell.outline().outputs.iter().map(|digest| digest.to_string()).collect()
+    };
+    let differ = all && old.outputs_json().unwrap_or(b"[]") != new.outputs_json().unwrap_or(b"[]");
+    let outputs = differ.then(|| (digests(old), digests(new)));
+    let count = all && old.execution_count() != new.execution_count();
+    let is_same = source.is_none() && old_kind.is_none() && !metadata && outputs.is_none();
+    if is_same && !count && !moved {
+        return None;
+    }
+    let (old, new) = (old.name(), new.name());
+    Some(CellDiff::Changed { old, new, kind, old_kind, source, metadata, outputs, count, moved })
+}
+
+/// The changed lines with three lines around them.
+pub fn unified(before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after).unified_diff().context_radius(3).to_string()
+}

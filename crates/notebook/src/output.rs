@@ -1,0 +1,233 @@
+//! Outputs of code cells: a digest of each for the outline, their text for reading, and outputs to
+//! be stored.
+//!
+//! Owns the shapes nbformat gives outputs. It must not know what made them.
+
+use std::borrow::Cow;
+
+use crate::json::{self, Cursor, Span, SyntaxError};
+use crate::view::joined;
+
+/// One stored output.
+#[derive(Clone, Copy)]
+pub struct OutputView<'a> {
+    object: &'a [u8],
+}
+
+/// What an output is, without its content.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OutputDigest {
+    /// Text written to a stream.
+    Stream {
+        /// `stdout` or `stderr`.
+        name: String,
+        /// How many lines.
+        lines: usize,
+        /// About how many bytes.
+        bytes: usize,
+    },
+    /// A result or a display, with the size of each of its forms.
+    Data {
+        /// MIME type and about how many bytes.
+        forms: Vec<(String, usize)>,
+        /// The count, for a result.
+        is_result: bool,
+    },
+    /// An exception.
+    Error {
+        /// Its class.
+        name: String,
+        /// Its message.
+        value: String,
+    },
+    /// Something the format does not know.
+    Other {
+        /// What it calls itself.
+        kind: String,
+    },
+}
+
+/// A size as people read it: bytes, then one decimal.
+pub fn human_size(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes}B"),
+        1024..1_048_576 => format!("{:.1}KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1}MB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+impl std::fmt::Display for OutputDigest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OutputDigest::Stream { name, lines, bytes } => {
+                let unit = if *lines == 1 { "line" } else { "lines" };
+                write!(f, "{name} {lines} {unit} {}", human_size(*bytes))
+            }
+            OutputDigest::Data { forms, .. } if forms.is_empty() => f.write_str("empty display"),
+            OutputDigest::Data { forms, .. } => {
+                let shown: Vec<String> = forms
+                    .iter()
+                    .map(|(mime, bytes)| format!("{mime} {}", human_size(*bytes)))
+                    .collect();
+                f.write_str(&shown.join(" + "))
+            }
+            OutputDigest::Error { name, value } if value.is_empty() => write!(f, "error {name}"),
+            OutputDigest::Error { name, value } => {
+                write!(f, "error {name}: {}", crate::outline::first_line(value, 80))
+            }
+            OutputDigest::Other { kind } => write!(f, "{kind}"),
+        }
+    }
+}
+
+/// Digests of all outputs in a list, in one walk over it.
+pub(crate) fn digests(list: &[u8]) -> Vec<OutputDigest> {
+    let mut found = Vec::new();
+    let mut cursor = Cursor::new(list);
+    if !cursor.enter(b'[') {
+        return found;
+    }
+    while cursor.next_entry() {
+        if cursor.peek() == Some(b'{') {
+            found.push(digest(list, &mut cursor));
+        } else {
+            cursor.value();
+            found.push(OutputDigest::Other { kind: "not an output".to_owned() });
+        }
+    }
+    found
+}
+
+fn digest(list: &[u8], cursor: &mut Cursor<'_>) -> OutputDigest {
+    let string = |span: Option<Span>| {
+        span.map(|span| json::decode(span.of(list)).text.into_owned()).unwrap_or_default()
+    };
+    let (mut kind, mut name, mut ename, mut evalue) = (None, None, None, None);
+    let mut text = (0, 0);
+    let mut forms = Vec::new();
+    cursor.enter(b'{');
+    while cursor.next_entry() {
+        let key = cursor.key();
+        match &*json::decode(key.of(list)).text {
+            "output_type" => kind = Some(cursor.value()),
+            "name" => name = Some(cursor.value()),
+            "ename" => ename = Some(cursor.value()),
+            "evalue" => evalue = Some(cursor.value()),
+            "text" => text = text_size(list, cursor),
+            "data" if cursor.enter(b'{') => {
+                while cursor.next_entry() {
+                    let mime = json::decode(cursor.key().of(list)).text.into_owned();
+                    let (_, bytes) = text_size(list, cursor);
+                    let is_base64 = mime.starts_with("image/") && mime != "image/svg+xml";
+                    forms.push((mime, if is_base64 { bytes / 4 * 3 } else { bytes }));
+                }
+            }
+            _ => drop(cursor.value()),
+        }
+    }
+    match string(kind).as_str() {
+        "stream" => OutputDigest::Stream { name: string(name), lines: text.0, bytes: text.1 },
+        "execute_result" => OutputDigest::Data { forms, is_result: true },
+        "display_data" => OutputDigest::Data { forms, is_result: false },
+        "error" => OutputDigest::Error { name: string(ename), value: string(evalue) },
+        "" => OutputDigest::Other { kind: "not an output".to_owned() },
+        other => OutputDigest::Other { kind: other.to_owned() },
+    }
+}
+
+/// Lines and bytes of a string or list of strings, from its JSON text; escapes count as spelled.
+fn text_size(list: &[u8], cursor: &mut Cursor<'_>) -> (usize, usize) {
+    let size = |span: Span| {
+        let text = span.of(list);
+        let newlines = memchr::memmem::find_iter(text, b"\\n").count();
+        let open_end = !text.ends_with(b"\\n\"") && text.len() > 2;
+        (newlines + usize::from(open_end), text.len().saturating_sub(2))
+    };
+    if cursor.peek() != Some(b'[') {
+        return size(cursor.value());
+    }
+    let (mut lines, mut bytes) = (0, 0);
+    cursor.enter(b'[');
+    while cursor.next_entry() {
+        let (more_lines, more_bytes) = size(cursor.value());
+        lines += more_lines;
+        bytes += more_bytes;
+    }
+    (lines, bytes)
+}
+
+impl<'a> OutputView<'a> {
+    pub(crate) fn new(object: &'a [u8]) -> OutputView<'a> {
+        OutputView { object }
+    }
+
+    /// The output as it stands in the file.
+    pub fn json(&self) -> &'a [u8] {
+        self.object
+    }
+
+    /// Its digest.
+    pub fn digest(&self) -> OutputDigest {
+        digest(self.object, &mut Cursor::new(self.object))
+    }
+
+    /// Its text: what a stream wrote, a traceback, or the plain form of a display. Colours and other
+    /// escapes are as stored.
+    pub fn text(&self) -> Option<Cow<'a, str>> {
+        if let Some(text) = json::get(self.object, "text") {
+            return Some(joined(text).text);
+        }
+        if let Some(traceback) = json::get(self.object, "traceback") {
+            let lines: Vec<String> = json::items(traceback)
+                .into_iter()
+                .map(|line| json::decode(line.of(traceback)).text.into_owned())
+                .collect();
+            return Some(Cow::Owned(lines.join("\n")));
+        }
+        let data = json::get(self.object, "data")?;
+        let form =
+            ["text/markdown", "text/plain"].into_iter().find_map(|mime| json::get(data, mime));
+        form.map(|form| joined(form).text)
+    }
+}
+
+/// An output to be stored, as JSON text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NbOutput {
+    json: Vec<u8>,
+}
+
+/// Why a text is not an output.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum OutputError {
+    /// Not JSON.
+    #[error("not JSON at byte {}: {}", .0.offset, .0.problem)]
+    Syntax(SyntaxError),
+    /// JSON, but not an object with one of the four output types.
+    #[error(
+        "expected an object whose \"output_type\" is stream, display_data, execute_result or error"
+    )]
+    NotAnOutput,
+}
+
+impl NbOutput {
+    /// Checks an output given as JSON text.
+    pub fn from_json(json: &str) -> Result<NbOutput, OutputError> {
+        let json = json.trim().as_bytes();
+        json::check(json).map_err(OutputError::Syntax)?;
+        match OutputView::new(json).digest() {
+            _ if json.first() != Some(&b'{') => Err(OutputError::NotAnOutput),
+            OutputDigest::Other { .. } => Err(OutputError::NotAnOutput),
+            _ => Ok(NbOutput { json: json.to_vec() }),
+        }
+    }
+
+    /// The JSON text.
+    pub fn json(&self) -> &[u8] {
+        &self.json
+    }
+}
+
+#[cfg(test)]
+#[path = "output/tests.rs"]
+mod tests;

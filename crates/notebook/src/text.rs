@@ -1,0 +1,375 @@
+//! Virtual text: a notebook as one text of marked cells, and that text back into operations.
+//!
+//! Owns the marker grammar, the escape of lines that look like markers, and the rules by which a
+//! marked cell is one that was there before. Changing the document is left to `EditOp`s.
+
+use std::collections::HashMap;
+
+use crate::cell::{CellKind, CellRef, IdSource, is_valid_id};
+use crate::document::Notebook;
+use crate::edit::{EditOp, EditReport, OutputsAfter, Place};
+use crate::error::{Candidate, TextError};
+use crate::fields::SourceShape;
+
+/// Whether markers carry ids.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MarkerIds {
+    /// For cells whose id is well formed and unique.
+    Auto,
+    /// Never.
+    Off,
+}
+
+/// What may happen to cells that a text leaves out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Drop {
+    /// Exactly this many may be left out; they are deleted. 0 refuses any.
+    Exactly(usize),
+    /// Any number is deleted, but not all by an empty text.
+    Any,
+}
+
+/// What a text may do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TextRules {
+    /// Cells that are left out.
+    pub drop: Drop,
+    /// Outputs of cells whose source changed.
+    pub outputs: OutputsAfter,
+    /// How changed sources are stored.
+    pub shape: SourceShape,
+}
+
+/// A marker line taken apart.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Marker<'a> {
+    kind: CellKind,
+    /// `cell:N`; a number too large for any notebook becomes `usize::MAX`.
+    number: Option<usize>,
+    id: Option<&'a str>,
+}
+
+/// The part of a line after `# %%`, whatever the number of `%`, and that number.
+fn after_percents(line: &str) -> Option<(usize, &str)> {
+    let rest = line.strip_prefix("# ")?;
+    let percents = rest.bytes().take_while(|byte| *byte == b'%').count();
+    (percents >= 2).then(|| (percents, &rest[percents..]))
+}
+
+/// What follows the percent signs of a marker.
+fn marker_tail(tail: &str) -> Option<Marker<'_>> {
+    let rest = tail.strip_prefix(" [")?;
+    let (name, rest) = rest.split_once(']')?;
+    let kind = CellKind::from_name(name)?;
+    let mut marker = Marker { kind, number: None, id: None };
+    let mut rest = rest;
+    if let Some(after) = rest.strip_prefix(" cell:") {
+        let digits = after.bytes().take_while(u8::is_ascii_digit).count();
+        if digits == 0 {
+            return None;
+        }
+        marker.number = Some(after[..digits].parse().unwrap_or(usize::MAX));
+        rest = &after[digits..];
+    }
+    if let Some(id) = rest.strip_prefix(" id:") {
+        if !is_valid_id(id) {
+            return None;
+        }
+        marker.id = Some(id);
+        rest = "";
+    }
+    rest.is_empty().then_some(marker)
+}
+
+/// A carriage return before the line feed does not make a line another line.
+fn without_cr(line: &str) -> &str {
+    line.strip_suffix('\r').unwrap_or(line)
+}
+
+fn marker(line: &str) -> Option<Marker<'_>> {
+    match after_percents(without_cr(line))? {
+        (2, tail) => marker_tail(tail),
+        _ => None,
+    }
+}
+
+/// Whether a source line would be read as a marker, or as an escaped one.
+fn looks_like_marker(line: &str) -> bool {
+    after_percents(without_cr(line)).is_some_and(|(_, tail)| marker_tail(tail).is_some())
+}
+
+fn escape_into(out: &mut String, source: &str) {
+    for (at, line) in source.split('\n').enumerate() {
+        if at > 0 {
+            out.push('\n');
+        }
+        if looks_like_marker(line) {
+            out.push_str("# %");
+            out.push_str(&line[2..]);
+        } else {
+            out.push_str(line);
+        }
+    }
+}
+
+fn unescaped(line: &str) -> Option<String> {
+    let (percents, _) = after_percents(without_cr(line))?;
+    (percents >= 3 && looks_like_marker(line)).then(|| format!("# {}", &line[3..]))
+}
+
+/// One cell of a text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TextCell {
+    /// Its kind.
+    pub kind: CellKind,
+    /// The number it was marked with.
+    pub number: Option<usize>,
+    /// The id it was marked with.
+    pub id: Option<String>,
+    /// Its source.
+    pub source: String,
+}
+
+/// Takes a text apart. Only the empty text has no cells.
+pub fn parse_text(text: &str) -> Result<Vec<TextCell>, TextError> {
+    let mut cells: Vec<TextCell> = Vec::new();
+    if text.is_empty() {
+        return Ok(cells);
+    }
+    // A text whose first line ends in CR LF was saved that way as a whole; its carriage returns are
+    // not part of the sources. In any other text they are.
+    let is_crlf = text.split('\n').next().is_some_and(|line| line.ends_with('\r'));
+    let mut has_line = false;
+    for line in text.split('\n') {
+        if let Some(found) = marker(line) {
+            let id = found.id.map(str::to_owned);
+            let source = String::new();
+            cells.push(TextCell { kind: found.kind, number: found.number, id, source });
+            has_line = false;
+            continue;
+        }
+        let Some(cell) = cells.last_mut() else { return Err(TextError::FirstLine) };
+        if has_line {
+            cell.source.push('\n');
+        }
+        has_line = true;
+        let line = if is_crlf { without_cr(line) } else { line };
+        match unescaped(line) {
+            Some(line) => cell.source.push_str(&line),
+            None => cell.source.push_str(line),
+        }
+    }
+    Ok(cells)
+}
+
+/// A cell as it was in the version a text was made from.
+pub trait TextBase {
+    /// How many cells there were.
+    fn len(&self) -> usize;
+    /// The ids they had.
+    fn id(&self, index: usize) -> Option<&str>;
+    /// Whether the cell had this kind and source.
+    fn is_same(&self, index: usize, kind: CellKind, source: &str) -> bool;
+}
+
+/// The operations that turn the cells of `base` into the cells of a text. A cell that the text shows
+/// as it was is not named by any of them.
+pub fn lower_text(
+    base: &dyn TextBase,
+    cells: &[TextCell],
+    rules: TextRules,
+) -> Result<Vec<EditOp>, TextError> {
+    let matched = match_cells(base, cells);
+    let mut is_used = vec![false; base.len()];
+    for &index in matched.iter().flatten() {
+        is_used[index] = true;
+    }
+    let missing: Vec<usize> = (0..base.len()).filter(|&index| !is_used[index]).collect();
+    let (is_allowed, declared) = match rules.drop {
+        Drop::Exactly(count) => (missing.len() == count, count),
+        Drop::Any => (!cells.is_empty() || base.len() == 0, 0),
+    };
+    if !is_allowed {
+        let name = |&index: &usize| Candidate { index, id: base.id(index).map(str::to_owned) };
+        return Err(TextError::LeavesOut { missing: missing.iter().map(name).collect(), declared });
+    }
+
+    let fixed = longest_rising(&matched);
+    let mut ops: Vec<EditOp> = missing
+        .iter()
+        .map(|&index| EditOp::Delete { cell: CellRef::Index(index as i64) })
+        .collect();
+    let mut previous: Option<usize> = None;
+    for (at, (cell, origin)) in cells.iter().zip(&matched).enumerate() {
+        let place = match previous {
+            Some(index) => Place::After(CellRef::Index(index as i64)),
+            None => Place::Start,
+        };
+        let Some(index) = *origin else {
+            ops.push(EditOp::Insert { at: place, kind: cell.kind, source: cell.source.clone() });
+            continue;
+        };
+        let this = || CellRef::Index(index as i64);
+        if !fixed[at] {
+            ops.push(EditOp::Move { cell: this(), to: place });
+        }
+        if !base.is_same(index, cell.kind, &cell.source) {
+            ops.push(EditOp::Replace {
+                cell: this(),
+                source: cell.source.clone(),
+                kind: Some(cell.kind),
+                outputs: rules.outputs,
+                shape: rules.shape,
+            });
+        }
+        previous = Some(index);
+    }
+    Ok(ops)
+}
+
+/// For each cell of the text the cell of the base it is: by id when it is marked with one, else by
+/// number; the first use of a cell wins.
+fn match_cells(base: &dyn TextBase, cells: &[TextCell]) -> Vec<Option<usize>> {
+    let mut by_id: HashMap<&str, Option<usize>> = HashMap::new();
+    for index in 0..base.len() {
+        if let Some(id) = base.id(index) {
+            by_id.entry(id).and_modify(|seen| *seen = None).or_insert(Some(index));
+        }
+    }
+    let mut is_used = vec![false; base.len()];
+    let mut pick = |index: Option<usize>| {
+        let index = index.filter(|&index| index < is_used.len() && !is_used[index])?;
+        is_used[index] = true;
+        Some(index)
+    };
+    cells
+        .iter()
+        .map(|cell| match &cell.id {
+            Some(id) => pick(by_id.get(id.as_str()).copied().flatten()),
+            None => pick(cell.number),
+        })
+        .collect()
+}
+
+/// Which of the matched cells can stay where they are: a longest rising run of their old positions.
+fn longest_rising(matched: &[Option<usize>]) -> Vec<bool> {
+    // `ends[k]` is the place in `matched` where the lowest-ending run of length k + 1 ends.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut previous: Vec<Option<usize>> = vec![None; matched.len()];
+    for (at, origin) in matched.iter().enumerate() {
+        let Some(origin) = origin else { continue };
+        let length = ends.partition_point(|&end| matched[end].is_some_and(|old| old < *origin));
+        previous[at] = length.checked_sub(1).map(|before| ends[before]);
+        if length == ends.len() {
+            ends.push(at);
+        } else {
+            ends[length] = at;
+        }
+    }
+    let mut stays = vec![false; matched.len()];
+    let mut at = ends.last().copied();
+    while let Some(place) = at {
+        stays[place] = true;
+        at = previous[place];
+    }
+    stays
+}
+
+/// The cells of a notebook as the base of a text.
+struct Here {
+    ids: Vec<Option<String>>,
+    cells: Vec<(Option<CellKind>, String)>,
+}
+
+impl TextBase for Here {
+    fn len(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn id(&self, index: usize) -> Option<&str> {
+        self.ids.get(index)?.as_deref()
+    }
+
+    fn is_same(&self, index: usize, kind: CellKind, source: &str) -> bool {
+        let (old_kind, old) = &self.cells[index];
+        *old_kind == Some(kind) && is_same_text(old, source)
+    }
+}
+
+/// Whether a submitted source is the stored one. Line ends may differ: an editor that saves CR LF as
+/// LF (or the other way) has not changed the cell.
+pub fn is_same_text(stored: &str, submitted: &str) -> bool {
+    stored == submitted
+        || (stored.contains('\r') || submitted.contains('\r'))
+            && stored.replace("\r\n", "\n") == submitted.replace("\r\n", "\n")
+}
+
+impl Notebook {
+    /// The whole notebook as text. Fails when an entry is not a cell of a known kind.
+    pub fn to_text(&self, ids: MarkerIds) -> Result<String, TextError> {
+        let all: Vec<usize> = (0..self.len()).collect();
+        self.cells_to_text(&all, ids)
+    }
+
+    /// Some cells as text, with the markers they have in the whole.
+    pub fn cells_to_text(&self, cells: &[usize], ids: MarkerIds) -> Result<String, TextError> {
+        let names = self.ids();
+        let mut uses: HashMap<&str, usize> = HashMap::new();
+        for name in names.iter().flatten() {
+            *uses.entry(name).or_default() += 1;
+        }
+        let mut out = String::new();
+        for (at, &index) in cells.iter().enumerate() {
+            let cell = self.view(index);
+            let Some(kind) = cell.kind() else { return Err(TextError::BadCell { index }) };
+            if at > 0 {
+                out.push('\n');
+            }
+            out.push_str(&format!("# %% [{kind}] cell:{index}"));
+            if let Some(id) = names[index].as_deref()
+                && ids == MarkerIds::Auto
+                && is_valid_id(id)
+                && uses.get(id) == Some(&1)
+            {
+                out.push_str(" id:");
+                out.push_str(id);
+            }
+            let source = cell.source().text;
+            if !source.is_empty() {
+                out.push('\n');
+                escape_into(&mut out, &source);
+            }
+        }
+        Ok(out)
+    }
+
+    /// The operations a text asks for, against this notebook as it is.
+    pub fn text_ops(&self, text: &str, rules: TextRules) -> Result<Vec<EditOp>, TextError> {
+        if let Some(bad) = self.cells().find(|cell| cell.kind().is_none()) {
+            return Err(TextError::BadCell { index: bad.index() });
+        }
+        let base = Here {
+            ids: self.ids().into_iter().map(|id| id.map(|id| id.into_owned())).collect(),
+            cells: self
+                .cells()
+                .map(|cell| (cell.kind(), cell.source().text.into_owned()))
+                .collect(),
+        };
+        lower_text(&base, &parse_text(text)?, rules)
+    }
+
+    /// Makes the notebook what a text says, all or nothing. The text it has already changes nothing.
+    pub fn apply_text(
+        &mut self,
+        text: &str,
+        rules: TextRules,
+        ids: &mut IdSource,
+    ) -> Result<EditReport, TextError> {
+        let ops = self.text_ops(text, rules)?;
+        Ok(self.apply(&ops, ids)?)
+    }
+}
+
+#[cfg(test)]
+#[path = "text/tests.rs"]
+mod tests;

@@ -1,0 +1,1 @@
+//! Running the real executable in a private environment.

@@ -1,0 +1,242 @@
+//! The document laws, checked on one file: reading and writing back is the identity, an operation on
+//! one cell leaves every other byte alone, and a batch changes all or nothing.
+//!
+//! Owns no files of its own: property tests, the corpus of odd files and `cargo xtask laws` all come
+//! here with bytes.
+
+use inkcell_notebook::{
+    CellKind, CellRef, Drop, EditError, EditOp, IdSource, MarkerIds, MetaChange, Notebook,
+    NotebookError, OpError, OutputsAfter, Place, SourceShape, TextRules,
+};
+
+/// What became of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A notebook that can be edited, and all laws hold.
+    Editable,
+    /// A notebook that can only be read, and the laws of reading hold.
+    ReadOnly,
+    /// Not a notebook.
+    Refused,
+}
+
+pub const KEEP_ALL: TextRules =
+    TextRules { drop: Drop::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
+
+/// Checks every law on a file. `Err` names the law that is broken.
+pub fn check(bytes: &[u8]) -> Result<Verdict, String> {
+    let notebook = match Notebook::parse(bytes.to_vec()) {
+        Ok(notebook) => notebook,
+        Err(NotebookError::Syntax { .. } | NotebookError::NotAnObject | NotebookError::NoCells) => {
+            return Ok(Verdict::Refused);
+        }
+        Err(error) => return Err(format!("unexpected error: {error}")),
+    };
+    expect(notebook.to_bytes() == bytes, "parse then to_bytes is the identity")?;
+    if notebook.read_only().is_some() {
+        let mut copy = notebook.clone();
+        let op = EditOp::Insert { at: Place::End, kind: CellKind::Code, source: String::new() };
+        expect(copy.apply(&[op], &mut ids()).is_err(), "a read-only notebook refuses edits")?;
+        expect(copy.to_bytes() == bytes, "a refused edit changes nothing")?;
+        let _ = notebook.to_text(MarkerIds::Auto);
+        return Ok(Verdict::ReadOnly);
+    }
+    text_laws(&notebook, bytes)?;
+    for index in sample(notebook.len()) {
+        cell_laws(&notebook, bytes, index).map_err(|law| format!("cell {index}: {law}"))?;
+    }
+    insert_law(&notebook, bytes)?;
+    atomic_law(&notebook, bytes)?;
+    Ok(Verdict::Editable)
+}
+
+fn ids() -> IdSource {
+    IdSource::seeded(7)
+}
+
+fn expect(holds: bool, law: &str) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(law.to_owned()) }
+}
+
+/// First, last, and some between: enough to meet every neighbour situation without quadratic time.
+fn sample(count: usize) -> Vec<usize> {
+    let mut picked: Vec<usize> =
+        [0, 1, count / 3, count / 2, count.saturating_sub(2), count.saturating_sub(1)]
+            .into_iter()
+            .filter(|&index| index < count)
+            .collect();
+    picked.sort_unstable();
+    picked.dedup();
+    picked
+}
+
+fn text_laws(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
+    for markers in [MarkerIds::Auto, MarkerIds::Off] {
+        // A notebook with an entry of an unknown kind has no text form, and says so.
+        let Ok(text) = notebook.to_text(markers) else { continue };
+        for text in [text.clone(), text.replace('\n', "\r\n")] {
+            let mut copy = notebook.clone();
+            let done = copy.apply_text(&text, KEEP_ALL, &mut ids());
+            expect(done.is_ok(), "its own text can be written back")?;
+            expect(copy.to_bytes() == bytes, "its own text changes nothing")?;
+        }
+    }
+    Ok(())
+}
+
+/// The raw bytes of all cells.
+fn bodies(notebook: &Notebook) -> Vec<Vec<u8>> {
+    notebook.cells().map(|cell| cell.json().to_vec()).collect()
+}
+
+/// The bytes before the first and after the last cell.
+fn frame(notebook: &Notebook, bytes: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (first, last) = (notebook.cell(0)?, notebook.cell(notebook.len() - 1)?);
+    let offset = |slice: &[u8]| slice.as_ptr().addr() - notebook.original_bytes().as_ptr().addr();
+    let end = offset(last.json()) + last.json().len();
+    Some((bytes[..offset(first.json())].to_vec(), bytes[end..].to_vec()))
+}
+
+fn reread(bytes: &[u8]) -> Result<Notebook, String> {
+    Notebook::parse(bytes.to_vec()).map_err(|error| format!("the result is a notebook ({error})"))
+}
+
+fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), String> {
+    let at = || CellRef::Index(index as i64);
+    let old = bodies(notebook);
+    let (head, tail) = frame(notebook, bytes).ok_or("a notebook with a cell has a frame")?;
+
+    // Changes inside one cell: everything before and after its object stays.
+    let source =
+        notebook.cell(index).map(|cell| cell.source().text.into_owned()).unwrap_or_default();
+    let changed = format!("{source}\n# é \u{1F600} \"quoted\" \\ \t end");
+    let set = |source: String, outputs| EditOp::Replace {
+        cell: at(),
+        source,
+        kind: None,
+        outputs,
+        shape: SourceShape::Keep,
+    };
+    let meta = MetaChange {
+        set: vec![("tags".to_owned(), "[\"a\", \"b\"]".to_owned())],
+        unset: vec!["collapsed".to_owned()],
+    };
+    let inside = [
+        set(changed.clone(), OutputsAfter::ClearIfChanged),
+        set(changed.clone(), OutputsAfter::Keep),
+        set(String::new(), OutputsAfter::ClearIfChanged),
+        EditOp::SetKind { cell: at(), kind: CellKind::Markdown },
+        EditOp::SetKind { cell: at(), kind: CellKind::Code },
+        EditOp::Clear { cell: Some(at()) },
+        EditOp::SetMeta { cell: Some(at()), change: meta },
+    ];
+    for op in inside {
+        let mut copy = notebook.clone();
+        match copy.apply(std::slice::from_ref(&op), &mut ids()) {
+            Ok(_) => {}
+            Err(EditError::Op {
+                problem: OpError::NotACell { .. } | OpError::DuplicateKey { .. },
+                ..
+            }) => {
+                expect(copy.to_bytes() == bytes, "a refused operation changes nothing")?;
+                continue;
+            }
+            Err(error) => return Err(format!("{op:?} is refused: {error}")),
+        }
+        let new = copy.to_bytes();
+        let offset = notebook.cell(index).map_or(0, |cell| {
+            cell.json().as_ptr().addr() - notebook.original_bytes().as_ptr().addr()
+        });
+        let rest = &bytes[offset + old[index].len()..];
+        expect(new.starts_with(&bytes[..offset]), "bytes before the cell stay")?;
+        expect(new.ends_with(rest), "bytes after the cell stay")?;
+        let again = reread(&new)?;
+        let now = bodies(&again);
+        expect(now.len() == old.len(), "the number of cells stays")?;
+        for other in (0..old.len()).filter(|&other| other != index) {
+            expect(now[other] == old[other], "other cells keep their bytes")?;
+        }
+        if let EditOp::Replace { source, .. } = &op {
+            let cell = again.cell(index).ok_or("the cell is there")?;
+            expect(cell.source().text == *source, "the source is what was asked for")?;
+        }
+        if matches!(&op, EditOp::SetKind { .. }) {
+            let (kind, wanted) = (again.cell(index).and_then(|cell| cell.kind()), &op);
+            let EditOp::SetKind { kind: asked, .. } = wanted else { continue };
+            expect(kind == Some(*asked), "the kind is what was asked for")?;
+        }
+    }
+
+    // The same source changes no byte.
+    let mut copy = notebook.clone();
+    if copy.apply(&[set(source, OutputsAfter::ClearIfChanged)], &mut ids()).is_ok() {
+        expect(copy.to_bytes() == bytes, "the same source changes nothing")?;
+    }
+
+    // Deleting: the other cells stay, and so does what stands around all of them.
+    let mut copy = notebook.clone();
+    copy.apply(&[EditOp::Delete { cell: at() }], &mut ids()).map_err(|error| error.to_string())?;
+    let new = copy.to_bytes();
+    let mut left = old.clone();
+    left.remove(index);
+    let again = reread(&new)?;
+    expect(bodies(&again) == left, "deleting leaves the other cells")?;
+    if let Some((new_head, new_tail)) = frame(&again, &new) {
+        expect(new_head == head && new_tail == tail, "deleting leaves what is around the cells")?;
+    }
+
+    // Moving to the front and back again is the identity on cells.
+    let mut copy = notebook.clone();
+    copy.apply(&[EditOp::Move { cell: at(), to: Place::Start }], &mut ids())
+        .map_err(|error| error.to_string())?;
+    let new = copy.to_bytes();
+    let mut moved = old.clone();
+    let cell = moved.remove(index);
+    moved.insert(0, cell);
+    let again = reread(&new)?;
+    expect(bodies(&again) == moved, "moving changes the order only")?;
+    let (new_head, new_tail) = frame(&again, &new).ok_or("cells are left")?;
+    expect(new_head == head && new_tail == tail, "moving leaves what is around the cells")
+}
+
+fn insert_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
+    let old = bodies(notebook);
+    let middle = Place::After(CellRef::Index((old.len() / 2) as i64));
+    let places = [Place::Start, Place::End, if old.is_empty() { Place::End } else { middle }];
+    for (at, place) in places.into_iter().enumerate() {
+        for kind in CellKind::ALL {
+            let mut copy = notebook.clone();
+            let source = "a = 'é'\nb".to_owned();
+            let op = EditOp::Insert { at: place.clone(), kind, source: source.clone() };
+            let report = copy.apply(&[op], &mut ids()).map_err(|error| error.to_string())?;
+            let new = copy.to_bytes();
+            let again = reread(&new)?;
+            let index = report.changes[0].index.ok_or("an inserted cell has a position")?;
+            let mut now = bodies(&again);
+            now.remove(index);
+            expect(now == old, "inserting leaves the other cells")?;
+            let cell = again.cell(index).ok_or("the new cell is there")?;
+            expect(cell.source().text == source, "the new cell has its source")?;
+            expect(cell.id().is_some() == notebook.has_ids(), "ids are made exactly from 4.5 on")?;
+            if at == 0 && !old.is_empty() {
+                // Taking it out again gives the file back, to the byte.
+                let mut back = again.clone();
+                let gone = EditOp::Delete { cell: CellRef::Index(index as i64) };
+                back.apply(&[gone], &mut ids()).map_err(|error| error.to_string())?;
+                expect(back.to_bytes() == bytes, "insert then delete is the identity")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn atomic_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
+    let mut copy = notebook.clone();
+    let ops = [
+        EditOp::Insert { at: Place::Start, kind: CellKind::Code, source: "x".to_owned() },
+        EditOp::Clear { cell: None },
+        EditOp::Delete { cell: CellRef::Index(1 << 40) },
+    ];
+    expect(copy.apply(&ops, &mut ids()).is_err(), "a batch with a bad operation is refused")?;
+    expect(copy.to_bytes() == bytes, "a refused batch changes nothing")
+}

@@ -1,0 +1,10 @@
+//! What tests share: the document laws, notebooks made to order, and the real executable run in a
+//! private environment.
+//!
+//! Only tests and chores use this crate; nothing here is shipped.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(clippy::print_stderr, reason = "a skipped test says so loudly")]
+
+pub mod env;
+pub mod laws;
+pub mod notebooks;

@@ -1,0 +1,58 @@
+//! Measurements: `cargo xtask bench <family>`.
+//!
+//! Owns the list of families and their command lines. Nothing here is a test: a missed goal is
+//! printed, and only `--check` turns it into a failure. Must not know how a figure is taken.
+
+mod floor;
+mod notebook;
+mod notebook_file;
+mod peers;
+mod report;
+mod sample;
+
+use std::path::PathBuf;
+
+use anyhow::{Result, bail};
+use clap::Parser;
+
+const FAMILIES: &[(&str, &str)] =
+    &[("notebook", "one-cell edit and outline of 1, 10 and 100 MB notebooks, beside the peers")];
+
+#[derive(Parser)]
+#[command(name = "cargo xtask bench notebook", bin_name = "cargo xtask bench notebook")]
+struct NotebookArgs {
+    /// Sizes of the notebooks in MB.
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 10, 100])]
+    sizes: Vec<usize>,
+    /// Rounds for each size [default: fewer for larger files].
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Write all figures to this file too.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// End with a failure when a goal is missed.
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn run(args: &[String]) -> Result<()> {
+    match args.split_first() {
+        None => {
+            println!("Families of `cargo xtask bench`:");
+            for (name, about) in FAMILIES {
+                println!("  {name:<10} {about}");
+            }
+            Ok(())
+        }
+        Some((family, _)) if family == "notebook" => {
+            let args = NotebookArgs::parse_from(args);
+            notebook::run(&args)
+        }
+        // Not a family: what the families start as processes of their own, from a release build.
+        Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
+        Some((other, _)) => {
+            let names: Vec<_> = FAMILIES.iter().map(|(name, _)| *name).collect();
+            bail!("no family of measurements is called {other:?}; there are: {}", names.join(", "))
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The notebooks that are measured: made here, the same bytes on every machine.
+//!
+//! Owns their shape, which is what Jupyter writes: nbformat 4.5, sorted keys, indent 1, ids, and
+//! pictures as most of the bytes. Must not know who reads them or how long that takes.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use serde::Serialize as _;
+use serde_json::ser::PrettyFormatter;
+use serde_json::{Serializer, Value, json};
+
+/// The cell that every peer edits. It has no outputs and was never run, so that a tool which clears
+/// them on an edit (as ours does) and one which keeps them have the same file to write.
+pub(super) const SOURCE_BEFORE: &str = "def smooth(values, window=7):\n    kernel = np.ones(window) / window\n    return np.convolve(values, kernel, mode=\"same\")\n\nbench_marker = \"before\"";
+pub(super) const SOURCE_AFTER: &str = "def smooth(values, window=9):\n    kernel = np.hanning(window)\n    kernel /= kernel.sum()\n    return np.convolve(values, kernel, mode=\"same\")\n\nbench_marker = \"after\"";
+
+/// How the kinds of cell follow each other; three of eight carry a picture.
+const KINDS: [Kind; 8] = [
+    Kind::Markdown,
+    Kind::Stream,
+    Kind::Picture,
+    Kind::Code,
+    Kind::Picture,
+    Kind::Markdown,
+    Kind::Table,
+    Kind::Picture,
+];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Markdown,
+    Code,
+    Stream,
+    Table,
+    Picture,
+}
+
+fn cell_count(megabytes: usize) -> usize {
+    (megabytes * 93 / 10).max(16)
+}
+
+/// The cell to edit: the first plain code cell from the middle on.
+pub(super) fn target_index(megabytes: usize) -> usize {
+    let middle = cell_count(megabytes) / 2;
+    (middle..).find(|index| kind(*index) == Kind::Code).unwrap_or(middle)
+}
+
+fn kind(index: usize) -> Kind {
+    KINDS[index % KINDS.len()]
+}
+
+/// Writes the notebook, and beside it the same one with the target cell edited, which is what a
+/// tool that harms nothing else arrives at.
+pub(super) fn write_pair(before: &Path, after: &Path, megabytes: usize) -> Result<()> {
+    let mut notebook = build(megabytes);
+    save(before, &notebook)?;
+    notebook["cells"][target_index(megabytes)]["source"] = lines(SOURCE_AFTER);
+    save(after, &notebook)
+}
+
+fn save(path: &Path, notebook: &Value) -> Result<()> {
+    let text = to_text(notebook)?;
+    let mut file =
+        std::fs::File::create(path).with_context(|| format!("cannot make {}", path.display()))?;
+    file.write_all(&text)?;
+    file.sync_all()?;
+    Ok(())
+}
+
+fn to_text(notebook: &Value) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let formatter = PrettyFormatter::with_indent(b" ");
+    notebook.serialize(&mut Serializer::with_formatter(&mut text, formatter))?;
+    text.push(b'\n');
+    Ok(text)
+}
+
+fn build(megabytes: usize) -> Value {
+    let mut dice = Dice(0x1bad_5eed);
+    let target = target_index(megabytes);
+    let mut cells: Vec<Value> =
+        (0..cell_count(megabytes)).map(|index| cell(index, index == target, &mut dice)).collect();
+    // Whatever the rest leaves of the size is shared by the pictures, some larger and some smaller.
+    let text_bytes = to_text(&with_cells(&cells)).map_or(0, |text| text.len());
+    let mut left = (megabytes * 1_000_000).saturating_sub(text_bytes);
+    let pictures: Vec<usize> =
+        (0..cells.len()).filter(|index| kind(*index) == Kind::Picture).collect();
+    for (nth, index) in pictures.iter().enumerate() {
+        let share = left / (pictures.len() - nth);
+        let size =
+            if nth + 1 == pictures.len() { share } else { share * dice.between(60, 140) / 100 };
+        left -= size;
+        cells[*index]["outputs"][0]["data"]["image/png"] = Value::String(dice.picture(size));
+    }
+    with_cells(&cells)
+}
+
+fn with_cells(cells: &[Value]) -> Value {
+    let mut notebook = json!({
+        "cells": cells,
+        "metadata": {
+            "kernelspec": {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"},
+            "language_info": {
+                "codemirror_mode": {"name": "ipython", "version": 3},
+                "file_extension": ".py",
+                "mimetype": "text/x-python",
+                "name": "python",
+                "nbconvert_exporter": "python",
+                "pygments_lexer": "ipython3",
+                "version": "3.11.7"
+            }
+        },
+        "nbformat": 4,
+        "nbformat_minor": 5
+    });
+    notebook.sort_all_objects();
+    notebook
+}
+
+fn cell(index: usize, target: bool, dice: &mut Dice) -> Value {
+    let id = format!("{:08x}", dice.next() as u32);
+    let source = if target { SOURCE_BEFORE.to_owned() } else { source(index, dice) };
+    if kind(index) == Kind::Markdown {
+        return json!({"cell_type": "markdown", "id": id, "metadata": {}, "source": lines(&source)});
+    }
+    let outputs = outputs(index, dice);
+    let count = if target { Value::Null } else { json!(index + 1) };
+    json!({
+        "cell_type": "code",
+        "execution_count": count,
+        "id": id,
+        "metadata": {},
+        "outputs": outputs,
+        "source": lines(&source)
+    })
+}
+
+fn source(index: usize, dice: &mut Dice) -> String {
+    match kind(index) {
+        Kind::Markdown => {
+            let mut text = format!("## Étape {index}: what the data say\n\n");
+            for _ in 0..dice.between(2, 9) {
+                text.push_str(
+                    "The residuals shrink as σ → 0, yet *“outliers”* ≥ 3σ remain; see `fit()`.\n",
+                );
+            }
+            text + "\n- first\n- second"
+        }
+        Kind::Picture => format!(
+            "fig, ax = plt.subplots(figsize=(8, 5))\nax.plot(frame.index, frame[\"c{index}\"], label=\"run {index}\")\nax.set_xlabel(\"t / s\")\nax.legend()\nplt.show()"
+        ),
+        Kind::Table => {
+            format!("frame_{index} = frame.groupby(\"key\").describe()\nframe_{index}.head(50)")
+        }
+        Kind::Stream => format!(
+            "for epoch in range(400):\n    loss = step(model, batch_{index})\n    print(f\"epoch {{epoch}}\\tloss {{loss:.6f}}\")"
+        ),
+        Kind::Code => format!(
+            "# prepare {index}\nbatch_{index} = load(\"part-{index}.parquet\")\nbatch_{index} = batch_{index}.dropna()"
+        ),
+    }
+}
+
+fn outputs(index: usize, dice: &mut Dice) -> Value {
+    match kind(index) {
+        Kind::Markdown | Kind::Code => json!([]),
+        Kind::Stream => {
+            let text: String = (0..dice.between(40, 400))
+                .map(|epoch| format!("epoch {epoch}\tloss 0.{:06}\n", dice.between(0, 999_999)))
+                .collect();
+            json!([{"name": "stdout", "output_type": "stream", "text": lines(&text)}])
+        }
+        Kind::Table => json!([{
+            "data": {"text/html": lines(&table(dice)), "text/plain": lines("       mean       std\nkey                  \na     0.1183    1.0020\n[50 rows x 8 columns]")},
+            "execution_count": index + 1,
+            "metadata": {},
+            "output_type": "execute_result"
+        }]),
+        Kind::Picture => json!([{
+            "data": {"image/png": "", "text/plain": lines("<Figure size 800x500 with 1 Axes>")},
+            "metadata": {},
+            "output_type": "display_data"
+        }]),
+    }
+}
+
+fn table(dice: &mut Dice) -> String {
+    let mut html = String::from(
+        "<div>\n<style scoped>\n    .dataframe tbody tr th {\n        vertical-align: top;\n    }\n</style>\n<table border=\"1\" class=\"dataframe\">\n  <tbody>\n",
+    );
+    for row in 0..dice.between(20, 50) {
+        html.push_str(&format!("    <tr>\n      <th>{row}</th>\n"));
+        for _ in 0..8 {
+            html.push_str(&format!("      <td>{}.{:06}</td>\n", row, dice.between(0, 999_999)));
+        }
+        html.push_str("    </tr>\n");
+    }
+    html + "  </tbody>\n</table>\n</div>"
+}
+
+/// Text as nbformat stores it: a list of lines that keep their line ends.
+fn lines(text: &str) -> Value {
+    text.split_inclusive('\n').collect()
+}
+
+/// A splitmix64 sequence: small, and the same everywhere.
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn between(&mut self, low: usize, high: usize) -> usize {
+        low + (self.next() % (high - low + 1) as u64) as usize
+    }
+
+    /// What a PNG looks like in base64: its fixed beginning, then bytes without pattern.
+    fn picture(&mut self, size: usize) -> String {
+        const DIGITS: &[u8; 64] =
+            b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let mut text = String::with_capacity(size + 10);
+        text.push_str("iVBORw0KGgoAAAANSUhEUgAA");
+        while text.len() < size {
+            let bits = self.next();
+            text.extend(
+                (0..10).map(|digit| char::from(DIGITS[(bits >> (6 * digit)) as usize & 63])),
+            );
+        }
+        text.truncate(size);
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notebook_has_the_size_it_is_called_by() {
+        let text = to_text(&build(1)).unwrap();
+        assert!(text.len().abs_diff(1_000_000) < 1_000, "{}", text.len());
+    }
+
+    #[test]
+    fn the_target_is_a_code_cell_that_was_never_run() {
+        for megabytes in [1, 10] {
+            let cell = &build(megabytes)["cells"][target_index(megabytes)];
+            assert_eq!(cell["source"], lines(SOURCE_BEFORE));
+            assert_eq!(cell["outputs"], json!([]));
+            assert!(cell["execution_count"].is_null());
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! The tools a measurement compares: where each comes from, and the command line that does the job.
+//!
+//! Owns `target/bench-env` and `target/bench-tools`. A tool that cannot be had is reported and left
+//! out, never silently. Must not know how a command is timed.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+use super::notebook_file::{SOURCE_AFTER, SOURCE_BEFORE};
+use crate::child;
+use crate::workspace::Workspace;
+
+const NB_CLI_VERSION: &str = "0.0.10";
+const REQUIREMENTS: &str = "xtask/requirements-bench.txt";
+const SCRIPTS: &str = "xtask/src/bench/peers";
+/// Written last, so that an environment whose making was cut short is made again.
+const STAMP: &str = "inkcell-stamp";
+
+pub(super) const FLOOR: &str = "floor";
+pub(super) const INKCELL: &str = "inkcell";
+pub(super) const NBFORMAT: &str = "nbformat";
+
+/// One contender of one table.
+pub(super) struct Peer {
+    pub(super) name: &'static str,
+    pub(super) command: Vec<OsString>,
+    /// Quick ones are sampled more often in a round: their noise weighs more and costs less.
+    pub(super) quick: bool,
+}
+
+/// Everything that has to be there before the first figure is taken.
+pub(super) struct Tools {
+    scripts: PathBuf,
+    /// This binary from a release build: the floors and the stop watch.
+    pub(super) xtask: PathBuf,
+    inkcell: PathBuf,
+    python: PathBuf,
+    node: Option<PathBuf>,
+    nb: Option<PathBuf>,
+    /// What is missing and why, for the notes under the tables.
+    pub(super) missing: Vec<String>,
+    pub(super) versions: Vec<String>,
+}
+
+impl Tools {
+    pub(super) fn prepare(workspace: &Workspace) -> Result<Self> {
+        let mut missing = Vec::new();
+        child::stream(&mut workspace.cargo(["build", "--release", "-p", "xtask"]))?;
+        if let Err(error) =
+            child::stream(&mut workspace.cargo(["build", "--release", "-p", "inkcell"]))
+        {
+            missing.push(format!(
+                "inkcell could not be built, its row is an OLD binary or none: {error:#}"
+            ));
+        }
+        let python = python_env(workspace)?;
+        let nb = match nb_cli(workspace) {
+            Ok(path) => Some(path),
+            Err(error) => {
+                missing
+                    .push(format!("nb-cli {NB_CLI_VERSION} could not be built, no row: {error:#}"));
+                None
+            }
+        };
+        let node = child::on_path("node");
+        if node.is_none() {
+            missing.push("node is not on PATH, no row for its JSON".to_owned());
+        }
+        let mut versions = vec![first_line(Command::new(&python).arg("--version"))];
+        versions.extend(
+            node.as_ref()
+                .map(|node| "Node ".to_owned() + &first_line(Command::new(node).arg("--version"))),
+        );
+        let pinned = std::fs::read_to_string(workspace.path(REQUIREMENTS))?;
+        versions.extend(
+            pinned.lines().filter(|line| line.contains("==")).map(|line| line.replace("==", " ")),
+        );
+        versions.push(format!("nb-cli {NB_CLI_VERSION}"));
+        let release = |name: &str| {
+            workspace.path(&format!("target/release/{name}{}", std::env::consts::EXE_SUFFIX))
+        };
+        Ok(Self {
+            scripts: workspace.path(SCRIPTS),
+            xtask: release("xtask"),
+            inkcell: release("inkcell"),
+            python,
+            node,
+            nb,
+            missing,
+            versions,
+        })
+    }
+
+    /// The contenders for changing the source of one cell, the floor first.
+    pub(super) fn edits(&self, file_of: impl Fn(&str) -> PathBuf, cell: usize) -> Vec<Peer> {
+        let index = OsString::from(cell.to_string());
+        let scripted = |name, interpreter: &Path, script: &str, before: &str| Peer {
+            name,
+            quick: false,
+            command: vec![
+                interpreter.into(),
+                self.scripts.join(script).into(),
+                file_of(name).into(),
+                before.into(),
+                SOURCE_AFTER.into(),
+            ],
+        };
+        let number = cell.to_string();
+        let mut peers = vec![
+            self.floor("copy", file_of(FLOOR)),
+            Peer {
+                name: INKCELL,
+                quick: true,
+                command: vec![
+                    self.inkcell.clone().into(),
+                    "edit".into(),
+                    file_of(INKCELL).into(),
+                    "replace".into(),
+                    index.clone(),
+                    "--source".into(),
+                    SOURCE_AFTER.into(),
+                ],
+            },
+            scripted(NBFORMAT, &self.python, "edit_nbformat.py", &number),
+            scripted("python json", &self.python, "edit_json.py", &number),
+            scripted("jupytext", &self.python, "edit_jupytext.py", SOURCE_BEFORE),
+        ];
+        peers.extend(
+            self.node.iter().map(|node| scripted("node json", node, "edit_json.js", &number)),
+        );
+        peers.extend(self.nb.iter().map(|nb| Peer {
+            name: "nb-cli",
+            quick: false,
+            command: vec![
+                nb.into(),
+                "cell".into(),
+                "update".into(),
+                file_of("nb-cli").into(),
+                "--cell-index".into(),
+                index.clone(),
+                "--source".into(),
+                SOURCE_AFTER.into(),
+            ],
+        }));
+        peers
+    }
+
+    /// The contenders for listing the cells, the floor first. They only read, so they share a file.
+    pub(super) fn outlines(&self, file: &Path) -> Vec<Peer> {
+        let scripted = |name, script: &str| Peer {
+            name,
+            quick: false,
+            command: vec![
+                self.python.clone().into(),
+                self.scripts.join(script).into(),
+                file.into(),
+            ],
+        };
+        let mut peers = vec![
+            self.floor("hash", file.to_path_buf()),
+            Peer {
+                name: INKCELL,
+                quick: true,
+                command: vec![
+                    self.inkcell.clone().into(),
+                    "read".into(),
+                    file.into(),
+                    "--outline".into(),
+                ],
+            },
+            scripted(NBFORMAT, "outline_nbformat.py"),
+            scripted("python json", "outline_json.py"),
+        ];
+        peers.extend(self.nb.iter().map(|nb| Peer {
+            name: "nb-cli",
+            quick: false,
+            command: vec![nb.into(), "read".into(), file.into(), "--no-output".into()],
+        }));
+        peers
+    }
+
+    fn floor(&self, program: &str, file: PathBuf) -> Peer {
+        Peer {
+            name: FLOOR,
+            quick: true,
+            command: vec![
+                self.xtask.clone().into(),
+                "bench".into(),
+                "floor".into(),
+                program.into(),
+                file.into(),
+            ],
+        }
+    }
+}
+
+fn python_env(workspace: &Workspace) -> Result<PathBuf> {
+    let dir = workspace.path("target/bench-env");
+    let requirements = workspace.path(REQUIREMENTS);
+    let wanted = std::fs::read_to_string(&requirements)?;
+    let python =
+        if cfg!(windows) { dir.join("Scripts/python.exe") } else { dir.join("bin/python") };
+    if std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|stamp| stamp == wanted) {
+        return Ok(python);
+    }
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)?;
+    }
+    let base = child::on_path("python3").context("python3 is not on PATH: the peers need it")?;
+    child::stream(Command::new(base).args(["-m", "venv"]).arg(&dir))?;
+    child::stream(
+        Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
+            .arg("--requirement")
+            .arg(&requirements),
+    )?;
+    std::fs::write(dir.join(STAMP), &wanted)?;
+    Ok(python)
+}
+
+/// Cargo does nothing when this very version is there already.
+fn nb_cli(workspace: &Workspace) -> Result<PathBuf> {
+    let root = workspace.path("target/bench-tools");
+    let mut install =
+        workspace.cargo(["install", "nb-cli", "--version", NB_CLI_VERSION, "--locked"]);
+    install.arg("--root").arg(&root);
+    child::stream(&mut install)?;
+    Ok(root.join(format!("bin/nb{}", std::env::consts::EXE_SUFFIX)))
+}
+
+fn first_line(command: &mut Command) -> String {
+    child::capture(command).map_or_else(
+        |_| "version unknown".to_owned(),
+        |text| text.lines().next().unwrap_or_default().to_owned(),
+    )
+}

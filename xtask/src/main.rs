@@ -1,0 +1,141 @@
+//! The chores of this workspace: `cargo xtask <chore>`.
+//!
+//! Owns the command line and nothing else: each chore lives in a file of its own and must not know
+//! how it was asked for.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a chore talks to the person who started it; no protocol runs over these streams"
+)]
+#![allow(unreachable_pub, reason = "a binary exports nothing; `pub` marks a chore's entry point")]
+
+mod bench;
+mod child;
+mod docs;
+mod fuzz;
+mod laws;
+mod python_env;
+mod spec;
+mod stages;
+mod strace;
+mod test;
+mod workspace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+#[derive(Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    about = "The chores of the inkcell workspace.",
+    flatten_help = true,
+    disable_help_subcommand = true
+)]
+struct Cli {
+    #[command(subcommand)]
+    chore: Chore,
+}
+
+#[derive(Subcommand)]
+enum Chore {
+    /// Run every check of the project: format, lints, tests, generated pages, statements.
+    Test {
+        /// Fewer cases per test, and nothing that needs a release build.
+        #[arg(long)]
+        quick: bool,
+    },
+    /// List the statements of the source documents with the tests that show them.
+    Spec {
+        /// The folder with behaviour.md and reliability.md [default: ../shared/spec].
+        dir: Option<PathBuf>,
+    },
+    /// Check the document laws on every notebook of a folder.
+    Laws {
+        /// The folder to walk.
+        dir: PathBuf,
+    },
+    /// Run the fuzz targets for a bounded time.
+    Fuzz {
+        /// How long each target runs.
+        #[arg(long, value_name = "N", default_value_t = 60)]
+        seconds: u64,
+        /// Only this target.
+        target: Option<String>,
+    },
+    /// Write docs/commands.md from the help texts of the real binary.
+    Docs {
+        /// Only compare, and fail when the page is out of date.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Measure; the arguments are the bench chore's own.
+    #[command(disable_help_flag = true)]
+    Bench {
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGS")]
+        args: Vec<String>,
+    },
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli.chore) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(chore: Chore) -> anyhow::Result<()> {
+    let workspace = Workspace::find()?;
+    match chore {
+        Chore::Test { quick } => {
+            test::run(&workspace, if quick { test::Depth::Quick } else { test::Depth::Full })
+        }
+        Chore::Spec { dir } => {
+            let dir = dir.unwrap_or_else(|| workspace.path(spec::DEFAULT_DIR));
+            spec::run(&workspace, &dir, spec::Listing::Every)
+        }
+        Chore::Laws { dir } => laws::run(&dir),
+        Chore::Fuzz { seconds, target } => fuzz::run(&workspace, seconds, target.as_deref()),
+        Chore::Docs { check } => {
+            docs::run(&workspace, if check { docs::Mode::Check } else { docs::Mode::Write })
+        }
+        Chore::Bench { args } => bench::run(&args),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory as _;
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn help_shows_the_flags_of_every_chore() {
+        use clap::CommandFactory as _;
+        let help = Cli::command().render_help().to_string();
+        for part in
+            ["test", "--quick", "spec", "laws", "fuzz", "--seconds", "docs", "--check", "bench"]
+        {
+            assert!(help.contains(part), "{part} is missing in:\n{help}");
+        }
+    }
+
+    #[test]
+    fn bench_gets_its_arguments_untouched() {
+        let cli = Cli::parse_from(["xtask", "bench", "open", "--help", "-n", "3"]);
+        let Chore::Bench { args } = cli.chore else { panic!("not bench") };
+        assert_eq!(args, ["open", "--help", "-n", "3"]);
+    }
+}

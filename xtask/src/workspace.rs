@@ -1,0 +1,42 @@
+//! Where the workspace is and where the things in it are.
+//!
+//! Must not know what any chore does with these places.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result};
+
+/// The checkout this binary was started from.
+#[derive(Debug, Clone)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+impl Workspace {
+    /// Cargo says at run time which manifest it started; a binary that was copied elsewhere and
+    /// started by hand falls back to the place it was built in.
+    pub(crate) fn find() -> Result<Self> {
+        let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR")
+            .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
+        let root = manifest_dir.parent().context("xtask has no parent folder")?;
+        Ok(Self { root: root.to_path_buf() })
+    }
+
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// A path written relative to the root, made absolute.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.root.join(relative)
+    }
+
+    /// The same cargo that started this binary, working in the root.
+    pub(crate) fn cargo<const N: usize>(&self, args: [&str; N]) -> Command {
+        let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut command = Command::new(cargo);
+        command.args(args).current_dir(&self.root);
+        command
+    }
+}
