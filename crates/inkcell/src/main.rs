@@ -1,1 +1,28 @@
-fn main() {}
+//! The inkcell executable: parse the arguments, build what they ask for, hand over.
+//!
+//! Owns the process: its arguments, streams and exit code. Everything it can do is in `cli/`.
+
+mod args;
+mod cli;
+mod exit;
+mod output;
+mod render;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Args;
+use crate::output::Output;
+
+fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return exit::of_usage(&error),
+    };
+    let mut output = Output::new(args.form());
+    let settings = settings::Settings::from_process(&args.roots);
+    let done = settings.and_then(|settings| cli::run(args.command, &settings, &mut output));
+    exit::finish(output, done)
+}

@@ -27,8 +27,8 @@ pub(crate) struct Batch<'a> {
     book: &'a Notebook,
     ids: &'a mut IdSource,
     nodes: Vec<Node>,
-    /// The node that was placed last at an anchor, so that the next one goes behind it.
-    tails: HashMap<Anchor, usize>,
+    /// The nodes that were placed at an anchor, so that the next one goes behind the last.
+    tails: HashMap<Anchor, Vec<usize>>,
     /// The same the other way round, for when such a node is moved away.
     tail_of: HashMap<usize, Anchor>,
     names: Vec<Option<String>>,
@@ -52,6 +52,13 @@ const RING: usize = 0;
 enum Anchor {
     After(usize),
     Start,
+}
+
+/// Whether a cell without an id gets one where the format wants it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Naming {
+    IfMissing,
+    Leave,
 }
 
 /// What a finished batch hands back.
@@ -123,7 +130,7 @@ impl<'a> Batch<'a> {
                 let mut patch = CellPatch::default();
                 let mut notes = Vec::new();
                 self.retype(node, *kind, &mut patch, &mut notes)?;
-                self.patch(node, &patch, &mut notes)?;
+                self.patch(node, &patch, &mut notes, Naming::IfMissing)?;
                 self.note(op, node, Action::Retyped, notes);
             }
             EditOp::Sub { cell, old, new, matches, outputs } => {
@@ -159,7 +166,7 @@ impl<'a> Batch<'a> {
                 patch.set(Key::Outputs, list_value(&texts, &member, &self.book.style));
                 patch.set(Key::ExecutionCount, count.into_bytes());
                 let mut notes = Vec::new();
-                self.patch(node, &patch, &mut notes)?;
+                self.patch(node, &patch, &mut notes, Naming::IfMissing)?;
                 self.note(op, node, Action::OutputsSet, notes);
             }
         }
@@ -242,8 +249,8 @@ impl<'a> Batch<'a> {
             _ => Ok(node),
         };
         let behind = |anchor: Anchor, first: usize| {
-            let tail = self.tails.get(&anchor).copied().filter(|&tail| Some(tail) != moving);
-            (tail.unwrap_or(first), Some(anchor))
+            let mut placed = self.tails.get(&anchor).into_iter().flatten().rev().copied();
+            (placed.find(|&tail| Some(tail) != moving).unwrap_or(first), Some(anchor))
         };
         Ok(match place {
             Place::After(cell) => {
@@ -270,7 +277,7 @@ impl<'a> Batch<'a> {
         self.nodes[before].after = node;
         self.nodes[after].before = node;
         if let Some(anchor) = anchor {
-            self.tails.insert(anchor, node);
+            self.tails.entry(anchor).or_default().push(node);
             self.tail_of.insert(node, anchor);
         }
     }
@@ -280,10 +287,12 @@ impl<'a> Batch<'a> {
         self.nodes[before].after = after;
         self.nodes[after].before = before;
         if let Some(anchor) = self.tail_of.remove(&node)
-            && self.tails.get(&anchor) == Some(&node)
+            && let Some(placed) = self.tails.get_mut(&anchor)
         {
-            self.tails.remove(&anchor);
+            placed.retain(|&other| other != node);
         }
+        // What was placed after this cell stays behind, and no longer stands after it.
+        self.tails.remove(&Anchor::After(node));
     }
 
     // Changing one cell.
@@ -329,7 +338,7 @@ impl<'a> Batch<'a> {
         if clear && result == Some(CellKind::Code) {
             self.clear_fields(node, &mut patch, &mut notes);
         }
-        self.patch(node, &patch, &mut notes)?;
+        self.patch(node, &patch, &mut notes, Naming::IfMissing)?;
         Ok(notes)
     }
 
@@ -397,7 +406,7 @@ impl<'a> Batch<'a> {
         if self.slot(node).kind() == Some(CellKind::Code) {
             self.clear_fields(node, &mut patch, &mut notes);
         }
-        self.patch(node, &patch, &mut notes)?;
+        self.patch(node, &patch, &mut notes, Naming::Leave)?;
         Ok(notes)
     }
 
@@ -406,13 +415,14 @@ impl<'a> Batch<'a> {
         let mut at = self.nodes[RING].after;
         let mut unchanged = true;
         while at != RING {
-            for note in self.clear(at)? {
+            let notes = self.clear(at)?;
+            unchanged &= notes.contains(&Note::Unchanged);
+            for note in notes {
                 match note {
                     Note::OutputsCleared(count) => total += count,
                     _ => continue,
                 }
             }
-            unchanged &= matches!(self.slot(at).body, crate::document::Body::File(_));
             at = self.nodes[at].after;
         }
         let notes =
@@ -462,7 +472,8 @@ impl<'a> Batch<'a> {
             patch.set(Key::Metadata, value);
         }
         let mut notes = Vec::new();
-        self.patch(node, &patch, &mut notes)?;
+        let naming = if change.set.is_empty() { Naming::Leave } else { Naming::IfMissing };
+        self.patch(node, &patch, &mut notes, naming)?;
         Ok(notes)
     }
 
@@ -502,12 +513,14 @@ impl<'a> Batch<'a> {
         Err(OpError::NotACell { index: self.index(node) })
     }
 
-    /// Gives the cell its new text. A cell that is written and should have an id gets one.
+    /// Gives the cell its new text. A cell that is written and should have an id gets one; one that
+    /// only loses something does not, so that cleaning a notebook always gives the same bytes.
     fn patch(
         &mut self,
         node: usize,
         patch: &CellPatch,
         notes: &mut Vec<Note>,
+        naming: Naming,
     ) -> Result<(), OpError> {
         if patch.is_empty() {
             notes.push(Note::Unchanged);
@@ -522,7 +535,7 @@ impl<'a> Batch<'a> {
         }
         let origin = slot.origin;
         let mut text = patch.apply(self.body(node), &self.indent, &self.book.style);
-        if self.book.has_ids() && !slot.has(Key::Id) {
+        if naming == Naming::IfMissing && self.book.has_ids() && !slot.has(Key::Id) {
             let mut with_id = CellPatch::default();
             let id = self.fresh_id();
             with_id.set(Key::Id, quoted(&id, &self.book.style));

@@ -116,7 +116,7 @@ pub(crate) const MIN_PREFIX_CHARS: usize = 4;
 
 /// Finds the cell in a list of ids by position. A text is an id first; only when no id is equal to
 /// it is it tried as a prefix and as a position, and when both fit the reference is ambiguous.
-pub(crate) fn resolve(ids: &[Option<&str>], cell: &CellRef) -> Result<usize, RefError> {
+pub fn resolve(ids: &[Option<&str>], cell: &CellRef) -> Result<usize, RefError> {
     let given = cell.shown();
     let candidate = |index: usize| Candidate { index, id: ids[index].map(str::to_owned) };
     let one_of = |found: Vec<usize>| match found.as_slice() {

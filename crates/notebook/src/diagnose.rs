@@ -119,7 +119,8 @@ fn oddity(bytes: &[u8], syntax: SyntaxError) -> Option<Oddity> {
     if head.starts_with("# %% [") {
         return Some(Oddity::VirtualText);
     }
-    if syntax.problem == "these bytes are not UTF-8" || std::str::from_utf8(body).is_err() {
+    // A character that the end of the file cuts in two is no sign of another encoding.
+    if std::str::from_utf8(body).is_err_and(|error| error.error_len().is_some()) {
         return Some(Oddity::NotUtf8);
     }
     (syntax.offset >= bytes.len()).then_some(Oddity::CutOff)

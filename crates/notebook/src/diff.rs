@@ -179,5 +179,9 @@ fn changed(
 
 /// The changed lines with three lines around them.
 pub fn unified(before: &str, after: &str) -> String {
-    TextDiff::from_lines(before, after).unified_diff().context_radius(3).to_string()
+    TextDiff::from_lines(before, after)
+        .unified_diff()
+        .context_radius(3)
+        .missing_newline_hint(false)
+        .to_string()
 }

@@ -7,9 +7,9 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::cell::CellKind;
+use crate::cell::{CellKind, CellRef, resolve};
 use crate::diagnose;
-use crate::error::{NotebookError, ReadOnly};
+use crate::error::{NotebookError, ReadOnly, RefError};
 use crate::fields::{Fields, Key};
 use crate::json::{self, NonAscii, Scanner, Span, SyntaxError};
 use crate::legacy;
@@ -79,12 +79,17 @@ impl Notebook {
     /// Reads a notebook. What is accepted is what Python's `json.loads` accepts, after an optional
     /// byte order mark, when it is an object with an array `cells` (or the `worksheets` of nbformat 3).
     pub fn parse(bytes: Vec<u8>) -> Result<Notebook, NotebookError> {
+        Notebook::parse_shared(Arc::new(bytes))
+    }
+
+    /// [`Notebook::parse`] for bytes that something else reads at the same time.
+    pub fn parse_shared(bytes: Arc<Vec<u8>>) -> Result<Notebook, NotebookError> {
         if bytes.len() as u64 > MAX_BYTES {
             let size_bytes = bytes.len() as u64;
             return Err(NotebookError::TooLarge { size_bytes, limit_bytes: MAX_BYTES });
         }
         let (layout, style, cells) = read(&bytes)?;
-        Ok(Notebook { bytes: Arc::new(bytes), layout, style, cells, metadata: None })
+        Ok(Notebook { bytes, layout, style, cells, metadata: None })
     }
 
     /// An empty notebook as Jupyter would write it: nbformat 4.5, no cells, no metadata.
@@ -131,6 +136,12 @@ impl Notebook {
     /// The ids of all cells, in order.
     pub(crate) fn ids(&self) -> Vec<Option<Cow<'_, str>>> {
         self.cells().map(|cell| cell.id()).collect()
+    }
+
+    /// The position of the cell a reference names.
+    pub fn find(&self, cell: &CellRef) -> Result<usize, RefError> {
+        let ids = self.ids();
+        resolve(&ids.iter().map(|id| id.as_deref()).collect::<Vec<_>>(), cell)
     }
 
     /// The version the file states.
@@ -274,11 +285,6 @@ impl Notebook {
     /// The document as it is now.
     pub fn to_bytes(&self) -> Vec<u8> {
         self.chunks().concat()
-    }
-
-    /// Notes that this is what the file holds now, so that spans point into the new bytes.
-    pub fn rebased(&self) -> Result<Notebook, NotebookError> {
-        Notebook::parse(self.to_bytes())
     }
 }
 
@@ -458,7 +464,7 @@ impl Top {
 pub(crate) fn whole_number(text: &[u8]) -> Option<u64> {
     let text = std::str::from_utf8(text).ok()?;
     let number: f64 = text.parse().ok()?;
-    (number >= 0.0 && number < 1e15 && number.fract() == 0.0).then_some(number as u64)
+    ((0.0..1e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 impl Slot {

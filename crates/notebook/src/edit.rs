@@ -191,8 +191,6 @@ pub enum Note {
     AttachmentsRemoved,
     /// Lone surrogates in the old source became U+FFFD.
     SurrogatesLost,
-    /// Another cell has the same id.
-    IdNotUnique,
 }
 
 /// One cell that an operation touched, as it is after the batch.

@@ -148,7 +148,11 @@ pub(crate) fn edit_object(
     // First the new text of every member, then the list of entries in their new order.
     let mut texts: Vec<(Option<usize>, String, Vec<u8>)> = Vec::new();
     let mut removed: Vec<&str> = Vec::new();
-    for (name, value) in changes {
+    for (at, (name, value)) in changes.iter().enumerate() {
+        // Of several changes of one key the last counts.
+        if changes[at + 1..].iter().any(|(later, _)| later == name) {
+            continue;
+        }
         let old = names.iter().rposition(|known| known == name);
         match (value, old) {
             (None, _) => removed.push(name),
@@ -241,7 +245,7 @@ pub(crate) fn source_value(
     let tail = backwards.take(room).take_while(|&pair| same(pair)).count();
 
     let middle = head..lines.len() - tail;
-    let texts: Vec<Vec<u8>> = lines[middle.clone()]
+    let texts: Vec<Vec<u8>> = lines[middle]
         .iter()
         .map(|line| {
             let mut text = Vec::with_capacity(line.len() + 2);

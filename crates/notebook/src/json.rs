@@ -201,11 +201,20 @@ impl<'a> Scanner<'a> {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(at + 2),
             Some(b'u') => match self.bytes.get(at + 2..at + 6).and_then(hex4) {
                 Some(unit) => {
-                    self.escaped_non_ascii |= unit >= 0x80 && !(0xD800..0xE000).contains(&unit);
+                    // A pair of surrogates is one character; a lone one cannot be written raw.
+                    let could_be_raw = match unit {
+                        0xD800..0xE000 => unescape(&self.bytes[at..]).0.is_some(),
+                        _ => unit >= 0x80,
+                    };
+                    self.escaped_non_ascii |= could_be_raw;
                     Ok(at + 6)
+                }
+                None if self.bytes[at + 2..].iter().all(u8::is_ascii_hexdigit) => {
+                    self.fail(self.bytes.len(), "")
                 }
                 None => self.fail(at, "expected four hexadecimal digits after \\u"),
             },
+            None => self.fail(at + 1, ""),
             _ => self.fail(at, "this escape is not one of JSON's"),
         }
     }
@@ -224,6 +233,10 @@ impl<'a> Scanner<'a> {
         let mut end = match rest.get(start) {
             Some(b'0') => start + 1,
             Some(b'1'..=b'9') => digits(start),
+            None => return self.fail(at + start, ""),
+            _ if words.iter().any(|word| word.starts_with(rest)) => {
+                return self.fail(self.bytes.len(), "");
+            }
             _ => return self.fail(at, "expected a value here"),
         };
         let integer_end = end;
@@ -278,11 +291,12 @@ fn hex4(digits: &[u8]) -> Option<u32> {
     (digits.len() == 4).then_some(unit)
 }
 
-/// Checks that `text` is one JSON value and nothing else.
-pub(crate) fn check(text: &[u8]) -> Result<(), SyntaxError> {
+/// Checks that `text` is one JSON value and nothing else. `outer` is how many containers will be
+/// open around it where it is put.
+pub(crate) fn check(text: &[u8], outer: usize) -> Result<(), SyntaxError> {
     let mut scanner = Scanner::new(text);
     let start = scanner.skip_space(0);
-    let end = scanner.value(start, 0)?;
+    let end = scanner.value(start, outer)?;
     let end = scanner.skip_space(end);
     if end < text.len() { scanner.fail(end, "text follows the value") } else { Ok(()) }
 }
@@ -539,9 +553,9 @@ pub(crate) fn encode(out: &mut Vec<u8>, text: &str, habit: NonAscii) {
             '\u{8}' => out.extend_from_slice(b"\\b"),
             '\u{c}' => out.extend_from_slice(b"\\f"),
             '\0'..='\u{1f}' => {
-                out.extend_from_slice(format!("\\u{:04x}", character as u32).as_bytes())
+                out.extend_from_slice(format!("\\u{:04x}", character as u32).as_bytes());
             }
-            '\u{7f}'.. if habit == NonAscii::Escaped && character as u32 >= 0x80 => {
+            '\u{7f}'.. if habit == NonAscii::Escaped => {
                 for unit in character.encode_utf16(&mut [0; 2]) {
                     out.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
                 }

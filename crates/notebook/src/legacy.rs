@@ -33,7 +33,7 @@ pub(crate) fn worksheet_cells(bytes: &[u8], worksheets: Span) -> Vec<Slot> {
 /// Cells that stand in the array `cells` of a file that says it is old.
 pub(crate) fn reread(bytes: &[u8], slots: Vec<Slot>) -> Vec<Slot> {
     let again = |old: Slot| match old.body {
-        Body::File(span) => slot(bytes, span),
+        Body::File(span) => Slot { origin: old.origin, ..slot(bytes, span) },
         Body::Own(_) => old,
     };
     slots.into_iter().map(again).collect()

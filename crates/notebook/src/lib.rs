@@ -47,7 +47,7 @@ mod view;
 
 pub use by_id::{IdEdit, IdEditReply, IdMode};
 pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
-pub use cell::{CellId, CellKind, CellRef, IdSource, nearest, split_lines};
+pub use cell::{CellId, CellKind, CellRef, IdSource, nearest, resolve, split_lines};
 pub use diagnose::Oddity;
 pub use diff::{CellDiff, Compare, diff, unified};
 pub use document::{Chunk, FormatVersion, Notebook};
@@ -60,7 +60,9 @@ pub use fields::SourceShape;
 pub use json::SyntaxError;
 pub use outline::{Hit, OutlineCell, SearchIn, first_line};
 pub use output::{NbOutput, OutputDigest, OutputError, OutputView, human_size};
-pub use select::{Form, LineRange, Selector, SelectorError, split_selector};
+pub use select::{
+    Form, LineRange, Page, PageLimits, Selector, SelectorError, page, split_selector,
+};
 pub use text::{
     Drop, MarkerIds, TextBase, TextCell, TextRules, is_same_text, lower_text, parse_text,
 };

@@ -13,27 +13,37 @@ const CELL: &[(&str, Rule)] = &[
     ("tags", tags),
     ("collapsed", boolean),
     ("scrolled", scrolled),
-    ("name", text),
+    ("name", name),
     ("format", text),
     ("jupyter", object),
-    ("execution", object),
+    ("execution", texts),
 ];
 
-const NOTEBOOK: &[(&str, Rule)] =
-    &[("kernelspec", kernelspec), ("language_info", language_info), ("title", text)];
+const NOTEBOOK: &[(&str, Rule)] = &[
+    ("kernelspec", kernelspec),
+    ("language_info", language_info),
+    ("orig_nbformat", version),
+    ("title", text),
+    ("authors", list),
+];
+
+/// How many containers are open around a value: the notebook, its cells, a cell and its metadata.
+const CELL_DEPTH: usize = 4;
+const NOTEBOOK_DEPTH: usize = 2;
 
 pub(crate) fn check_cell(change: &MetaChange) -> Result<(), OpError> {
-    check(change, CELL)
+    check(change, CELL, CELL_DEPTH)
 }
 
 pub(crate) fn check_notebook(change: &MetaChange) -> Result<(), OpError> {
-    check(change, NOTEBOOK)
+    check(change, NOTEBOOK, NOTEBOOK_DEPTH)
 }
 
-fn check(change: &MetaChange, rules: &[(&str, Rule)]) -> Result<(), OpError> {
+fn check(change: &MetaChange, rules: &[(&str, Rule)], outer: usize) -> Result<(), OpError> {
     for (key, value) in &change.set {
         let bad = |problem| OpError::BadMetadata { key: key.clone(), problem };
-        json::check(value.as_bytes()).map_err(|_| bad("the value is not JSON"))?;
+        json::check(value.as_bytes(), 0).map_err(|_| bad("the value is not JSON"))?;
+        json::check(value.as_bytes(), outer).map_err(|error| bad(error.problem))?;
         let rule = rules.iter().find(|(name, _)| name == key);
         if let Some(problem) = rule.and_then(|(_, rule)| rule(value.trim().as_bytes())) {
             return Err(bad(problem));
@@ -69,8 +79,28 @@ fn text(value: &[u8]) -> Option<&'static str> {
     (value.first() != Some(&b'"')).then_some("expected a string")
 }
 
+fn name(value: &[u8]) -> Option<&'static str> {
+    let name = json::decode(value).text;
+    (name.is_empty() || name.contains('\n')).then_some("expected a string of one line, not empty")
+}
+
 fn object(value: &[u8]) -> Option<&'static str> {
     (value.first() != Some(&b'{')).then_some("expected an object")
+}
+
+fn texts(value: &[u8]) -> Option<&'static str> {
+    let is_text = |member: &json::Member| member.value.of(value).first() == Some(&b'"');
+    let fits = value.first() == Some(&b'{') && json::members(value).iter().all(is_text);
+    (!fits).then_some("expected an object of strings")
+}
+
+fn list(value: &[u8]) -> Option<&'static str> {
+    (value.first() != Some(&b'[')).then_some("expected a list")
+}
+
+fn version(value: &[u8]) -> Option<&'static str> {
+    let is_digits = value.iter().all(u8::is_ascii_digit);
+    (!is_digits || value == b"0").then_some("expected a whole number from 1 on")
 }
 
 fn has_text(value: &[u8], key: &str) -> bool {
@@ -83,5 +113,14 @@ fn kernelspec(value: &[u8]) -> Option<&'static str> {
 }
 
 fn language_info(value: &[u8]) -> Option<&'static str> {
-    (!has_text(value, "name")).then_some("expected an object with the string \"name\"")
+    if !has_text(value, "name") {
+        return Some("expected an object with the string \"name\"");
+    }
+    let bad = |key: &&str| json::get(value, key).is_some() && !has_text(value, key);
+    if ["file_extension", "mimetype", "pygments_lexer"].iter().any(|key| bad(&key)) {
+        return Some("expected strings for \"file_extension\", \"mimetype\", \"pygments_lexer\"");
+    }
+    let mode = json::get(value, "codemirror_mode").and_then(|mode| mode.first());
+    (!matches!(mode, None | Some(b'"' | b'{')))
+        .then_some("expected a string or an object for \"codemirror_mode\"")
 }

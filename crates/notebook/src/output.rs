@@ -139,8 +139,15 @@ fn digest(list: &[u8], cursor: &mut Cursor<'_>) -> OutputDigest {
 fn text_size(list: &[u8], cursor: &mut Cursor<'_>) -> (usize, usize) {
     let size = |span: Span| {
         let text = span.of(list);
-        let newlines = memchr::memmem::find_iter(text, b"\\n").count();
-        let open_end = !text.ends_with(b"\\n\"") && text.len() > 2;
+        let (mut newlines, mut line_end, mut at) = (0, 0, 0);
+        while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
+            at += found + 2;
+            if text.get(at - 1) == Some(&b'n') {
+                newlines += 1;
+                line_end = at;
+            }
+        }
+        let open_end = text.len() > 2 && line_end + 1 != text.len();
         (newlines + usize::from(open_end), text.len().saturating_sub(2))
     };
     if cursor.peek() != Some(b'[') {
@@ -214,7 +221,8 @@ impl NbOutput {
     /// Checks an output given as JSON text.
     pub fn from_json(json: &str) -> Result<NbOutput, OutputError> {
         let json = json.trim().as_bytes();
-        json::check(json).map_err(OutputError::Syntax)?;
+        // An output stands in the notebook, its cells, a cell and the list of outputs.
+        json::check(json, 4).map_err(OutputError::Syntax)?;
         match OutputView::new(json).digest() {
             _ if json.first() != Some(&b'{') => Err(OutputError::NotAnOutput),
             OutputDigest::Other { .. } => Err(OutputError::NotAnOutput),

@@ -65,13 +65,14 @@ pub fn split_selector(path: &str) -> Result<(&str, Selector), SelectorError> {
     if let Some((first, middle)) = front.rsplit_once(':')
         && let Some(middle) = part(middle)
     {
-        match (middle?, &last) {
-            (Part::Raw, Part::Lines(ranges)) => {
+        match (middle, &last) {
+            (Ok(Part::Raw), Part::Lines(ranges)) => {
                 return Ok((first, Selector { form: Form::Raw, ranges: ranges.clone() }));
             }
-            (Part::Lines(ranges), Part::Raw) => {
+            (Ok(Part::Lines(ranges)), Part::Raw) => {
                 return Ok((first, Selector { form: Form::Raw, ranges }));
             }
+            (Err(error), Part::Raw) => return Err(error),
             _ => {}
         }
     }
@@ -156,7 +157,73 @@ fn merged(mut ranges: Vec<LineRange>) -> Vec<LineRange> {
     out
 }
 
+/// How much of a text is shown at once where a reader has little room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PageLimits {
+    /// Lines.
+    pub max_lines: usize,
+    /// Bytes.
+    pub max_bytes: usize,
+}
+
+impl PageLimits {
+    /// What the source documents give: 3000 lines or 50 KiB, whichever comes first.
+    pub const STANDARD: PageLimits = PageLimits { max_lines: 3000, max_bytes: 50 * 1024 };
+}
+
+/// The lines that fit on a page, as text, and where the next page begins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Page {
+    /// The lines, and after a blank line the notice when there are more.
+    pub text: String,
+    /// The first line that did not fit.
+    pub next: Option<usize>,
+}
+
+/// Cuts the picked lines of a text to a page. A single line that is too long is shown in full: a page
+/// always makes progress.
+pub fn page(text: &str, selector: &Selector, limits: PageLimits) -> Page {
+    let total = text.split_inclusive('\n').count();
+    let wanted = |number: usize| {
+        selector.ranges.is_empty()
+            || selector.ranges.iter().any(|range| {
+                range.start <= number && range.end.is_none_or(|end| number <= end)
+            })
+    };
+    let mut shown = String::new();
+    let (mut first, mut last, mut count) = (None, 0, 0);
+    for (at, line) in text.split_inclusive('\n').enumerate() {
+        let number = at + 1;
+        if !wanted(number) {
+            continue;
+        }
+        if count > 0 && (count == limits.max_lines || shown.len() + line.len() > limits.max_bytes) {
+            let first = first.unwrap_or(number);
+            let blank = if shown.ends_with('\n') { "\n" } else { "\n\n" };
+            shown.push_str(&format!(
+                "{blank}[Showing lines {first}-{last} of {total}. Use :{number} to continue]"
+            ));
+            return Page { text: shown, next: Some(number) };
+        }
+        first.get_or_insert(number);
+        last = number;
+        count += 1;
+        shown.push_str(line);
+    }
+    Page { text: shown, next: None }
+}
+
 impl Selector {
+    /// The same ranges with a line before and three after each, as the source documents pad them.
+    pub fn padded(mut self) -> Selector {
+        for range in &mut self.ranges {
+            range.start = range.start.saturating_sub(1).max(1);
+            range.end = range.end.map(|end| end.saturating_add(3));
+        }
+        self.ranges = merged(self.ranges);
+        self
+    }
+
     /// The picked lines of a text, each with its own line end.
     pub fn pick<'a>(&self, text: &'a [u8]) -> Vec<&'a [u8]> {
         if self.ranges.is_empty() {

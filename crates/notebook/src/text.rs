@@ -165,7 +165,7 @@ pub fn parse_text(text: &str) -> Result<Vec<TextCell>, TextError> {
 /// A cell as it was in the version a text was made from.
 pub trait TextBase {
     /// How many cells there were.
-    fn len(&self) -> usize;
+    fn count(&self) -> usize;
     /// The ids they had.
     fn id(&self, index: usize) -> Option<&str>;
     /// Whether the cell had this kind and source.
@@ -180,14 +180,14 @@ pub fn lower_text(
     rules: TextRules,
 ) -> Result<Vec<EditOp>, TextError> {
     let matched = match_cells(base, cells);
-    let mut is_used = vec![false; base.len()];
+    let mut is_used = vec![false; base.count()];
     for &index in matched.iter().flatten() {
         is_used[index] = true;
     }
-    let missing: Vec<usize> = (0..base.len()).filter(|&index| !is_used[index]).collect();
+    let missing: Vec<usize> = (0..base.count()).filter(|&index| !is_used[index]).collect();
     let (is_allowed, declared) = match rules.drop {
         Drop::Exactly(count) => (missing.len() == count, count),
-        Drop::Any => (!cells.is_empty() || base.len() == 0, 0),
+        Drop::Any => (!cells.is_empty() || base.count() == 0, 0),
     };
     if !is_allowed {
         let name = |&index: &usize| Candidate { index, id: base.id(index).map(str::to_owned) };
@@ -231,12 +231,12 @@ pub fn lower_text(
 /// number; the first use of a cell wins.
 fn match_cells(base: &dyn TextBase, cells: &[TextCell]) -> Vec<Option<usize>> {
     let mut by_id: HashMap<&str, Option<usize>> = HashMap::new();
-    for index in 0..base.len() {
+    for index in 0..base.count() {
         if let Some(id) = base.id(index) {
             by_id.entry(id).and_modify(|seen| *seen = None).or_insert(Some(index));
         }
     }
-    let mut is_used = vec![false; base.len()];
+    let mut is_used = vec![false; base.count()];
     let mut pick = |index: Option<usize>| {
         let index = index.filter(|&index| index < is_used.len() && !is_used[index])?;
         is_used[index] = true;
@@ -282,7 +282,7 @@ struct Here {
 }
 
 impl TextBase for Here {
-    fn len(&self) -> usize {
+    fn count(&self) -> usize {
         self.cells.len()
     }
 

@@ -96,6 +96,11 @@ impl<'a> CellView<'a> {
         self.fields.value(self.body, Key::Metadata).unwrap_or(b"{}")
     }
 
+    /// Whether its metadata have any of these keys.
+    pub fn has_any_metadata(&self, keys: &[String]) -> bool {
+        keys.iter().any(|key| json::get(self.metadata_json(), key).is_some())
+    }
+
     /// Its tags.
     pub fn tags(&self) -> Vec<String> {
         let list = json::get(self.metadata_json(), "tags").unwrap_or_default();
@@ -108,11 +113,10 @@ impl<'a> CellView<'a> {
         self.body
     }
 
-    /// Everything that makes the cell what it is but its outputs and count, in a fixed order: two
-    /// cells with the same bytes here have the same kind, source, metadata and attachments.
-    pub fn content(&self) -> Vec<&'a [u8]> {
-        let keys = [Key::CellType, Key::Source, Key::Metadata, Key::Attachments];
-        keys.map(|key| self.fields.value(self.body, key).unwrap_or_default()).to_vec()
+    /// What belongs to the cell besides kind, source, outputs and count, as JSON text.
+    pub fn properties(&self) -> [&'a [u8]; 2] {
+        [Key::Metadata, Key::Attachments]
+            .map(|key| self.fields.value(self.body, key).unwrap_or_default())
     }
 }
 

@@ -123,7 +123,7 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
     };
     let inside = [
         set(changed.clone(), OutputsAfter::ClearIfChanged),
-        set(changed.clone(), OutputsAfter::Keep),
+        set(changed, OutputsAfter::Keep),
         set(String::new(), OutputsAfter::ClearIfChanged),
         EditOp::SetKind { cell: at(), kind: CellKind::Markdown },
         EditOp::SetKind { cell: at(), kind: CellKind::Code },
@@ -190,7 +190,7 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
     copy.apply(&[EditOp::Move { cell: at(), to: Place::Start }], &mut ids())
         .map_err(|error| error.to_string())?;
     let new = copy.to_bytes();
-    let mut moved = old.clone();
+    let mut moved = old;
     let cell = moved.remove(index);
     moved.insert(0, cell);
     let again = reread(&new)?;

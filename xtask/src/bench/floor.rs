@@ -117,8 +117,7 @@ fn verify(expected: &Path, actual: &Path, cell: usize) -> Result<()> {
     let expected: Value = serde_json::from_slice(&expected)?;
     let actual: Value = serde_json::from_slice(&actual)?;
     if joined(&expected["cells"][cell]["source"]) != joined(&actual["cells"][cell]["source"]) {
-        println!("NOT EDITED: cell {cell} does not have the new source");
-        return Ok(());
+        bail!("cell {cell} does not have the new source");
     }
     let mut differing = Vec::new();
     differences(&expected, &actual, "", &mut differing);

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::NotebookArgs;
-use super::notebook_file::target_index;
+use super::notebook_file::{cell_count, target_index};
 use super::peers::{FLOOR, Peer, Tools};
 use super::report::{Job, Table};
 use super::sample::{StopWatch, interleave};
@@ -113,10 +113,12 @@ fn edit(
         let file = file_of(peer.name);
         // What a peer left for the kernel to write must not be written in the next one's time.
         settle(&dir_of(peer.name), &file)?;
-        if !verdicts.contains_key(peer.name) && peer.name != FLOOR {
-            verdicts.insert(peer.name, verify(tools, subject, &file, cell));
+        if peer.name == FLOOR || verdicts.contains_key(peer.name) {
+            return Ok(Ok(()));
         }
-        Ok(())
+        Ok(verify(tools, subject, &file, cell).map(|verdict| {
+            verdicts.insert(peer.name, verdict);
+        }))
     };
     let rows = interleave(&peers, rounds, watch, before, after)?;
     Ok(Table {
@@ -139,14 +141,27 @@ fn outline(
     let peers = tools.outlines(&subject.file);
     warm(&subject.file)?;
     let before = |_: &Peer| Ok(root.to_path_buf());
-    let rows = interleave(&peers, rounds, watch, before, |_| Ok(()))?;
+    let mut verdicts = BTreeMap::new();
+    let after = |peer: &Peer| {
+        if peer.name == FLOOR || verdicts.contains_key(peer.name) {
+            return Ok(Ok(()));
+        }
+        let lines = watch.lines_of(&peer.command, root)?;
+        if lines == 0 {
+            return Ok(Err("printed nothing".to_owned()));
+        }
+        let cells = cell_count(subject.megabytes);
+        verdicts.insert(peer.name, format!("{lines} lines for {cells} cells"));
+        Ok(Ok(()))
+    };
+    let rows = interleave(&peers, rounds, watch, before, after)?;
     Ok(Table {
         job: Job::Outline,
         megabytes: subject.megabytes,
         file_bytes: subject.bytes,
         peers,
         rows,
-        verdicts: BTreeMap::new(),
+        verdicts,
     })
 }
 
@@ -163,12 +178,14 @@ fn warm(file: &Path) -> Result<()> {
     Ok(())
 }
 
-fn verify(tools: &Tools, subject: &Subject, file: &Path, cell: usize) -> String {
+/// What a peer made of its file, or why its time means nothing.
+fn verify(tools: &Tools, subject: &Subject, file: &Path, cell: usize) -> Result<String, String> {
     let mut verifier = Command::new(&tools.xtask);
     verifier.args(["bench", "floor", "verify"]).arg(&subject.expected).arg(file);
     verifier.arg(cell.to_string());
     child::capture(&mut verifier)
-        .map_or_else(|error| format!("NOT READABLE: {error:#}"), |text| text.trim().to_owned())
+        .map(|text| text.trim().to_owned())
+        .map_err(|error| format!("did not make the edit: {error:#}"))
 }
 
 /// A peak cannot read below that of the stop watch; a program that does nothing shows where that is.

@@ -37,7 +37,7 @@ enum Kind {
     Picture,
 }
 
-fn cell_count(megabytes: usize) -> usize {
+pub(super) fn cell_count(megabytes: usize) -> usize {
     (megabytes * 93 / 10).max(16)
 }
 
@@ -152,10 +152,10 @@ fn source(index: usize, dice: &mut Dice) -> String {
             "fig, ax = plt.subplots(figsize=(8, 5))\nax.plot(frame.index, frame[\"c{index}\"], label=\"run {index}\")\nax.set_xlabel(\"t / s\")\nax.legend()\nplt.show()"
         ),
         Kind::Table => {
-            format!("frame_{index} = frame.groupby(\"key\").describe()\nframe_{index}.head(50)")
+            format!("frame_{index} = frame.groupby(\"key\").describe()\nframe_{index}.head(60)")
         }
         Kind::Stream => format!(
-            "for epoch in range(400):\n    loss = step(model, batch_{index})\n    print(f\"epoch {{epoch}}\\tloss {{loss:.6f}}\")"
+            "for epoch in range(3000):\n    loss = step(model, batch_{index})\n    print(f\"epoch {{epoch}}\\tloss {{loss:.6f}}\")"
         ),
         Kind::Code => format!(
             "# prepare {index}\nbatch_{index} = load(\"part-{index}.parquet\")\nbatch_{index} = batch_{index}.dropna()"
@@ -167,13 +167,13 @@ fn outputs(index: usize, dice: &mut Dice) -> Value {
     match kind(index) {
         Kind::Markdown | Kind::Code => json!([]),
         Kind::Stream => {
-            let text: String = (0..dice.between(40, 400))
+            let text: String = (0..dice.between(400, 3000))
                 .map(|epoch| format!("epoch {epoch}\tloss 0.{:06}\n", dice.between(0, 999_999)))
                 .collect();
             json!([{"name": "stdout", "output_type": "stream", "text": lines(&text)}])
         }
         Kind::Table => json!([{
-            "data": {"text/html": lines(&table(dice)), "text/plain": lines("       mean       std\nkey                  \na     0.1183    1.0020\n[50 rows x 8 columns]")},
+            "data": {"text/html": lines(&table(dice)), "text/plain": lines("       mean       std\nkey                  \na     0.1183    1.0020\n[60 rows x 20 columns]")},
             "execution_count": index + 1,
             "metadata": {},
             "output_type": "execute_result"
@@ -190,9 +190,9 @@ fn table(dice: &mut Dice) -> String {
     let mut html = String::from(
         "<div>\n<style scoped>\n    .dataframe tbody tr th {\n        vertical-align: top;\n    }\n</style>\n<table border=\"1\" class=\"dataframe\">\n  <tbody>\n",
     );
-    for row in 0..dice.between(20, 50) {
+    for row in 0..dice.between(30, 60) {
         html.push_str(&format!("    <tr>\n      <th>{row}</th>\n"));
-        for _ in 0..8 {
+        for _ in 0..20 {
             html.push_str(&format!("      <td>{}.{:06}</td>\n", row, dice.between(0, 999_999)));
         }
         html.push_str("    </tr>\n");

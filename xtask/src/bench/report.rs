@@ -31,7 +31,7 @@ pub(super) struct Table {
     pub(super) file_bytes: u64,
     pub(super) peers: Vec<Peer>,
     pub(super) rows: BTreeMap<&'static str, Row>,
-    /// For an edit: what each peer left in the file.
+    /// What each peer left in the file or printed, looked at once.
     pub(super) verdicts: BTreeMap<&'static str, String>,
 }
 

@@ -4,7 +4,7 @@
 //! commands do.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -44,14 +44,25 @@ pub(super) struct Row {
 }
 
 impl StopWatch {
+    fn command(&self, program: impl AsRef<OsStr>, dir: &Path) -> Command {
+        let mut command = Command::new(program);
+        command.current_dir(dir).env_clear().env("INKCELL_STATE_DIR", &self.state_dir);
+        for name in INHERITED {
+            command.envs(std::env::var_os(name).map(|value| (*name, value)));
+        }
+        command
+    }
+
+    /// How many lines a command prints, not timed.
+    pub(super) fn lines_of(&self, command: &[OsString], dir: &Path) -> Result<usize> {
+        let (program, args) = command.split_first().context("a command has a program")?;
+        Ok(child::capture(self.command(program, dir).args(args))?.lines().count())
+    }
+
     /// A sample, or in the inner error what the command said when it failed.
     pub(super) fn run(&self, command: &[OsString], dir: &Path) -> Result<Result<Sample, String>> {
-        let mut watch = Command::new(&self.xtask);
-        watch.args(["bench", "floor", "measure"]).arg(&self.stderr).args(command).current_dir(dir);
-        watch.env_clear().env("INKCELL_STATE_DIR", &self.state_dir);
-        for name in INHERITED {
-            watch.envs(std::env::var_os(name).map(|value| (*name, value)));
-        }
+        let mut watch = self.command(&self.xtask, dir);
+        watch.args(["bench", "floor", "measure"]).arg(&self.stderr).args(command);
         let text = child::capture(&mut watch)?;
         let value: Value = serde_json::from_str(&text).context("the stop watch printed no JSON")?;
         if value["success"] != true {
@@ -69,14 +80,14 @@ impl StopWatch {
 }
 
 /// Runs all peers for some rounds. `before` and `after` bring files into place and look at them;
-/// neither is timed. Each round starts with another peer, so that nobody always follows the same
+/// neither is timed, and what `after` finds wrong makes the row a failure. Each round starts with another peer, so that nobody always follows the same
 /// one; a peer that failed is not started again.
 pub(super) fn interleave(
     peers: &[Peer],
     rounds: usize,
     watch: &StopWatch,
     mut before: impl FnMut(&Peer) -> Result<PathBuf>,
-    mut after: impl FnMut(&Peer) -> Result<()>,
+    mut after: impl FnMut(&Peer) -> Result<Result<(), String>>,
 ) -> Result<BTreeMap<&'static str, Row>> {
     let mut rows: BTreeMap<&'static str, Row> = BTreeMap::new();
     // Round 0 warms caches (byte code of the Python peers, pages of the binaries) and counts for
@@ -96,7 +107,7 @@ pub(super) fn interleave(
                     Err(failure) => row.failure = Some(failure),
                 }
                 if row.failure.is_none() {
-                    after(peer)?;
+                    row.failure = after(peer)?.err();
                 }
             }
         }

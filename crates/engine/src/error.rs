@@ -1,0 +1,351 @@
+//! What can go wrong in the engine, as values with a kind, a message and a next step.
+//!
+//! Owns the kinds that faces switch on. It must not know exit codes or protocols: those are derived
+//! from the kind by whoever shows the error.
+
+use std::io;
+use std::path::PathBuf;
+
+use inkcell_notebook::{
+    Candidate, EditError, NotebookError, Oddity, OpError, SelectorError, TextError,
+};
+
+use crate::files::Version;
+
+/// What sort of failure it is; the only thing faces decide by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The request or the file cannot be as it is.
+    Invalid,
+    /// Something named does not exist.
+    NotFound,
+    /// Somebody else changed the same thing.
+    Conflict,
+    /// Something needed is not there: space, permission of the system, a program.
+    Unavailable,
+    /// Somebody else is using it; later it may work.
+    Busy,
+    /// The caller gave up.
+    Cancelled,
+    /// inkcell or the machine failed.
+    Internal,
+}
+
+/// What differs between the version a caller knew and the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Difference {
+    /// The cell as the caller knew it.
+    pub cell: Candidate,
+    /// What became of it.
+    pub fate: Fate,
+}
+
+/// What became of a cell that a caller named.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// Its kind, source or metadata are different.
+    Changed,
+    /// It is gone, or cannot be told from others.
+    Gone,
+}
+
+impl std::fmt::Display for Difference {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let fate = match self.fate {
+            Fate::Changed => "was changed",
+            Fate::Gone => "is gone",
+        };
+        write!(f, "{} {fate}", self.cell)
+    }
+}
+
+fn joined(differences: &[Difference]) -> String {
+    differences.iter().map(Difference::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A failure of the engine. Paths are as the caller gave them.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// No such notebook.
+    #[error("{what} not found: {path}")]
+    NotFound {
+        /// `File` when reading, `Notebook` when editing.
+        what: &'static str,
+        /// The path.
+        path: String,
+    },
+    /// A notebook is already there.
+    #[error("{path} already exists")]
+    Exists {
+        /// The path.
+        path: String,
+    },
+    /// The file is not JSON.
+    #[error("Invalid JSON in notebook: {path}: {}", json_problem(.error))]
+    NotJson {
+        /// The path.
+        path: String,
+        /// Where and why.
+        error: NotebookError,
+    },
+    /// JSON, but not a notebook.
+    #[error("Invalid notebook structure ({error}): {path}")]
+    Structure {
+        /// The path.
+        path: String,
+        /// Why.
+        error: NotebookError,
+    },
+    /// More bytes than allowed.
+    #[error("{path} has {size_bytes} bytes, more than notebook.max_bytes allows ({limit_bytes})")]
+    TooLarge {
+        /// The path.
+        path: String,
+        /// Its size.
+        size_bytes: u64,
+        /// The limit.
+        limit_bytes: u64,
+    },
+    /// An entry of the notebook is not a cell.
+    #[error("Invalid notebook cell {index} in {path}")]
+    BadCell {
+        /// The path.
+        path: String,
+        /// Position of the entry.
+        index: usize,
+    },
+    /// A text is not virtual text.
+    #[error("Invalid notebook editable representation for {path}: {error}")]
+    BadText {
+        /// The path.
+        path: String,
+        /// Why.
+        error: TextError,
+    },
+    /// A text leaves cells out.
+    #[error("{path}: {error}")]
+    LeavesOut {
+        /// The path.
+        path: String,
+        /// Which.
+        error: TextError,
+    },
+    /// An operation was refused.
+    #[error("{path}: {}{error}", in_batch(.error, *.batch))]
+    Edit {
+        /// The path.
+        path: String,
+        /// Why.
+        error: EditError,
+        /// How many operations there were.
+        batch: usize,
+    },
+    /// A request of the source documents' editors was refused, in their words.
+    #[error("{message}")]
+    Refused {
+        /// The sentence.
+        message: String,
+    },
+    /// An argument has no meaning.
+    #[error("{argument}: {problem}")]
+    Argument {
+        /// Which argument.
+        argument: String,
+        /// What is wrong and what is allowed.
+        problem: String,
+    },
+    /// A line selector has no meaning.
+    #[error(transparent)]
+    Selector(#[from] SelectorError),
+    /// The file was changed by somebody else, in cells this edit names.
+    #[error("{path} was changed by someone else since version {yours} (it is now {current}): {}", joined(.cells))]
+    Conflict {
+        /// The path.
+        path: String,
+        /// The version the caller knew.
+        yours: Version,
+        /// The version the file has.
+        current: Version,
+        /// What differs.
+        cells: Vec<Difference>,
+    },
+    /// The file was changed by somebody else and the change cannot be carried over.
+    #[error("{path} was changed by someone else since version {yours} (it is now {current})")]
+    ConflictWhole {
+        /// The path.
+        path: String,
+        /// The version the caller knew.
+        yours: Version,
+        /// The version the file has.
+        current: Version,
+    },
+    /// The caller's version is not one that was ever read here.
+    #[error("{path} has version {current}; version {yours} is not known here, so it cannot be told what changed")]
+    UnknownVersion {
+        /// The path.
+        path: String,
+        /// The version the caller gave.
+        yours: Version,
+        /// The version the file has.
+        current: Version,
+    },
+    /// The file kept changing while it was being edited.
+    #[error("{path} keeps being changed by someone else; nothing was written")]
+    KeepsChanging {
+        /// The path.
+        path: String,
+    },
+    /// Another process is editing the file.
+    #[error("{path} is being edited by another inkcell; waited {waited_seconds} s for it")]
+    Locked {
+        /// The path.
+        path: String,
+        /// How long.
+        waited_seconds: u64,
+    },
+    /// Not a file that holds a notebook.
+    #[error("{path} is {what}, not a regular file")]
+    NotAFile {
+        /// The path.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The file may not be written.
+    #[error("{path} is read-only (mode {mode:03o}); nothing was written")]
+    ReadOnlyFile {
+        /// The path.
+        path: String,
+        /// Its mode.
+        mode: u32,
+    },
+    /// Replacing the file would change who may use it.
+    #[error("{path}: {what} cannot be kept ({source}); nothing was written")]
+    CannotKeep {
+        /// The path.
+        path: String,
+        /// Owner, access list or attribute.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The path leads out of the allowed folders.
+    #[error("{path} is outside the allowed folders: {}", .roots.iter().map(|r| r.display().to_string()).collect::<Vec<_>>().join(", "))]
+    OutsideRoots {
+        /// The path.
+        path: String,
+        /// The folders.
+        roots: Vec<PathBuf>,
+    },
+    /// The system refused.
+    #[error("{path}: cannot {what}: {source}")]
+    Io {
+        /// The path.
+        path: String,
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn json_problem(error: &NotebookError) -> String {
+    match error {
+        NotebookError::Syntax { line, oddity: Some(oddity), .. } => match oddity {
+            Oddity::CutOff | Oddity::NotUtf8 => format!("{error}; {oddity}"),
+            Oddity::ConflictMarkers { .. } | Oddity::Empty => oddity.to_string(),
+            _ => format!("{oddity} (line {line})"),
+        },
+        _ => error.to_string(),
+    }
+}
+
+fn in_batch(error: &EditError, batch: usize) -> String {
+    match error {
+        EditError::Op { op, .. } if batch > 1 => format!("operation {op}: "),
+        _ => String::new(),
+    }
+}
+
+impl EngineError {
+    /// The sort of failure.
+    pub fn kind(&self) -> Kind {
+        match self {
+            EngineError::NotFound { .. } => Kind::NotFound,
+            EngineError::Exists { .. }
+            | EngineError::Conflict { .. }
+            | EngineError::ConflictWhole { .. }
+            | EngineError::UnknownVersion { .. }
+            | EngineError::KeepsChanging { .. } => Kind::Conflict,
+            EngineError::Locked { .. } => Kind::Busy,
+            EngineError::Edit { error: EditError::Op { problem: OpError::Ref(_), .. }, .. } => {
+                Kind::NotFound
+            }
+            EngineError::Io { source, .. } => match source.kind() {
+                io::ErrorKind::NotFound => Kind::NotFound,
+                io::ErrorKind::PermissionDenied
+                | io::ErrorKind::InvalidFilename
+                | io::ErrorKind::NotADirectory
+                | io::ErrorKind::IsADirectory => Kind::Invalid,
+                io::ErrorKind::StorageFull
+                | io::ErrorKind::QuotaExceeded
+                | io::ErrorKind::ReadOnlyFilesystem => Kind::Unavailable,
+                _ => Kind::Internal,
+            },
+            _ => Kind::Invalid,
+        }
+    }
+
+    /// What to do next, if there is something to do.
+    pub fn hint(&self) -> Option<String> {
+        let text = match self {
+            EngineError::NotFound { path, .. } => {
+                format!("check the path, or make the notebook first: inkcell new {path}")
+            }
+            EngineError::Exists { path } => {
+                format!("edit it instead (inkcell edit {path} ...), or choose another name")
+            }
+            EngineError::Structure { path, .. } => {
+                format!("a notebook is an object with an array \"cells\"; look at it with: inkcell read {path}:raw")
+            }
+            EngineError::TooLarge { .. } => {
+                "raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>".to_owned()
+            }
+            EngineError::BadCell { path, .. } => format!(
+                "cells are objects whose cell_type is code, markdown or raw; see inkcell read {path} --outline, \
+                 or the JSON with inkcell read {path}:raw"
+            ),
+            EngineError::Conflict { path, .. } | EngineError::ConflictWhole { path, .. } => {
+                format!("nothing was written; read it again (inkcell read {path}) and repeat the edit")
+            }
+            EngineError::UnknownVersion { path, .. } => format!(
+                "nothing was written; read it again (inkcell read {path}) and give the version it shows"
+            ),
+            EngineError::KeepsChanging { .. } | EngineError::Locked { .. } => {
+                "try again in a moment".to_owned()
+            }
+            EngineError::NotAFile { .. } => "give the path of an .ipynb file".to_owned(),
+            EngineError::ReadOnlyFile { path, .. } => {
+                format!("make it writable (chmod u+w {path}), or write anyway with --force")
+            }
+            EngineError::CannotKeep { .. } => {
+                "run as the owner of the file, write to another file with -o, or accept the loss with --force"
+                    .to_owned()
+            }
+            EngineError::OutsideRoots { .. } => {
+                "use a path inside one of them, or allow the folder with --root".to_owned()
+            }
+            EngineError::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+                    "free some space; the file is as it was".to_owned()
+                }
+                io::ErrorKind::PermissionDenied => {
+                    "check the permissions of the file and its folder; the file is as it was".to_owned()
+                }
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(text)
+    }
+}

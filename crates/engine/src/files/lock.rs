@@ -1,0 +1,123 @@
+//! One writer at a time for each file: an OS lock on a file of our own in the state folder.
+//!
+//! Owns the lock files and the note of a temporary file in flight that each one carries, by which the
+//! next writer removes what a killed one left. Nothing is ever left beside a notebook for good.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::fs::AtFlags;
+
+use crate::error::EngineError;
+use crate::files::Target;
+
+/// Held while a file is read, changed and replaced; let go when dropped, also by a crash.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    file: File,
+}
+
+/// How often a busy lock is tried.
+const POLL: Duration = Duration::from_millis(5);
+
+impl Lock {
+    /// Waits for the lock of a file, and removes what its last holder left behind.
+    pub(crate) fn take(target: &Target, state: &Path, wait: Duration) -> Result<Lock, EngineError> {
+        let folder = state.join("locks");
+        private_folder(&folder).map_err(state_error(&folder))?;
+        let path = folder.join(file_key(&target.path));
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+            .open(&path)
+            .map_err(state_error(&path))?;
+        let start = Instant::now();
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if start.elapsed() < wait => std::thread::sleep(POLL),
+                Err(TryLockError::WouldBlock) => {
+                    let (path, waited_seconds) = (target.shown.clone(), wait.as_secs());
+                    return Err(EngineError::Locked { path, waited_seconds });
+                }
+                Err(TryLockError::Error(error)) => return Err(state_error(&path)(error)),
+            }
+        }
+        let mut lock = Lock { file };
+        lock.sweep(target).map_err(state_error(&path))?;
+        Ok(lock)
+    }
+
+    /// Removes the temporary file of a writer that did not come to its end.
+    fn sweep(&mut self, target: &Target) -> io::Result<()> {
+        let mut noted = String::new();
+        // A note that cannot be read names no file of ours.
+        if (&self.file).take(256).read_to_string(&mut noted).is_err() || noted.is_empty() {
+            return Ok(());
+        }
+        if is_temp_name(noted.trim_end()) {
+            match rustix::fs::unlinkat(target.dir(), noted.trim_end(), AtFlags::empty()) {
+                Ok(()) | Err(rustix::io::Errno::NOENT) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        self.forget()
+    }
+
+    /// Notes the temporary file that is about to be made.
+    pub(crate) fn note(&mut self, temp: &str) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(temp.as_bytes())
+    }
+
+    /// The temporary file is gone.
+    pub(crate) fn forget(&mut self) -> io::Result<()> {
+        self.file.set_len(0)
+    }
+}
+
+fn state_error(path: &Path) -> impl Fn(io::Error) -> EngineError + use<> {
+    let path = path.display().to_string();
+    move |source| EngineError::Io { path: path.clone(), what: "use the state folder", source }
+}
+
+/// Names of temporary files: nothing else is ever removed.
+pub(crate) fn temp_name(random: u64) -> String {
+    format!(".inkcell-{random:016x}.tmp")
+}
+
+fn is_temp_name(name: &str) -> bool {
+    name.strip_prefix(".inkcell-")
+        .and_then(|rest| rest.strip_suffix(".tmp"))
+        .is_some_and(|digits| digits.len() == 16 && digits.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// The name under which the state folder knows a file.
+pub(crate) fn file_key(path: &Path) -> String {
+    let hash = blake3::hash(path.as_os_str().as_encoded_bytes());
+    hash.to_hex()[..32].to_owned()
+}
+
+/// Makes a folder that only its owner can look into, and refuses one that is somebody else's.
+pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+    match std::fs::metadata(folder) {
+        Ok(found) if found.is_dir() => {
+            let me = rustix::process::geteuid().as_raw();
+            if found.uid() != me {
+                return Err(io::Error::new(
+                    io::ErrorKind::PermissionDenied,
+                    "the folder belongs to another user",
+                ));
+            }
+            Ok(())
+        }
+        _ => DirBuilder::new().recursive(true).mode(0o700).create(folder),
+    }
+}

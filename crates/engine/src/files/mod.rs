@@ -1,0 +1,19 @@
+//! Files that are read and replaced safely: paths, locks, versions, and the save itself.
+//!
+//! Owns every system call that touches a notebook on disk. It must not know what the bytes mean.
+
+mod lock;
+mod open;
+mod path;
+mod record;
+mod replace;
+mod version;
+
+pub(crate) use lock::Lock;
+pub(crate) use open::Metadata;
+pub(crate) use path::Target;
+pub use path::{Place, Roots};
+pub(crate) use record::{Record, RecordedCell, Records};
+pub use replace::{FileNote, Force};
+pub(crate) use replace::{Expect, Outcome, Replacement};
+pub use version::Version;

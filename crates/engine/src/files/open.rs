@@ -1,0 +1,164 @@
+//! Reading a file without blocking on something that is none, and knowing later whether it moved.
+//!
+//! Owns the stamp: which file it was and when it last changed. It must not know versions.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+
+use crate::error::EngineError;
+use crate::files::Target;
+
+/// What was read.
+pub(crate) struct Content {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) metadata: Metadata,
+}
+
+/// Which file it was, as of the read.
+#[derive(Clone, Debug)]
+pub(crate) struct Metadata {
+    stamp: Stamp,
+    /// The clock was so close to the last change that another change could hide behind it.
+    is_racy: bool,
+    pub(crate) mode: u32,
+    pub(crate) uid: u32,
+    pub(crate) gid: u32,
+    pub(crate) links: u64,
+    pub(crate) file: std::sync::Arc<File>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp {
+    // Widths differ between systems; these hold them all.
+    dev: i128,
+    ino: i128,
+    size: u64,
+    mtime: (i128, u32),
+    ctime: (i128, u32),
+}
+
+impl Stamp {
+    fn of(stat: &Stat) -> Stamp {
+        Stamp {
+            dev: i128::from(stat.st_dev),
+            ino: i128::from(stat.st_ino),
+            size: stat.st_size as u64,
+            mtime: (i128::from(stat.st_mtime), stat.st_mtime_nsec as u32),
+            ctime: (i128::from(stat.st_ctime), stat.st_ctime_nsec as u32),
+        }
+    }
+
+    /// Clocks of file systems tick: two changes within a tick leave the same time. Ordinary ones tick
+    /// every few milliseconds, some only every second or two, and those show no fractions.
+    fn is_racy(&self, now: SystemTime) -> bool {
+        let coarse = self.ctime.1 == 0 && self.mtime.1 == 0;
+        let tick = if coarse { Duration::from_secs(3) } else { Duration::from_millis(50) };
+        let changed = UNIX_EPOCH + Duration::new(self.ctime.0.max(0) as u64, self.ctime.1);
+        now.duration_since(changed).is_ok_and(|age| age < tick) || changed > now
+    }
+}
+
+/// Whether a file is still the one that was read.
+pub(crate) enum Still {
+    Same,
+    /// It may have changed; its bytes must be compared.
+    Unsure,
+}
+
+impl Target {
+    /// Reads the file; `None` when there is none.
+    pub(crate) fn read(&self, limit_bytes: u64) -> Result<Option<Content>, EngineError> {
+        let fail = |source: rustix::io::Errno| self.io("read it")(source.into());
+        // Looked at before it is opened: opening a device can already do something.
+        let stat = match rustix::fs::statat(self.dir(), &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(fail(error)),
+        };
+        self.must_be_file(&stat)?;
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let file = match rustix::fs::openat(self.dir(), &self.name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(fail(error)),
+        };
+        let now = SystemTime::now();
+        let stat = rustix::fs::fstat(&file).map_err(fail)?;
+        self.must_be_file(&stat)?;
+        let stamp = Stamp::of(&stat);
+        let too_large = |size_bytes| {
+            EngineError::TooLarge { path: self.shown.clone(), size_bytes, limit_bytes }
+        };
+        if stamp.size > limit_bytes {
+            return Err(too_large(stamp.size));
+        }
+        let mut bytes = Vec::new();
+        let read = bytes
+            .try_reserve_exact(stamp.size as usize + 1)
+            .map_err(|_| io::Error::from(io::ErrorKind::OutOfMemory))
+            .and_then(|()| (&file).take(limit_bytes + 1).read_to_end(&mut bytes));
+        read.map_err(self.io("read it"))?;
+        if bytes.len() as u64 > limit_bytes {
+            return Err(too_large(bytes.len() as u64));
+        }
+        let metadata = Metadata {
+            stamp,
+            is_racy: stamp.is_racy(now),
+            mode: stat.st_mode & 0o7777,
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            links: stat.st_nlink as u64,
+            file: std::sync::Arc::new(file),
+        };
+        Ok(Some(Content { bytes, metadata }))
+    }
+
+    fn must_be_file(&self, stat: &Stat) -> Result<(), EngineError> {
+        let what = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => return Ok(()),
+            FileType::Directory => "a folder",
+            FileType::Fifo => "a FIFO",
+            FileType::Socket => "a socket",
+            FileType::CharacterDevice | FileType::BlockDevice => "a device",
+            FileType::Symlink => "a link that was put there just now",
+            _ => "something special",
+        };
+        Err(EngineError::NotAFile { path: self.shown.clone(), what })
+    }
+
+    /// Whether the file holds exactly these bytes, compared piece by piece.
+    pub(crate) fn holds(&self, bytes: &[u8]) -> io::Result<bool> {
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
+        let mut file = match rustix::fs::openat(self.dir(), &self.name, flags, Mode::empty()) {
+            Ok(fd) => File::from(fd),
+            Err(rustix::io::Errno::NOENT) => return Ok(false),
+            Err(error) => return Err(error.into()),
+        };
+        let mut rest = bytes;
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            let size = file.read(&mut piece)?;
+            if size == 0 {
+                return Ok(rest.is_empty());
+            }
+            match rest.strip_prefix(&piece[..size]) {
+                Some(after) => rest = after,
+                None => return Ok(false),
+            }
+        }
+    }
+
+    /// Whether the file is still the one that was read; `None` when it is gone.
+    pub(crate) fn still(&self, read: &Metadata) -> io::Result<Option<Still>> {
+        let stat = match rustix::fs::statat(self.dir(), &self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(rustix::io::Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(error.into()),
+        };
+        let is_same = Stamp::of(&stat) == read.stamp && !read.is_racy;
+        Ok(Some(if is_same { Still::Same } else { Still::Unsure }))
+    }
+}

@@ -1,0 +1,168 @@
+//! From a path as given to a place on disk: links followed once, then a handle on the folder, so that
+//! what was checked is what is used.
+//!
+//! Owns resolution and confinement. A decision is made on resolved components, never on text.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+use crate::error::EngineError;
+
+/// Where relative paths start.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The working folder of the caller.
+    pub cwd: PathBuf,
+    /// What `~` stands for.
+    pub home: Option<PathBuf>,
+}
+
+/// Folders that paths must stay in.
+#[derive(Clone, Debug)]
+pub enum Roots {
+    /// Any path.
+    Anywhere,
+    /// Inside one of these.
+    Only(Vec<PathBuf>),
+}
+
+/// A file that may or may not exist, by the handle of its folder and its name in it.
+#[derive(Debug)]
+pub(crate) struct Target {
+    dir: OwnedFd,
+    /// Whether the folder could be opened for reading, which syncing it needs.
+    dir_is_readable: bool,
+    pub(crate) name: OsString,
+    /// The resolved path.
+    pub(crate) path: PathBuf,
+    /// The path as the caller gave it.
+    pub(crate) shown: String,
+}
+
+impl Place {
+    /// The path made absolute; nothing is looked up.
+    pub fn absolute(&self, given: &str) -> PathBuf {
+        let expanded = match (&self.home, given.strip_prefix('~')) {
+            (Some(home), Some("")) => home.clone(),
+            (Some(home), Some(rest)) if rest.starts_with('/') => {
+                home.join(rest.trim_start_matches('/'))
+            }
+            _ => PathBuf::from(given),
+        };
+        self.cwd.join(expanded)
+    }
+}
+
+impl Target {
+    /// Follows links, checks the roots, and opens the folder without following any link again.
+    pub(crate) fn resolve(given: &str, place: &Place, roots: &Roots) -> Result<Target, EngineError> {
+        let io = |what: &'static str| {
+            let shown = given.to_owned();
+            move |source: io::Error| EngineError::Io { path: shown, what, source }
+        };
+        let path = real_path(&place.absolute(given)).map_err(io("find the folder"))?;
+        if let Roots::Only(allowed) = roots {
+            let inside = |root: &PathBuf| {
+                std::fs::canonicalize(root).is_ok_and(|root| path.starts_with(root))
+            };
+            if !allowed.iter().any(inside) {
+                return Err(EngineError::OutsideRoots { path: given.to_owned(), roots: allowed.clone() });
+            }
+        }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(EngineError::NotAFile { path: given.to_owned(), what: "a folder" });
+        };
+        let (dir, dir_is_readable) = open_folder(folder).map_err(io("open the folder"))?;
+        Ok(Target { dir, dir_is_readable, name: name.to_owned(), shown: given.to_owned(), path })
+    }
+
+    /// A file in the same folder.
+    pub(crate) fn sibling(&self, name: OsString) -> io::Result<Target> {
+        let path = self.path.with_file_name(&name);
+        let shown = Path::new(&self.shown).with_file_name(&name).to_string_lossy().into_owned();
+        let dir = self.dir.try_clone()?;
+        Ok(Target { dir, dir_is_readable: self.dir_is_readable, name, path, shown })
+    }
+
+    pub(crate) fn dir(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+
+    /// The folder's handle for syncing, when it could be opened for that.
+    pub(crate) fn readable_dir(&self) -> Option<BorrowedFd<'_>> {
+        self.dir_is_readable.then(|| self.dir.as_fd())
+    }
+
+    pub(crate) fn io(&self, what: &'static str) -> impl FnOnce(io::Error) -> EngineError + use<> {
+        let path = self.shown.clone();
+        move |source| EngineError::Io { path, what, source }
+    }
+}
+
+/// The path with every link followed; the last name need not exist. A dangling link leads to the file
+/// it names, which is then a new file there.
+fn real_path(path: &Path) -> io::Result<PathBuf> {
+    // As many links in a row as the system itself follows.
+    const MAX_LINKS: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        match std::fs::canonicalize(&path) {
+            Ok(found) => return Ok(found),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+        let folder = match path.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => std::fs::canonicalize(folder)?,
+            _ => return Err(io::ErrorKind::NotFound.into()),
+        };
+        let Some(Component::Normal(name)) = path.components().next_back() else {
+            return Err(io::ErrorKind::NotFound.into());
+        };
+        let here = folder.join(name);
+        match std::fs::read_link(&here) {
+            Ok(link) => path = folder.join(link),
+            Err(_) => return Ok(here),
+        }
+    }
+    Err(io::Error::from_raw_os_error(rustix::io::Errno::LOOP.raw_os_error()))
+}
+
+/// Opens a resolved folder one component at a time, refusing links: if somebody put one there since
+/// the path was resolved, the open fails instead of leading elsewhere.
+fn open_folder(folder: &Path) -> io::Result<(OwnedFd, bool)> {
+    let common = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let step = |dir: BorrowedFd<'_>, name: &OsStr, access: OFlags| {
+        rustix::fs::openat(dir, name, common | access, Mode::empty())
+    };
+    let mut dir = rustix::fs::open("/", common | PASS, Mode::empty())?;
+    let names: Vec<&OsStr> = folder
+        .components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name),
+            _ => None,
+        })
+        .collect();
+    for (at, name) in names.iter().enumerate() {
+        let is_last = at + 1 == names.len();
+        dir = match step(dir.as_fd(), name, if is_last { OFlags::RDONLY } else { PASS }) {
+            Err(rustix::io::Errno::ACCESS) if is_last => {
+                return Ok((step(dir.as_fd(), name, PASS)?, false));
+            }
+            opened => opened?,
+        };
+    }
+    if names.is_empty() {
+        dir = rustix::fs::open("/", common | OFlags::RDONLY, Mode::empty())?;
+    }
+    Ok((dir, true))
+}
+
+/// Enough to pass through a folder that may be entered but not listed.
+#[cfg(target_os = "linux")]
+const PASS: OFlags = OFlags::PATH;
+#[cfg(not(target_os = "linux"))]
+const PASS: OFlags = OFlags::RDONLY;

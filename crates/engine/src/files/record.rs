@@ -1,0 +1,180 @@
+//! What was in the versions of a file that somebody has seen: for each cell its id and two digests.
+//!
+//! Owns the files in the state folder that hold this, 64 versions a notebook. They make it possible to
+//! say later what changed since; losing them only means that an old version is not known any more.
+
+use std::path::{Path, PathBuf};
+
+use inkcell_notebook::{CellId, CellKind, Notebook, TextBase};
+
+use crate::files::Version;
+use crate::files::lock::{file_key, private_folder};
+
+/// How many versions of a file are kept.
+const MAX_VERSIONS: usize = 64;
+
+/// How much they may take together; a notebook of 100,000 cells keeps fewer versions.
+const MAX_BYTES: u64 = 16 << 20;
+
+/// A cell as it was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct RecordedCell {
+    pub(crate) id: Option<String>,
+    /// Kind and source.
+    text: u64,
+    /// Metadata and attachments. Outputs and counts are not part of it: a run is not an edit.
+    rest: u64,
+}
+
+impl RecordedCell {
+    /// Whether nothing but outputs and count differs.
+    pub(crate) fn is_same(&self, other: &RecordedCell) -> bool {
+        self.text == other.text && self.rest == other.rest
+    }
+
+    pub(crate) fn digest(&self) -> (u64, u64) {
+        (self.text, self.rest)
+    }
+}
+
+/// The cells of one version.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Record {
+    pub(crate) version: Version,
+    pub(crate) cells: Vec<RecordedCell>,
+}
+
+fn digest<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    let mut first = [0; 8];
+    first.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(first)
+}
+
+fn text_digest(kind: &str, source: &str) -> u64 {
+    // Line ends do not count: an editor may have saved the text with others.
+    if source.contains('\r') {
+        return digest([kind.as_bytes(), source.replace("\r\n", "\n").as_bytes()]);
+    }
+    digest([kind.as_bytes(), source.as_bytes()])
+}
+
+impl Record {
+    pub(crate) fn of(notebook: &Notebook, version: Version) -> Record {
+        let cells = notebook
+            .cells()
+            .map(|cell| RecordedCell {
+                // An odd id is no name to carry over; such a cell is known by its place.
+                id: cell.id().and_then(|id| CellId::parse(&id)).map(|id| id.to_string()),
+                text: text_digest(&cell.kind_name(), &cell.source().text),
+                rest: digest(cell.properties()),
+            })
+            .collect();
+        Record { version, cells }
+    }
+
+    fn to_text(&self) -> String {
+        let line = |cell: &RecordedCell| {
+            let id = cell.id.as_deref().unwrap_or_default();
+            format!("{:016x} {:016x} {id}\n", cell.text, cell.rest)
+        };
+        self.cells.iter().map(line).collect()
+    }
+
+    /// `None` for a file that is damaged: the version is then not known.
+    fn from_text(version: Version, text: &str) -> Option<Record> {
+        let cell = |line: &str| {
+            let (text, rest) = line.split_at_checked(16)?;
+            let (rest, id) = rest.strip_prefix(' ')?.split_at_checked(16)?;
+            let id = id.strip_prefix(' ')?;
+            Some(RecordedCell {
+                id: (!id.is_empty()).then(|| id.to_owned()),
+                text: u64::from_str_radix(text, 16).ok()?,
+                rest: u64::from_str_radix(rest, 16).ok()?,
+            })
+        };
+        let complete = text.is_empty() || text.ends_with('\n');
+        let cells = text.lines().map(cell).collect::<Option<Vec<_>>>()?;
+        complete.then_some(Record { version, cells })
+    }
+
+    pub(crate) fn ids(&self) -> Vec<Option<&str>> {
+        self.cells.iter().map(|cell| cell.id.as_deref()).collect()
+    }
+}
+
+impl TextBase for Record {
+    fn count(&self) -> usize {
+        self.cells.len()
+    }
+
+    fn id(&self, index: usize) -> Option<&str> {
+        self.cells.get(index)?.id.as_deref()
+    }
+
+    fn is_same(&self, index: usize, kind: CellKind, source: &str) -> bool {
+        self.cells[index].text == text_digest(kind.name(), source)
+    }
+}
+
+/// The recorded versions of one file.
+pub(crate) struct Records {
+    folder: PathBuf,
+}
+
+impl Records {
+    pub(crate) fn of(path: &Path, state: &Path) -> Records {
+        Records { folder: state.join("versions").join(file_key(path)) }
+    }
+
+    fn file(&self, version: Version) -> PathBuf {
+        self.folder.join(version.to_string())
+    }
+
+    pub(crate) fn find(&self, version: Version) -> Option<Record> {
+        let text = std::fs::read_to_string(self.file(version)).ok()?;
+        Record::from_text(version, &text)
+    }
+
+    /// Keeps a record. A state folder that cannot be written costs the record, not the caller's work.
+    pub(crate) fn keep(&self, version: Version, record: impl FnOnce() -> Record) {
+        let file = self.file(version);
+        if file.exists() {
+            return;
+        }
+        if private_folder(&self.folder).is_err() {
+            return;
+        }
+        // A half-written record would be refused by its last line, but a rename leaves none.
+        let temp = self.folder.join(format!(".{version}.{}", std::process::id()));
+        let written = std::fs::write(&temp, record().to_text()).and_then(|()| std::fs::rename(&temp, &file));
+        if written.is_err() {
+            let _ = std::fs::remove_file(&temp);
+        }
+        self.prune();
+    }
+
+    /// Forgets the oldest versions beyond the limits.
+    fn prune(&self) {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        let mut files: Vec<_> = entries
+            .flatten()
+            .filter_map(|entry| {
+                let found = entry.metadata().ok()?;
+                Some((found.modified().ok()?, found.len(), entry.path()))
+            })
+            .collect();
+        files.sort_by(|one, other| other.cmp(one));
+        let mut total = 0;
+        for (at, (_, size, path)) in files.iter().enumerate() {
+            total += size;
+            if at >= MAX_VERSIONS || total > MAX_BYTES && at > 0 {
+                let _ = std::fs::remove_file(path);
+            }
+        }
+    }
+}

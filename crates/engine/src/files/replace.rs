@@ -1,0 +1,225 @@
+//! The save: write beside, sync, check that the file is still what was read, rename, sync the folder.
+//!
+//! Owns the order of these steps. At every instant the file is the old one or the new one; when it
+//! returns well the new one is on disk.
+
+use std::fs::File;
+use std::io::{self, Write};
+
+use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, XattrFlags};
+use rustix::io::Errno;
+
+use crate::error::EngineError;
+use crate::files::lock::temp_name;
+use crate::files::open::Still;
+use crate::files::{Lock, Metadata, Target};
+
+/// Whether to write where something of the file would be lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Force {
+    /// Refuse.
+    No,
+    /// Write all the same.
+    Yes,
+}
+
+/// What must be there for the replacement to happen.
+pub(crate) enum Expect<'a> {
+    /// The file that was read, with these bytes.
+    Read(&'a Metadata, &'a [u8]),
+    /// No file.
+    Nothing,
+    /// Whatever is there; it is overwritten, keeping what can be kept.
+    Anything(Option<&'a Metadata>),
+}
+
+/// A new content for a file.
+pub(crate) struct Replacement<'a> {
+    pub(crate) chunks: &'a [&'a [u8]],
+    pub(crate) expect: Expect<'a>,
+    pub(crate) force: Force,
+    /// Makes the temporary file's name; an argument so that tests can fix it.
+    pub(crate) random: u64,
+}
+
+/// Whether it happened.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Replaced(Vec<FileNote>),
+    /// The file is not what was read any more; nothing was written.
+    Moved,
+}
+
+/// Something about the file that the caller would want to know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FileNote {
+    /// The file had more names; they still name the old content.
+    HardLinks(u64),
+    /// With `Force::Yes`: this was not kept.
+    NotKept(String),
+}
+
+impl Target {
+    /// Replaces the file, all or nothing.
+    pub(crate) fn replace(&self, lock: &mut Lock, new: &Replacement<'_>) -> Result<Outcome, EngineError> {
+        let old = match new.expect {
+            Expect::Read(metadata, _) | Expect::Anything(Some(metadata)) => Some(metadata),
+            Expect::Nothing | Expect::Anything(None) => None,
+        };
+        if let Some(old) = old
+            && old.mode & 0o222 == 0
+            && new.force == Force::No
+        {
+            return Err(EngineError::ReadOnlyFile { path: self.shown.clone(), mode: old.mode });
+        }
+        let temp = temp_name(new.random);
+        lock.note(&temp).map_err(self.io("note the temporary file"))?;
+        let outcome = self.write_and_rename(&temp, old, new);
+        if !matches!(outcome, Ok(Outcome::Replaced(_))) {
+            // The temporary file is gone after a rename; otherwise it is of no more use. If it cannot
+            // be removed the note stays, and the next writer tries again.
+            match rustix::fs::unlinkat(self.dir(), &temp, AtFlags::empty()) {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(_) => return outcome,
+            }
+        }
+        lock.forget().map_err(self.io("note the temporary file"))?;
+        outcome
+    }
+
+    fn write_and_rename(
+        &self,
+        temp: &str,
+        old: Option<&Metadata>,
+        new: &Replacement<'_>,
+    ) -> Result<Outcome, EngineError> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // A new file gets what the caller's umask leaves; one that replaces another is private until
+        // it has the other's mode.
+        let mode = if old.is_some() { Mode::from_raw_mode(0o600) } else { Mode::from_raw_mode(0o666) };
+        let file = rustix::fs::openat(self.dir(), temp, flags, mode)
+            .map_err(|error| self.io("make a temporary file beside it")(error.into()))?;
+        let mut file = File::from(file);
+        let mut notes = Vec::new();
+        for chunk in new.chunks {
+            file.write_all(chunk).map_err(self.io("write the new content"))?;
+        }
+        if let Some(old) = old {
+            self.keep_attributes(&file, old, new.force, &mut notes)?;
+            if old.links > 1 {
+                notes.push(FileNote::HardLinks(old.links));
+            }
+        }
+        file.sync_all().map_err(self.io("write the new content to disk"))?;
+        if !self.is_as_expected(&new.expect)? {
+            return Ok(Outcome::Moved);
+        }
+        match self.rename(temp, &new.expect) {
+            Ok(()) => {}
+            Err(Errno::EXIST) => return Ok(Outcome::Moved),
+            Err(error) => return Err(self.io("put the new content in its place")(error.into())),
+        }
+        self.sync_folder(&file).map_err(self.io(
+            "make sure that the new content survives a power cut (it is in place)",
+        ))?;
+        Ok(Outcome::Replaced(notes))
+    }
+
+    fn rename(&self, temp: &str, expect: &Expect<'_>) -> Result<(), Errno> {
+        if let Expect::Nothing = expect {
+            // Where the file system cannot rename without replacing, a link does the same check.
+            let flags = rustix::fs::RenameFlags::NOREPLACE;
+            match rustix::fs::renameat_with(self.dir(), temp, self.dir(), &self.name, flags) {
+                Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {
+                    let empty = AtFlags::empty();
+                    rustix::fs::linkat(self.dir(), temp, self.dir(), &self.name, empty)?;
+                    return rustix::fs::unlinkat(self.dir(), temp, empty);
+                }
+                done => return done,
+            }
+        }
+        rustix::fs::renameat(self.dir(), temp, self.dir(), &self.name)
+    }
+
+    fn is_as_expected(&self, expect: &Expect<'_>) -> Result<bool, EngineError> {
+        let Expect::Read(metadata, bytes) = expect else { return Ok(true) };
+        match self.still(metadata).map_err(self.io("look at it again"))? {
+            Some(Still::Same) => Ok(true),
+            None => Ok(false),
+            Some(Still::Unsure) => self.holds(bytes).map_err(self.io("look at it again")),
+        }
+    }
+
+    /// Gives the new file the owner, mode, access list and attributes of the old one.
+    fn keep_attributes(
+        &self,
+        file: &File,
+        old: &Metadata,
+        force: Force,
+        notes: &mut Vec<FileNote>,
+    ) -> Result<(), EngineError> {
+        let mut lost = |what: &str, error: Errno| {
+            if force == Force::Yes {
+                notes.push(FileNote::NotKept(what.to_owned()));
+                return Ok(());
+            }
+            let (path, what) = (self.shown.clone(), what.to_owned());
+            Err(EngineError::CannotKeep { path, what, source: error.into() })
+        };
+        let fail = |error: Errno| self.io("look at the temporary file")(error.into());
+        let made = rustix::fs::fstat(file).map_err(fail)?;
+        if (made.st_uid, made.st_gid) != (old.uid, old.gid) {
+            let owner = (Uid::from_raw(old.uid), Gid::from_raw(old.gid));
+            if let Err(error) = rustix::fs::fchown(file, Some(owner.0), Some(owner.1)) {
+                lost(&format!("the owner {}:{}", old.uid, old.gid), error)?;
+            }
+        }
+        rustix::fs::fchmod(file, Mode::from_raw_mode(old.mode as _))
+            .map_err(|error| self.io("set the mode of the new content")(error.into()))?;
+        for name in attribute_names(&old.file) {
+            let copied = copy_attribute(&old.file, file, &name);
+            match copied {
+                Ok(()) => {}
+                // Labels of a security module follow from the folder and the process.
+                Err(_) if name.starts_with("security.") => {}
+                Err(error) if name == "system.posix_acl_access" => lost("the access list", error)?,
+                Err(error) => lost(&format!("the attribute {name}"), error)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the rename itself durable. Some file systems have no notion of syncing a folder.
+    fn sync_folder(&self, file: &File) -> io::Result<()> {
+        let Some(dir) = self.readable_dir() else {
+            return Ok(rustix::fs::syncfs(file)?);
+        };
+        match rustix::fs::fsync(dir) {
+            Ok(()) | Err(Errno::INVAL | Errno::NOTSUP) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The names of a file's extended attributes; none where the file system has none.
+fn attribute_names(file: &File) -> Vec<String> {
+    let mut list = vec![0u8; 1024];
+    loop {
+        match rustix::fs::flistxattr(file, &mut list[..]) {
+            Ok(size) => {
+                list.truncate(size);
+                break;
+            }
+            Err(Errno::RANGE) if list.len() < 1 << 20 => list.resize(list.len() * 4, 0),
+            Err(_) => return Vec::new(),
+        }
+    }
+    let names = list.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+    names.map(|name| String::from_utf8_lossy(name).into_owned()).collect()
+}
+
+fn copy_attribute(from: &File, to: &File, name: &str) -> Result<(), Errno> {
+    let mut value = vec![0u8; 1 << 16];
+    let size = rustix::fs::fgetxattr(from, name, &mut value[..])?;
+    rustix::fs::fsetxattr(to, name, &value[..size], XattrFlags::empty())
+}

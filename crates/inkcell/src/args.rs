@@ -1,0 +1,357 @@
+//! The command line: every command, flag and default, as types.
+//!
+//! Owns names and help. What a command does is in `cli/`; nothing there looks at an argument again.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::exit;
+use crate::output::Form;
+
+/// A notebook file that can be changed without harming anything else in it.
+#[derive(Parser, Debug)]
+#[command(name = "inkcell", version, after_help = exit::help(), max_term_width = 100)]
+pub(crate) struct Args {
+    /// Answer in JSON.
+    #[arg(long, global = true)]
+    json: bool,
+    /// Allow only paths inside this folder (may be repeated).
+    #[arg(long = "root", global = true, value_name = "DIR")]
+    pub(crate) roots: Vec<PathBuf>,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Args {
+    pub(crate) fn form(&self) -> Form {
+        if self.json { Form::Json } else { Form::Text }
+    }
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Show a notebook: as text that can be written back, as an outline, by lines, cells or pattern.
+    Read(Read),
+    /// Write text from standard input back into a notebook.
+    Write(Write),
+    /// Change cells of a notebook.
+    Edit(Box<Edit>),
+    /// Make an empty notebook.
+    New(New),
+    /// Compare two notebooks, or one with its last commit, cell by cell.
+    Diff(Diff),
+    /// Remove outputs, counts and chosen metadata.
+    Clean(Clean),
+    /// Export a notebook.
+    To(To),
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OutputsArg {
+    /// Not at all.
+    None,
+    /// One line each.
+    Digest,
+    /// Their text.
+    Full,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Read {
+    /// The notebook, with a selector if wanted: nb.ipynb:10-20, :5, :3+4, :1-9,40-50, :raw, :raw:1-9.
+    pub(crate) path: String,
+    /// One line a cell: position, id, kind, count, lines, first line, outputs.
+    #[arg(long)]
+    pub(crate) outline: bool,
+    /// Only these cells: ids, positions and ranges, such as 0,3-5,ab12,-1.
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub(crate) cells: Option<String>,
+    /// Show outputs with the cells.
+    #[arg(long, value_enum)]
+    pub(crate) outputs: Option<OutputsArg>,
+    /// Show the lines that match a regular expression; in outputs too with --outputs full.
+    #[arg(long, value_name = "RE")]
+    pub(crate) search: Option<String>,
+    /// Leave ids out of the markers.
+    #[arg(long)]
+    pub(crate) no_ids: bool,
+    /// Show a line before and three after each range of lines.
+    #[arg(long)]
+    pub(crate) pad: bool,
+    /// Stop after 3000 lines or 50 KiB and say how to go on.
+    #[arg(long)]
+    pub(crate) page: bool,
+}
+
+/// How a change is saved.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Save {
+    /// The version you have read; if cells you name changed since, nothing is written.
+    #[arg(long, global = true, value_name = "VERSION")]
+    pub(crate) hash: Option<String>,
+    /// Write here and leave the notebook alone.
+    #[arg(short, long, global = true, value_name = "OUT")]
+    pub(crate) output: Option<String>,
+    /// Keep the earlier file as <name>.bak.
+    #[arg(long, global = true)]
+    pub(crate) backup: bool,
+    /// Show what would change, by cell, and write nothing.
+    #[arg(long, global = true)]
+    pub(crate) dry_run: bool,
+    /// Write also where owner, access list or read-only mode stand against it.
+    #[arg(long, global = true)]
+    pub(crate) force: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Write {
+    /// The notebook; made when it is not there.
+    pub(crate) path: String,
+    /// Clear outputs and count of code cells whose source changes.
+    #[arg(long)]
+    pub(crate) clear_changed: bool,
+    /// The text leaves out exactly this many cells; they are deleted.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) drop: usize,
+    #[command(flatten)]
+    pub(crate) save: Save,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    subcommand_precedence_over_arg = true,
+    after_help = "A cell is named by its id, by the first four or more characters of it, or by its position \
+        (0 is the first, -1 the last). In a batch, positions mean the cells as they are before it."
+)]
+pub(crate) struct Edit {
+    /// The notebook.
+    pub(crate) path: String,
+    /// A batch of operations in JSON, all or nothing; - for standard input.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ops: Option<String>,
+    /// Replace this in the notebook's text; it may span cells. Must be there exactly once.
+    #[arg(long, value_name = "TEXT", requires = "new", allow_hyphen_values = true)]
+    pub(crate) old: Option<String>,
+    /// What to put in place of --old.
+    #[arg(long, value_name = "TEXT", requires = "old", allow_hyphen_values = true)]
+    pub(crate) new: Option<String>,
+    /// Replace every place where --old is found.
+    #[arg(long, requires = "old")]
+    pub(crate) all: bool,
+    /// With --old: the change deletes exactly this many cells.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) drop: usize,
+    /// Keep outputs and count of cells whose source changes.
+    #[arg(long, global = true)]
+    pub(crate) keep_outputs: bool,
+    #[command(flatten)]
+    pub(crate) save: Save,
+    #[command(subcommand)]
+    pub(crate) op: Option<Op>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Op {
+    /// Set the source of a cell.
+    Replace {
+        /// The cell.
+        #[arg(allow_hyphen_values = true)]
+        cell: String,
+        #[command(flatten)]
+        source: Source,
+        /// Also change its type.
+        #[arg(long = "type", value_enum, value_name = "TYPE")]
+        kind: Option<KindArg>,
+    },
+    /// Add a cell; at the end unless told where.
+    Insert {
+        #[command(flatten)]
+        source: Source,
+        #[command(flatten)]
+        place: PlaceArgs,
+        /// Its type.
+        #[arg(long = "type", value_enum, value_name = "TYPE", default_value = "code")]
+        kind: KindArg,
+    },
+    /// Remove a cell.
+    Delete {
+        /// The cell.
+        #[arg(allow_hyphen_values = true)]
+        cell: String,
+    },
+    /// Move a cell.
+    Move {
+        /// The cell.
+        #[arg(allow_hyphen_values = true)]
+        cell: String,
+        #[command(flatten)]
+        place: PlaceArgs,
+    },
+    /// Change the type of a cell.
+    Type {
+        /// The cell.
+        #[arg(allow_hyphen_values = true)]
+        cell: String,
+        /// The type.
+        #[arg(value_enum)]
+        kind: KindArg,
+    },
+    /// Remove outputs and count, of one cell or of all.
+    Clear {
+        /// The cell; all when left out.
+        #[arg(allow_hyphen_values = true)]
+        cell: Option<String>,
+    },
+    /// Replace text inside a cell; it must be there exactly once.
+    Sub {
+        /// The cell.
+        #[arg(allow_hyphen_values = true)]
+        cell: String,
+        /// The text to find.
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        old: String,
+        /// The text to put there.
+        #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+        new: String,
+        /// Replace every place.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Change metadata and tags, of one cell or of the notebook.
+    Meta {
+        /// The cell; the notebook when left out.
+        #[arg(allow_hyphen_values = true)]
+        cell: Option<String>,
+        /// Set a key to a JSON value (or to the text itself when it is not JSON).
+        #[arg(long, value_name = "KEY=VALUE")]
+        set: Vec<String>,
+        /// Remove a key.
+        #[arg(long, value_name = "KEY")]
+        unset: Vec<String>,
+        /// Add a tag.
+        #[arg(long, value_name = "TAG")]
+        tag: Vec<String>,
+        /// Remove a tag.
+        #[arg(long, value_name = "TAG")]
+        untag: Vec<String>,
+    },
+}
+
+/// Where a source comes from.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Source {
+    /// - reads the source from standard input.
+    #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["source", "source_file"])]
+    pub(crate) stdin: Option<String>,
+    /// The source itself.
+    #[arg(long, value_name = "TEXT", conflicts_with = "source_file", allow_hyphen_values = true)]
+    pub(crate) source: Option<String>,
+    /// A file that holds the source.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) source_file: Option<PathBuf>,
+}
+
+/// Where a cell goes.
+#[derive(ClapArgs, Debug)]
+#[group(multiple = false)]
+pub(crate) struct PlaceArgs {
+    /// Right after this cell.
+    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
+    pub(crate) after: Option<String>,
+    /// Right before this cell.
+    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
+    pub(crate) before: Option<String>,
+    /// Before or after all cells.
+    #[arg(long, value_enum)]
+    pub(crate) at: Option<End>,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum End {
+    Start,
+    End,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum KindArg {
+    Code,
+    Markdown,
+    Raw,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct New {
+    /// The notebook to make; it must not be there yet.
+    pub(crate) path: String,
+    /// Name the kernel it is for, such as python3.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) kernel: Option<String>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Diff {
+    /// The notebook; the old one when two are given.
+    pub(crate) a: String,
+    /// The new one. Without it, the notebook is compared with its last commit in git.
+    pub(crate) b: Option<String>,
+    /// Compare sources and types only.
+    #[arg(long)]
+    pub(crate) sources: bool,
+    /// Exit with 1 when there is a difference.
+    #[arg(long)]
+    pub(crate) exit_code: bool,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "As a git filter, so that outputs never reach a commit:\n  \
+        git config filter.inkcell.clean 'inkcell clean -'\n  \
+        echo '*.ipynb filter=inkcell' >> .gitattributes"
+)]
+pub(crate) struct Clean {
+    /// The notebooks; - reads standard input and writes standard output.
+    #[arg(required = true)]
+    pub(crate) paths: Vec<String>,
+    /// Change nothing; exit with 1 when something would change.
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// Leave outputs and counts alone.
+    #[arg(long)]
+    pub(crate) keep_outputs: bool,
+    /// Also remove this metadata key from every cell.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) cell_meta: Vec<String>,
+    /// Also remove this metadata key from the notebook.
+    #[arg(long, value_name = "KEY")]
+    pub(crate) notebook_meta: Vec<String>,
+    /// Write here and leave the notebook alone (one notebook only).
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<String>,
+    /// Write also where owner, access list or read-only mode stand against it.
+    #[arg(long)]
+    pub(crate) force: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ExportForm {
+    /// A script in the percent format.
+    Script,
+    /// Markdown.
+    Markdown,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct To {
+    /// The form.
+    #[arg(value_enum)]
+    pub(crate) form: ExportForm,
+    /// The notebook.
+    pub(crate) path: String,
+    /// Write here instead of to standard output.
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<PathBuf>,
+    /// How outputs appear in Markdown.
+    #[arg(long, value_enum, default_value = "full")]
+    pub(crate) outputs: OutputsArg,
+}

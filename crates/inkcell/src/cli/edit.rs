@@ -1,0 +1,218 @@
+//! `inkcell edit`: operations on cells, a batch of them, or a replacement in the virtual text.
+
+use inkcell_engine::notebook::{
+    CellRef, Drop, EditOp, EditReport, IdSource, MarkerIds, Matches, MetaChange, Notebook, OutputsAfter,
+    Place, SourceShape, TextRules,
+};
+use inkcell_engine::{
+    Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops, random, text_error,
+};
+
+use crate::args::{Edit, End, Op, PlaceArgs, Save, Source};
+use crate::cli::input;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::render::report;
+use crate::settings::Settings;
+
+pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let options = options(&args.save, IfMissing::Fail)?;
+    let outputs =
+        if args.keep_outputs { OutputsAfter::Keep } else { OutputsAfter::ClearIfChanged };
+    let path = args.path.clone();
+    let change = change(args, outputs)?;
+    let saved = settings.notebooks.change(&path, &options, |notebook, base| {
+        change.apply(notebook, base, &path)
+    })?;
+    answer(output, &saved)
+}
+
+pub(crate) fn options(save: &Save, if_missing: IfMissing) -> Result<SaveOptions, Failure> {
+    Ok(SaveOptions {
+        base: input::version(save.hash.as_deref())?,
+        output: save.output.clone(),
+        if_missing,
+        backup: if save.backup { Backup::Yes } else { Backup::No },
+        force: if save.force { Force::Yes } else { Force::No },
+        mode: if save.dry_run { Mode::DryRun } else { Mode::Write },
+    })
+}
+
+/// Shows what was done.
+pub(crate) fn answer(output: &mut Output, saved: &Saved<EditReport>) -> Result<Exit, Failure> {
+    report::write(output, saved).map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+/// What is to be done, decided before the file is opened.
+enum Change {
+    Ops(Vec<EditOp>),
+    Text { old: String, new: String, matches: Matches, rules: TextRules },
+    Tags { cell: CellRef, add: Vec<String>, remove: Vec<String>, change: MetaChange },
+}
+
+fn change(args: Edit, outputs: OutputsAfter) -> Result<Change, Failure> {
+    let ways = [args.op.is_some(), args.ops.is_some(), args.old.is_some()];
+    match ways.iter().filter(|given| **given).count() {
+        1 => {}
+        0 => {
+            let problem = "say what to do: replace, insert, delete, move, type, clear, sub or meta; or give \
+                           --ops FILE, or --old TEXT --new TEXT";
+            return Err(Failure::argument("OP", problem));
+        }
+        _ => return Err(Failure::argument("OP", "give only one of an operation, --ops and --old")),
+    }
+    if let Some(op) = args.op {
+        return operation(op, outputs);
+    }
+    if let Some(file) = &args.ops {
+        let json = if file == "-" { input::stdin_text()? } else { input::file_text("--ops", file.as_ref())? };
+        return Ok(Change::Ops(parse_ops(&json, outputs)?));
+    }
+    Ok(Change::Text {
+        old: args.old.unwrap_or_default(),
+        new: args.new.unwrap_or_default(),
+        matches: if args.all { Matches::All } else { Matches::One },
+        rules: TextRules { drop: Drop::Exactly(args.drop), outputs, shape: SourceShape::Keep },
+    })
+}
+
+fn operation(op: Op, outputs: OutputsAfter) -> Result<Change, Failure> {
+    let op = match op {
+        Op::Replace { cell, source, kind } => EditOp::Replace {
+            cell: input::cell(&cell),
+            source: source_text(source)?,
+            kind: kind.map(input::kind),
+            outputs,
+            shape: SourceShape::Keep,
+        },
+        Op::Insert { source, place, kind } => EditOp::Insert {
+            at: place_of(place).unwrap_or(Place::End),
+            kind: input::kind(kind),
+            source: source_text(source)?,
+        },
+        Op::Delete { cell } => EditOp::Delete { cell: input::cell(&cell) },
+        Op::Move { cell, place } => EditOp::Move {
+            cell: input::cell(&cell),
+            to: place_of(place).ok_or_else(|| {
+                Failure::argument("move", "say where to: --after CELL, --before CELL or --at start|end")
+            })?,
+        },
+        Op::Type { cell, kind } => {
+            EditOp::SetKind { cell: input::cell(&cell), kind: input::kind(kind) }
+        }
+        Op::Clear { cell } => EditOp::Clear { cell: cell.as_deref().map(input::cell) },
+        Op::Sub { cell, old, new, all } => EditOp::Sub {
+            cell: input::cell(&cell),
+            old,
+            new,
+            matches: if all { Matches::All } else { Matches::One },
+            outputs,
+        },
+        Op::Meta { cell, set, unset, tag, untag } => return metadata(cell.as_deref(), &set, unset, tag, untag),
+    };
+    Ok(Change::Ops(vec![op]))
+}
+
+fn metadata(
+    cell: Option<&str>,
+    set: &[String],
+    unset: Vec<String>,
+    tag: Vec<String>,
+    untag: Vec<String>,
+) -> Result<Change, Failure> {
+    let mut change = MetaChange { set: Vec::new(), unset };
+    for pair in set {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Failure::argument("--set", format!("{pair:?} is not KEY=VALUE")));
+        };
+        let is_json = serde_json::from_str::<&serde_json::value::RawValue>(value).is_ok();
+        let value = if is_json { value.to_owned() } else { serde_json::Value::from(value).to_string() };
+        change.set.push((key.to_owned(), value));
+    }
+    let cell = cell.map(input::cell);
+    match (tag.is_empty() && untag.is_empty(), cell) {
+        (true, _) if change == MetaChange::default() => {
+            Err(Failure::argument("meta", "give --set, --unset, --tag or --untag"))
+        }
+        (true, cell) => Ok(Change::Ops(vec![EditOp::SetMeta { cell, change }])),
+        (false, Some(cell)) => Ok(Change::Tags { cell, add: tag, remove: untag, change }),
+        (false, None) => Err(Failure::argument("meta", "tags belong to a cell; name it")),
+    }
+}
+
+fn source_text(source: Source) -> Result<String, Failure> {
+    match source {
+        Source { stdin: Some(_), .. } => input::stdin_text(),
+        Source { source: Some(text), .. } => Ok(text),
+        Source { source_file: Some(file), .. } => input::file_text("--source-file", &file),
+        _ => Err(Failure::argument("source", "give --source TEXT, --source-file FILE, or - for standard input")),
+    }
+}
+
+fn place_of(place: PlaceArgs) -> Option<Place> {
+    let after = place.after.map(|cell| Place::After(CellRef::Text(cell)));
+    let before = place.before.map(|cell| Place::Before(CellRef::Text(cell)));
+    let end = place.at.map(|end| match end {
+        End::Start => Place::Start,
+        End::End => Place::End,
+    });
+    after.or(before).or(end)
+}
+
+impl Change {
+    fn apply(&self, notebook: &mut Notebook, base: &Base, path: &str) -> Result<EditReport, EngineError> {
+        let ids = &mut IdSource::seeded(random());
+        match self {
+            Change::Ops(ops) => base.apply(notebook, ops, ids),
+            Change::Text { old, new, matches, rules } => {
+                if let Some(conflict) = base.conflict() {
+                    return Err(conflict);
+                }
+                let text = notebook.to_text(MarkerIds::Auto).map_err(|error| text_error(path, error))?;
+                let text = replaced(&text, old, new, *matches)?;
+                notebook.apply_text(&text, *rules, ids).map_err(|error| text_error(path, error))
+            }
+            Change::Tags { cell, add, remove, change } => {
+                let index = notebook.find(cell).map_err(|error| {
+                    let problem = inkcell_engine::notebook::OpError::Ref(error);
+                    let error = inkcell_engine::notebook::EditError::Op { op: 0, problem };
+                    EngineError::Edit { path: path.to_owned(), error, batch: 1 }
+                })?;
+                let mut tags = notebook.cell(index).map(|cell| cell.tags()).unwrap_or_default();
+                tags.retain(|tag| !remove.contains(tag));
+                tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
+                let mut change = change.clone();
+                change.set.push(("tags".to_owned(), serde_json::Value::from(tags).to_string()));
+                base.apply(notebook, &[EditOp::SetMeta { cell: Some(cell.clone()), change }], ids)
+            }
+        }
+    }
+}
+
+/// The text with `old` replaced; it must be there, and once unless all are meant.
+fn replaced(text: &str, old: &str, new: &str, matches: Matches) -> Result<String, EngineError> {
+    let bad = |problem: String| EngineError::Argument { argument: "--old".to_owned(), problem };
+    if old.is_empty() {
+        return Err(bad("it is empty; give the text that should be replaced".to_owned()));
+    }
+    let found: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
+    match (found.len(), matches) {
+        (0, _) => {
+            let first = old.lines().find(|line| !line.trim().is_empty()).unwrap_or(old);
+            let lines: Vec<&str> = text.lines().collect();
+            let nearest = inkcell_engine::notebook::nearest(lines.iter().copied(), first);
+            let hint = nearest.map(|at| format!("; the nearest is line {}: {}", at + 1, lines[at]));
+            Err(bad(format!("the text was not found{}", hint.unwrap_or_default())))
+        }
+        (1, _) | (_, Matches::All) => Ok(text.replace(old, new)),
+        (count, Matches::One) => {
+            let line = |at: &usize| (text[..*at].matches('\n').count() + 1).to_string();
+            let lines: Vec<String> = found.iter().take(20).map(line).collect();
+            Err(bad(format!(
+                "the text stands {count} times (lines {}); give more of it, or --all",
+                lines.join(", ")
+            )))
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Where answers go: standard output for what was asked for, standard error for the rest.
+//!
+//! Owns both streams and the choice between text for people and JSON for programs.
+
+use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+
+use serde_json::{Value, json};
+
+/// For whom the answer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Form {
+    Text,
+    Json,
+}
+
+pub(crate) struct Output {
+    stdout: BufWriter<Stdout>,
+    pub(crate) form: Form,
+    is_terminal: bool,
+}
+
+impl Output {
+    pub(crate) fn new(form: Form) -> Output {
+        let stdout = io::stdout();
+        let is_terminal = stdout.is_terminal();
+        Output { stdout: BufWriter::with_capacity(1 << 16, stdout), form, is_terminal }
+    }
+
+    pub(crate) fn is_json(&self) -> bool {
+        self.form == Form::Json
+    }
+
+    /// Bytes exactly as they are. A terminal gets control characters made visible instead, and a line
+    /// end, so that what a notebook holds cannot drive it.
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
+        if !self.is_terminal {
+            return self.stdout.write_all(bytes);
+        }
+        let text = String::from_utf8_lossy(bytes);
+        for (at, line) in text.split('\n').enumerate() {
+            if at > 0 {
+                self.stdout.write_all(b"\n")?;
+            }
+            self.stdout.write_all(visible(line).as_bytes())?;
+        }
+        if text.is_empty() || text.ends_with('\n') { Ok(()) } else { self.stdout.write_all(b"\n") }
+    }
+
+    /// A line of an answer.
+    pub(crate) fn line(&mut self, line: &str) -> io::Result<()> {
+        writeln!(self.stdout, "{}", visible(line))
+    }
+
+    pub(crate) fn json(&mut self, value: &Value) -> io::Result<()> {
+        serde_json::to_writer_pretty(&mut self.stdout, value)?;
+        self.stdout.write_all(b"\n")
+    }
+
+    /// A line about the answer, which is not part of it.
+    pub(crate) fn aside(&mut self, line: &str) {
+        if self.form == Form::Text {
+            // Standard error may be closed; that is no reason to fail.
+            drop(writeln!(io::stderr(), "{}", visible(line)));
+        }
+    }
+
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.stdout.flush()
+    }
+
+    pub(crate) fn error(&mut self, message: &str, hint: Option<&str>, kind: &str) {
+        if self.form == Form::Json {
+            let value = json!({"error": {"kind": kind, "message": message, "hint": hint}});
+            drop(self.json(&value).and_then(|()| self.flush()));
+            return;
+        }
+        let mut text = String::new();
+        for line in format!("error: {message}").lines() {
+            text.push_str(&visible(line));
+            text.push('\n');
+        }
+        if let Some(hint) = hint {
+            text.push_str(&format!("hint: {}\n", visible(hint)));
+        }
+        drop(io::stderr().write_all(text.as_bytes()));
+    }
+}
+
+/// Control characters and those that reorder text, made visible: a terminal shows them and does not
+/// obey them.
+pub(crate) fn visible(line: &str) -> std::borrow::Cow<'_, str> {
+    let is_plain = |c: char| c == '\t' || !(c.is_control() || is_reordering(c));
+    if line.chars().all(is_plain) {
+        return line.into();
+    }
+    let mut out = String::with_capacity(line.len() + 8);
+    for c in line.chars() {
+        match c {
+            c if is_plain(c) => out.push(c),
+            '\0'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('?')),
+            '\u{7f}' => out.push('\u{2421}'),
+            c => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+        }
+    }
+    out.into()
+}
+
+fn is_reordering(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::visible;
+
+    /// Nothing a notebook holds can move the cursor, set a title or turn text round.
+    #[test]
+    fn control_characters_are_shown_not_sent() {
+        let table = [
+            ("plain\ttext é", "plain\ttext é"),
+            ("\u{1b}[2Jx", "␛[2Jx"),
+            ("a\rb\u{7f}", "a␍b␡"),
+            ("\u{9b}31m", "\\u{9b}31m"),
+            ("\u{202e}evil", "\\u{202e}evil"),
+        ];
+        for (given, wanted) in table {
+            assert_eq!(visible(given), wanted);
+        }
+    }
+}

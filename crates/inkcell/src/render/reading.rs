@@ -1,0 +1,73 @@
+//! Cells with their outputs, for reading. It begins with a line that is no marker, so that it can
+//! never be written back by mistake.
+
+use std::io;
+
+use inkcell_engine::Opened;
+use inkcell_engine::notebook::CellView;
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::render::outline;
+
+/// How outputs are shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Digest,
+    Full,
+}
+
+pub(crate) fn write(
+    output: &mut Output,
+    path: &str,
+    opened: &Opened,
+    cells: &[usize],
+    detail: Detail,
+) -> io::Result<()> {
+    let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
+    if output.is_json() {
+        let rows: Vec<Value> = cells.map(|cell| json_cell(cell, detail)).collect();
+        let version = opened.version.to_string();
+        return output.json(&json!({"path": path, "version": version, "cells": rows}));
+    }
+    output.line(&outline::head(path, opened))?;
+    for cell in cells {
+        let id = cell.id().map(|id| format!(" id:{id}")).unwrap_or_default();
+        let count = cell.execution_count().map(|count| format!(" [{count}]")).unwrap_or_default();
+        output.line("")?;
+        output.line(&format!("── cell {} {}{id}{count}", cell.index(), cell.kind_name()))?;
+        for line in cell.source().text.lines() {
+            output.line(line)?;
+        }
+        for (at, view) in cell.outputs().into_iter().enumerate() {
+            output.line(&format!("   → output {at}: {}", view.digest()))?;
+            let text = view.text().filter(|_| detail == Detail::Full).unwrap_or_default();
+            for line in text.lines() {
+                output.line(&format!("   │ {line}"))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn json_cell(cell: CellView<'_>, detail: Detail) -> Value {
+    let outputs: Vec<Value> = cell
+        .outputs()
+        .into_iter()
+        .map(|view| {
+            let mut value = outline::digest_json(&view.digest());
+            if detail == Detail::Full {
+                value["text"] = view.text().map(|text| text.into_owned()).into();
+            }
+            value
+        })
+        .collect();
+    json!({
+        "index": cell.index(),
+        "id": cell.id(),
+        "type": cell.kind_name(),
+        "execution_count": cell.execution_count(),
+        "source": cell.source().text,
+        "outputs": outputs,
+    })
+}

@@ -1,0 +1,196 @@
+//! What an edit did: each cell by position and id, its neighbours, and the new version.
+
+use std::io;
+
+use inkcell_engine::notebook::{Action, CellChange, Compare, EditReport, Note, Notebook, diff};
+use inkcell_engine::{FileNote, Saved};
+use serde_json::{Value, json};
+
+use crate::output::Output;
+use crate::render::diff as render_diff;
+
+/// More cells than this are counted, not listed.
+const MAX_LISTED: usize = 50;
+
+pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Result<()> {
+    let is_dry = !saved.written && saved.after.is_changed();
+    if output.is_json() {
+        return output.json(&as_json(saved));
+    }
+    let changes = &saved.value.changes;
+    for change in changes.iter().take(MAX_LISTED) {
+        for line in block(change, saved) {
+            output.line(&line)?;
+        }
+    }
+    if changes.len() > MAX_LISTED {
+        output.line(&format!("… and {} more changes", changes.len() - MAX_LISTED))?;
+    }
+    if is_dry {
+        let empty = Notebook::empty();
+        let before = saved.before.as_ref().unwrap_or(&empty);
+        output.line("Nothing was written. The change by cell:")?;
+        return render_diff::write(output, &diff(before, &saved.after, Compare::All), None);
+    }
+    if changes.is_empty() && !saved.written {
+        output.line("= Nothing to change")?;
+        output.line(&format!("  Notebook: {}", saved.path))?;
+    } else if changes.is_empty() {
+        output.line("✓ Notebook written")?;
+        output.line(&format!("  Notebook: {}", saved.path))?;
+    }
+    output.line(&format!("  Version: {}", saved.version))?;
+    for note in file_notes(saved) {
+        output.line(&format!("  Note: {note}"))?;
+    }
+    if let Some(backup) = &saved.backup {
+        output.line(&format!("  Backup: {}", backup.display()))?;
+    }
+    Ok(())
+}
+
+fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
+    let name = || match (&change.id, change.index) {
+        (Some(id), _) => id.clone(),
+        (None, Some(index)) => index.to_string(),
+        (None, None) => "all".to_owned(),
+    };
+    let index = change.index.map_or("-".to_owned(), |index| index.to_string());
+    let kind = change.kind.map_or("?", |kind| kind.name());
+    let unchanged = change.notes.contains(&Note::Unchanged);
+    let title = match change.action {
+        _ if unchanged => "= Nothing to change".to_owned(),
+        Action::Replaced => "✓ Cell updated".to_owned(),
+        Action::Inserted => "✓ Cell inserted".to_owned(),
+        Action::Deleted => "✓ Cell deleted".to_owned(),
+        Action::Moved => "✓ Cell moved".to_owned(),
+        Action::Retyped => "✓ Cell type changed".to_owned(),
+        Action::Substituted { count: 1 } => "✓ Text replaced in 1 place".to_owned(),
+        Action::Substituted { count } => format!("✓ Text replaced in {count} places"),
+        Action::Cleared => "✓ Outputs cleared".to_owned(),
+        Action::MetaChanged => "✓ Metadata changed".to_owned(),
+        Action::OutputsSet => "✓ Outputs set".to_owned(),
+    };
+    let mut lines = vec![title, format!("  Notebook: {}", saved.path)];
+    match change.action {
+        Action::Deleted => lines.push(format!("  Removed: {} (was at index {index})", name())),
+        Action::Inserted => {
+            lines.push(format!("  New cell: {} (index {index})", name()));
+            lines.push(format!("  Type: {kind}"));
+            lines.push(match neighbour(&saved.after, change.index, -1) {
+                Some((above, id, _)) => format!("  Inserted after: {}", id.unwrap_or(above.to_string())),
+                None => "  Inserted at: start".to_owned(),
+            });
+        }
+        _ if change.index.is_some() => {
+            lines.push(format!("  Cell: {} (index {index})", name()));
+            lines.push(format!("  Type: {kind}"));
+        }
+        _ => {}
+    }
+    lines.extend(change.notes.iter().filter_map(|note| note_text(*note)).map(|text| format!("  Note: {text}")));
+    lines.extend(neighbours(change, &saved.after).into_iter().map(|(word, (at, id, first))| {
+        let id = id.map(|id| format!(" {id}")).unwrap_or_default();
+        format!("  {word}: {at}{id} {first}").trim_end().to_owned()
+    }));
+    lines
+}
+
+type Neighbour = (usize, Option<String>, String);
+
+/// The cell next to a position: its own position, id and first line.
+fn neighbour(notebook: &Notebook, index: Option<usize>, step: i64) -> Option<Neighbour> {
+    let at = usize::try_from(i64::try_from(index?).ok()? + step).ok()?;
+    let cell = notebook.cell(at)?.outline();
+    Some((at, cell.id, cell.first_line))
+}
+
+/// What stands above and below; for a deleted cell, what stands there now.
+fn neighbours(change: &CellChange, notebook: &Notebook) -> Vec<(&'static str, Neighbour)> {
+    let below = if change.action == Action::Deleted { 0 } else { 1 };
+    let found = [("Above", neighbour(notebook, change.index, -1)), ("Below", neighbour(notebook, change.index, below))];
+    found.into_iter().filter_map(|(word, cell)| Some((word, cell?))).collect()
+}
+
+fn note_text(note: Note) -> Option<String> {
+    Some(match note {
+        Note::Unchanged => return None,
+        Note::OutputsCleared(1) => "1 output was cleared".to_owned(),
+        Note::OutputsCleared(count) => format!("{count} outputs were cleared"),
+        Note::IdAdded => "the cell had no id and was given one".to_owned(),
+        Note::AttachmentsRemoved => "attachments were removed; code cells cannot have any".to_owned(),
+        Note::SurrogatesLost => {
+            "the old source held half characters that no text can hold; they are now U+FFFD".to_owned()
+        }
+    })
+}
+
+fn file_notes(saved: &Saved<EditReport>) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(version) = saved.merged {
+        notes.push(format!("merged: the file had changed since version {version}, in other cells"));
+    }
+    for note in &saved.notes {
+        notes.push(match note {
+            FileNote::HardLinks(count) => {
+                format!("the file had {count} names; the others still name the old content")
+            }
+            FileNote::NotKept(what) => format!("{what} was not kept"),
+        });
+    }
+    notes
+}
+
+fn as_json(saved: &Saved<EditReport>) -> Value {
+    let cell = |neighbour: Neighbour| json!({"index": neighbour.0, "id": neighbour.1, "first_line": neighbour.2});
+    let changes: Vec<Value> = saved
+        .value
+        .changes
+        .iter()
+        .map(|change| {
+            let mut row = json!({
+                "op": change.op,
+                "action": action_name(change.action),
+                "index": change.index,
+                "id": change.id,
+                "type": change.kind.map(|kind| kind.name()),
+                "unchanged": change.notes.contains(&Note::Unchanged),
+                "notes": change.notes.iter().filter_map(|note| note_text(*note)).collect::<Vec<_>>(),
+            });
+            for (word, neighbour) in neighbours(change, &saved.after) {
+                row[word.to_lowercase()] = cell(neighbour);
+            }
+            row
+        })
+        .collect();
+    let mut answer = json!({
+        "path": saved.path,
+        "version": saved.version.to_string(),
+        "written": saved.written,
+        "merged_from": saved.merged.map(|version| version.to_string()),
+        "cells": saved.after.len(),
+        "changes": changes,
+        "notes": file_notes(saved),
+        "backup": saved.backup.as_ref().map(|path| path.display().to_string()),
+    });
+    if !saved.written && saved.after.is_changed() {
+        let empty = Notebook::empty();
+        let before = saved.before.as_ref().unwrap_or(&empty);
+        answer["diff"] = render_diff::as_json(&diff(before, &saved.after, Compare::All));
+    }
+    answer
+}
+
+fn action_name(action: Action) -> &'static str {
+    match action {
+        Action::Replaced => "replaced",
+        Action::Inserted => "inserted",
+        Action::Deleted => "deleted",
+        Action::Moved => "moved",
+        Action::Retyped => "type changed",
+        Action::Substituted { .. } => "substituted",
+        Action::Cleared => "cleared",
+        Action::MetaChanged => "metadata changed",
+        Action::OutputsSet => "outputs set",
+    }
+}
