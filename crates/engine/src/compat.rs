@@ -101,7 +101,10 @@ fn in_place(backup: Backup) -> SaveOptions {
 impl Notebooks {
     /// Carries out a `notebook` request. The error's text is the sentence the documents give; a caller
     /// puts `Error: ` before it.
-    pub fn edit_by_index(&self, request: &IndexEditRequest) -> Result<IndexEditResult, EngineError> {
+    pub fn edit_by_index(
+        &self,
+        request: &IndexEditRequest,
+    ) -> Result<IndexEditResult, EngineError> {
         let path = &request.notebook_path;
         let edit = IndexEdit {
             action: request.action.clone(),
@@ -150,7 +153,14 @@ impl Notebooks {
                 };
                 let summary = format!("Error: {message}");
                 let (cell_id, cell_index, backup) = (None, None, None);
-                IdEditResult { success: false, cell_id, cell_index, error: Some(message), backup, summary }
+                IdEditResult {
+                    success: false,
+                    cell_id,
+                    cell_index,
+                    error: Some(message),
+                    backup,
+                    summary,
+                }
             }
         }
     }

@@ -180,7 +180,9 @@ pub enum EngineError {
         current: Version,
     },
     /// The caller's version is not one that was ever read here.
-    #[error("{path} has version {current}; version {yours} is not known here, so it cannot be told what changed")]
+    #[error(
+        "{path} has version {current}; version {yours} is not known here, so it cannot be told what changed"
+    )]
     UnknownVersion {
         /// The path.
         path: String,
@@ -249,12 +251,16 @@ pub enum EngineError {
     },
 }
 
+/// Links that lead to each other; the standard library has no stable name for it.
+fn is_loop(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
+}
+
 fn json_problem(error: &NotebookError) -> String {
     match error {
-        NotebookError::Syntax { line, oddity: Some(oddity), .. } => match oddity {
-            Oddity::CutOff | Oddity::NotUtf8 => format!("{error}; {oddity}"),
+        NotebookError::Syntax { oddity: Some(oddity), .. } => match oddity {
             Oddity::ConflictMarkers { .. } | Oddity::Empty => oddity.to_string(),
-            _ => format!("{oddity} (line {line})"),
+            _ => format!("{error}; {oddity}"),
         },
         _ => error.to_string(),
     }
@@ -281,9 +287,11 @@ impl EngineError {
             EngineError::Edit { error: EditError::Op { problem: OpError::Ref(_), .. }, .. } => {
                 Kind::NotFound
             }
+            EngineError::Io { source, .. } if is_loop(source) => Kind::Invalid,
             EngineError::Io { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => Kind::NotFound,
                 io::ErrorKind::PermissionDenied
+                | io::ErrorKind::InvalidInput
                 | io::ErrorKind::InvalidFilename
                 | io::ErrorKind::NotADirectory
                 | io::ErrorKind::IsADirectory => Kind::Invalid,

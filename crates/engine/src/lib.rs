@@ -15,7 +15,7 @@ pub use error::{Difference, EngineError, Fate, Kind};
 pub use files::{FileNote, Force, Place, Roots, Version};
 pub use inkcell_notebook as notebook;
 pub use notebooks::{
-    Backup, Base, FilesConfig, IfMissing, Mode, Notebooks, Opened, SaveOptions, Saved, not_a_notebook,
-    random, text_error,
+    Backup, Base, FilesConfig, IfMissing, Mode, Notebooks, Opened, SaveOptions, Saved,
+    not_a_notebook, random, text_error,
 };
 pub use ops::parse_ops;

@@ -70,8 +70,7 @@ fn places(known: &[RecordedCell], current: &[RecordedCell]) -> Vec<Option<usize>
     let nameless = |cell: &RecordedCell, ids: &HashMap<&str, Option<usize>>| {
         cell.id.as_deref().is_none_or(|id| ids.get(id).copied().flatten().is_none())
     };
-    let old: Vec<usize> =
-        (0..known.len()).filter(|&at| nameless(&known[at], &known_ids)).collect();
+    let old: Vec<usize> = (0..known.len()).filter(|&at| nameless(&known[at], &known_ids)).collect();
     let new: Vec<usize> = (0..current.len())
         .filter(|&at| !is_taken[at] && nameless(&current[at], &current_ids))
         .collect();

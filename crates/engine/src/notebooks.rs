@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_notebook::{EditOp, EditReport, IdSource, Notebook, NotebookError, TextError, TextRules};
+use inkcell_notebook::{
+    CellRef, EditError, EditOp, EditReport, IdSource, Notebook, NotebookError, OpError, TextError,
+    TextRules,
+};
 use inkcell_notebook::{lower_text, parse_text};
 
 use crate::error::EngineError;
 use crate::files::{
-    Expect, Force, Lock, Metadata, Outcome, Place, Record, Records, Replacement, Roots, Target, Version,
+    Expect, Force, Lock, Metadata, Outcome, Place, Record, Records, Replacement, Roots, Target,
+    Version,
 };
 use crate::merge::{CarryError, carry_over};
 
@@ -177,7 +181,9 @@ impl Notebooks {
     ) -> Result<Saved<T>, EngineError> {
         let missing = || EngineError::NotFound { what: "Notebook", path: path.to_owned() };
         let target = match self.target(path) {
-            Err(error) if options.if_missing == IfMissing::Fail => return Err(absent(error, missing())),
+            Err(error) if options.if_missing == IfMissing::Fail => {
+                return Err(absent(error, missing()));
+            }
             found => found?,
         };
         // Looking does not lock: a dry run must work where nothing can be written.
@@ -197,10 +203,13 @@ impl Notebooks {
                 Some(content) => (Some(Arc::new(content.bytes)), Some(content.metadata)),
                 None => (None, None),
             };
-            let draft = self.draft(path, bytes.as_ref(), options, first_read.as_ref(), &mut change)?;
+            let draft =
+                self.draft(path, bytes.as_ref(), options, first_read.as_ref(), &mut change)?;
             let saved = match &mut lock {
-                None => Some(draft.finish(path, Vec::new(), None)),
-                Some(lock) => self.save(&target, lock, draft, metadata.as_ref(), options, &mut first_read)?,
+                None => Some(draft.unwritten(path)),
+                Some(lock) => {
+                    self.save(&target, lock, draft, metadata.as_ref(), options, &mut first_read)?
+                }
             };
             if let Some(saved) = saved {
                 return Ok(saved);
@@ -221,7 +230,8 @@ impl Notebooks {
         let before = match bytes {
             None => None,
             Some(bytes) => Some(
-                Notebook::parse_shared(Arc::clone(bytes)).map_err(|error| not_a_notebook(path, error))?,
+                Notebook::parse_shared(Arc::clone(bytes))
+                    .map_err(|error| not_a_notebook(path, error))?,
             ),
         };
         let mut after = before.clone().unwrap_or_else(Notebook::empty);
@@ -282,12 +292,12 @@ impl Notebooks {
             }
         };
         if elsewhere.is_none() && draft.is_unchanged() {
-            return Ok(Some(draft.finish(&shown, Vec::new(), None)));
+            return Ok(Some(draft.unwritten(&shown)));
         }
         let old = draft.before.as_ref().map(Notebook::original_bytes).unwrap_or_default();
         let backup = match (options.backup, metadata) {
             (Backup::Yes, Some(metadata)) if elsewhere.is_none() => {
-                Some(self.back_up(target, old, metadata)?)
+                Some(self.back_up(target, lock, old, metadata)?)
             }
             _ => None,
         };
@@ -321,7 +331,7 @@ impl Notebooks {
             }
             Outcome::Replaced(notes) => {
                 self.records(&path).keep(version, || Record::of(&draft.after, version));
-                Ok(Some(Saved { version, written: true, ..draft.finish(&shown, notes, backup) }))
+                Ok(Some(Saved { written: true, notes, backup, ..draft.finish(&shown, version) }))
             }
         }
     }
@@ -339,23 +349,36 @@ impl Notebooks {
         target.replace(&mut lock, &Replacement { chunks, expect, force, random: random() })
     }
 
+    /// Puts something made from a notebook into a file of its own.
+    pub fn export(&self, path: &str, from: &Opened, bytes: &[u8]) -> Result<(), EngineError> {
+        let target = self.target(path)?;
+        if target.path == from.path {
+            let problem = format!("{path} is the notebook itself; choose another file");
+            return Err(EngineError::Argument { argument: "-o".to_owned(), problem });
+        }
+        self.overwrite(&target, &[bytes], Force::No).map(drop)
+    }
+
     fn back_up(
         &self,
         target: &Target,
+        lock: &mut Lock,
         bytes: &[u8],
         metadata: &Metadata,
     ) -> Result<PathBuf, EngineError> {
         let mut name = target.name.clone();
         name.push(".bak");
         let backup = target.sibling(name).map_err(target.io("make a backup"))?;
-        let mut lock = Lock::take(&backup, &self.config.state_dir, self.config.lock_wait)?;
+        // Its temporary file is noted with the notebook's own lock, so that the next edit of the
+        // notebook removes it, with a backup or without.
+        let _busy = Lock::take(&backup, &self.config.state_dir, self.config.lock_wait)?;
         let new = Replacement {
             chunks: &[bytes],
             expect: Expect::Anything(Some(metadata)),
             force: Force::Yes,
             random: random(),
         };
-        backup.replace(&mut lock, &new)?;
+        backup.replace(lock, &new)?;
         Ok(backup.path)
     }
 
@@ -400,11 +423,15 @@ impl<T> Draft<T> {
         !self.after.is_changed() && (std::ptr::eq(old, new) || old == new)
     }
 
-    /// A saved change, as long as nothing was written.
-    fn finish(self, path: &str, notes: Vec<crate::FileNote>, backup: Option<PathBuf>) -> Saved<T> {
+    /// A change that is not written.
+    fn unwritten(self, path: &str) -> Saved<T> {
+        let version = Version::of_chunks(self.after.chunks().iter().map(|chunk| &**chunk));
+        self.finish(path, version)
+    }
+
+    fn finish(self, path: &str, version: Version) -> Saved<T> {
         let Draft { value, before, after, merged } = self;
-        let version = Version::of_chunks(after.chunks().iter().map(|chunk| &**chunk));
-        let path = path.to_owned();
+        let (path, notes, backup) = (path.to_owned(), Vec::new(), None);
         Saved { value, before, after, version, merged, written: false, path, backup, notes }
     }
 }
@@ -429,22 +456,46 @@ impl Base {
         ops: &[EditOp],
         ids: &mut IdSource,
     ) -> Result<EditReport, EngineError> {
-        let path = || self.path.clone();
         let batch = ops.len();
-        let edit = |error| EngineError::Edit { path: path(), error, batch };
+        let edit = |error| EngineError::Edit { path: self.path.clone(), error, batch };
         let (Some(known), Some(current)) = (&self.known, &self.current) else {
             return notebook.apply(ops, ids).map_err(edit);
         };
-        let carried = carry_over(ops, known, current).map_err(|error| match error {
-            CarryError::Ref(error) => edit(error),
+        let carried = self.carried(ops, known, current)?;
+        notebook.apply(&carried, ids).map_err(edit)
+    }
+
+    /// The position of the cell that a reference means, carried over when it was meant for an older
+    /// version.
+    pub fn find(&self, notebook: &Notebook, cell: &CellRef) -> Result<usize, EngineError> {
+        let mut op = EditOp::Delete { cell: cell.clone() };
+        if let (Some(known), Some(current)) = (&self.known, &self.current) {
+            op = self.carried(&[op], known, current)?.remove(0);
+        }
+        let cell = op.names_mut().first().map_or(cell.clone(), |cell| (**cell).clone());
+        notebook.find(&cell).map_err(|error| {
+            let error = EditError::Op { op: 0, problem: OpError::Ref(error) };
+            EngineError::Edit { path: self.path.clone(), error, batch: 1 }
+        })
+    }
+
+    fn carried(
+        &self,
+        ops: &[EditOp],
+        known: &Record,
+        current: &Record,
+    ) -> Result<Vec<EditOp>, EngineError> {
+        carry_over(ops, known, current).map_err(|error| match error {
+            CarryError::Ref(error) => {
+                EngineError::Edit { path: self.path.clone(), error, batch: ops.len() }
+            }
             CarryError::Conflict(cells) => EngineError::Conflict {
-                path: path(),
+                path: self.path.clone(),
                 yours: known.version,
                 current: current.version,
                 cells,
             },
-        })?;
-        notebook.apply(&carried, ids).map_err(edit)
+        })
     }
 
     /// Applies virtual text, carried over when it was made from an older version.
@@ -480,7 +531,9 @@ pub fn not_a_notebook(path: &str, error: NotebookError) -> EngineError {
     let path = path.to_owned();
     match error {
         NotebookError::Syntax { .. } => EngineError::NotJson { path, error },
-        NotebookError::NotAnObject | NotebookError::NoCells => EngineError::Structure { path, error },
+        NotebookError::NotAnObject | NotebookError::NoCells => {
+            EngineError::Structure { path, error }
+        }
         NotebookError::TooLarge { size_bytes, limit_bytes } => {
             EngineError::TooLarge { path, size_bytes, limit_bytes }
         }
@@ -490,7 +543,9 @@ pub fn not_a_notebook(path: &str, error: NotebookError) -> EngineError {
 /// A folder that does not exist means that the file does not either.
 fn absent(error: EngineError, missing: EngineError) -> EngineError {
     match error {
-        EngineError::Io { ref source, .. } if source.kind() == std::io::ErrorKind::NotFound => missing,
+        EngineError::Io { ref source, .. } if source.kind() == std::io::ErrorKind::NotFound => {
+            missing
+        }
         other => other,
     }
 }

@@ -42,13 +42,16 @@ const ALIASES: &[(&str, &str)] = &[
 pub fn parse_ops(json: &str, outputs: OutputsAfter) -> Result<Vec<EditOp>, EngineError> {
     let bad = |problem: String| EngineError::Argument { argument: "ops".to_owned(), problem };
     let not_json = |error: serde_json::Error| bad(format!("not JSON that can be read: {error}"));
-    if json.trim_start().starts_with('[') {
+    let list = |json: &str| {
         let list: Vec<Fields<'_>> = serde_json::from_str(json).map_err(not_json)?;
-        return list.into_iter().enumerate().map(|(at, fields)| fields.operation(at, outputs)).collect();
+        list.into_iter().enumerate().map(|(at, fields)| fields.operation(at, outputs)).collect()
+    };
+    if json.trim_start().starts_with('[') {
+        return list(json);
     }
     let fields: Fields<'_> = serde_json::from_str(json).map_err(not_json)?;
     match fields.0.as_slice() {
-        [(name, list)] if name == "ops" => parse_ops(list.get(), outputs),
+        [(name, ops)] if name == "ops" => list(ops.get()),
         _ => Ok(vec![fields.operation(0, outputs)?]),
     }
 }
@@ -71,7 +74,9 @@ impl<'de> Deserialize<'de> for Fields<'de> {
                 let mut pairs: Vec<(String, &'de RawValue)> = Vec::new();
                 while let Some((key, value)) = map.next_entry::<String, &'de RawValue>()? {
                     if pairs.iter().any(|(seen, _)| *seen == key) {
-                        return Err(serde::de::Error::custom(format!("the field {key:?} stands twice")));
+                        return Err(serde::de::Error::custom(format!(
+                            "the field {key:?} stands twice"
+                        )));
                     }
                     pairs.push((key, value));
                 }
@@ -103,7 +108,9 @@ impl<'a> Fields<'a> {
             None => outputs,
             Some("keep") => OutputsAfter::Keep,
             Some("clear") => OutputsAfter::Clear,
-            Some(other) => return Err(format!("outputs is {other:?}; it is \"keep\" or \"clear\"")),
+            Some(other) => {
+                return Err(format!("outputs is {other:?}; it is \"keep\" or \"clear\""));
+            }
         };
         Ok(match op.as_str() {
             "replace" => EditOp::Replace {
@@ -121,7 +128,9 @@ impl<'a> Fields<'a> {
             "delete" => EditOp::Delete { cell: self.required_cell()? },
             "move" => EditOp::Move {
                 cell: self.required_cell()?,
-                to: self.place()?.ok_or("say where to: one of after, before (a cell) or at (start, end)")?,
+                to: self
+                    .place()?
+                    .ok_or("say where to: one of after, before (a cell) or at (start, end)")?,
             },
             "type" => EditOp::SetKind {
                 cell: self.required_cell()?,
@@ -154,7 +163,15 @@ impl<'a> Fields<'a> {
             }
             if name != "op" && !known.contains(&name.as_str()) {
                 let hint = suggestion(known.iter().copied(), name);
-                return Err(format!("{op} takes no field {name:?}{hint}; it takes {}", known.join(", ")));
+                return Err(format!(
+                    "{op} takes no field {name:?}{hint}; it takes {}",
+                    known.join(", ")
+                ));
+            }
+        }
+        for (at, (name, _)) in self.0.iter().enumerate() {
+            if self.0[..at].iter().any(|(seen, _)| seen == name) {
+                return Err(format!("the field {name:?} stands twice, once under another name"));
             }
         }
         let missing = fields.iter().filter_map(|field| field.strip_suffix('!'));

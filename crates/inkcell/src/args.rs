@@ -304,11 +304,9 @@ pub(crate) struct Diff {
 }
 
 #[derive(ClapArgs, Debug)]
-#[command(
-    after_help = "As a git filter, so that outputs never reach a commit:\n  \
+#[command(after_help = "As a git filter, so that outputs never reach a commit:\n  \
         git config filter.inkcell.clean 'inkcell clean -'\n  \
-        echo '*.ipynb filter=inkcell' >> .gitattributes"
-)]
+        echo '*.ipynb filter=inkcell' >> .gitattributes")]
 pub(crate) struct Clean {
     /// The notebooks; - reads standard input and writes standard output.
     #[arg(required = true)]
@@ -350,7 +348,7 @@ pub(crate) struct To {
     pub(crate) path: String,
     /// Write here instead of to standard output.
     #[arg(short, long, value_name = "OUT")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Option<String>,
     /// How outputs appear in Markdown.
     #[arg(long, value_enum, default_value = "full")]
     pub(crate) outputs: OutputsArg,

@@ -6,7 +6,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use crate::cell::{CellKind, CellRef, IdSource, nearest, resolve};
+use crate::cell::{CellKind, CellRef, IdSource, nearest_lines, resolve};
 use crate::document::{Notebook, Slot};
 use crate::edit::{
     Action, CellChange, EditOp, EditReport, Matches, MetaChange, Note, OutputsAfter, Place,
@@ -448,9 +448,7 @@ impl<'a> Batch<'a> {
         let cell = self.name(node);
         match (found.len(), matches) {
             (0, _) => {
-                let first = old.lines().find(|line| !line.trim().is_empty()).unwrap_or(old);
-                let nearest = nearest(source.lines(), first)
-                    .and_then(|at| source.lines().nth(at).map(|line| (at + 1, line.to_owned())));
+                let nearest = nearest_lines(&source, old);
                 Err(OpError::NoMatch { cell, nearest })
             }
             (1, _) | (_, Matches::All) => Ok((source.replace(old, new), found.len())),

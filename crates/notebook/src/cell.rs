@@ -194,6 +194,37 @@ pub fn nearest<'a>(candidates: impl Iterator<Item = &'a str>, wanted: &str) -> O
     best.map(|(at, _)| at)
 }
 
+/// The lines of a text that look most like a pattern that is not in it, best first, with their numbers
+/// from 1: those that hold most of its characters in order, and little else.
+pub fn nearest_lines(text: &str, pattern: &str) -> Vec<(usize, String)> {
+    const SHOWN: usize = 2;
+    const MAX_CHARS: usize = 400;
+    let wanted = pattern.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let wanted: String = wanted.chars().take(MAX_CHARS).collect();
+    let length = wanted.chars().count();
+    let mut scored: Vec<(f32, f32, usize, &str)> = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        if line.trim().is_empty() || line.len() > MAX_CHARS {
+            continue;
+        }
+        let diff = similar::TextDiff::from_chars(wanted.as_str(), line);
+        let equal = diff.ops().iter().filter(|op| op.tag() == similar::DiffTag::Equal);
+        let held: usize = equal.map(|op| op.old_range().len()).sum();
+        let share = held as f32 / length.max(1) as f32;
+        if share >= 0.6 {
+            scored.push((share, diff.ratio(), at + 1, line));
+        }
+    }
+    scored.sort_by(|one, other| {
+        (other.0, other.1).partial_cmp(&(one.0, one.1)).unwrap_or(std::cmp::Ordering::Equal)
+    });
+    scored
+        .into_iter()
+        .take(SHOWN)
+        .map(|(_, _, number, line)| (number, line.trim().to_owned()))
+        .collect()
+}
+
 /// Splits a source the way Jupyter stores it: every line keeps its line feed, a last line without
 /// one stays without, nothing gives nothing. Only LF ends a line.
 pub fn split_lines(source: &str) -> Vec<&str> {

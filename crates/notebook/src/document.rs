@@ -238,8 +238,8 @@ impl Notebook {
     /// Where the members of the top-level object stand.
     pub(crate) fn top_indent(&self) -> Indent {
         let document = self.layout.document.of(&self.bytes);
-        match json::members(document).first() {
-            Some(first) => Indent::of_gap(&document[1..first.key.start as usize]),
+        match json::first_key(document) {
+            Some((key, _)) => Indent::of_gap(&document[1..key.start as usize]),
             None => Indent::Inline,
         }
     }

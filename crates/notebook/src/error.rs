@@ -192,12 +192,12 @@ pub enum OpError {
         key: String,
     },
     /// The text to substitute is not there.
-    #[error("the text to replace was not found in {cell}{}", nearest_line(.nearest))]
+    #[error("the text to replace was not found in {cell}{}", shown_lines(.nearest))]
     NoMatch {
         /// The cell.
         cell: Candidate,
-        /// The line of the cell that looks most like it, with its number from 1.
-        nearest: Option<(usize, String)>,
+        /// The lines of the cell that look most like it, with their numbers from 1.
+        nearest: Vec<(usize, String)>,
     },
     /// The text to substitute is there more than once.
     #[error(
@@ -240,10 +240,14 @@ pub enum OpError {
     },
 }
 
-fn nearest_line(nearest: &Option<(usize, String)>) -> String {
-    match nearest {
-        Some((number, line)) => format!("; the nearest is line {number}: {line}"),
-        None => String::new(),
+/// Lines that come near what was looked for, as the end of a sentence.
+pub fn shown_lines(nearest: &[(usize, String)]) -> String {
+    let shown: Vec<String> =
+        nearest.iter().map(|(number, line)| format!("line {number}: {line}")).collect();
+    if shown.is_empty() {
+        String::new()
+    } else {
+        format!("; the nearest is {}", shown.join(", then "))
     }
 }
 

@@ -196,8 +196,8 @@ pub(crate) fn edit_object(
 
 /// Where the members of a cell stand.
 pub(crate) fn member_indent(cell: &[u8], holder: &Indent, style: &Style) -> Indent {
-    match json::members(cell).first() {
-        Some(first) => Indent::of_gap(&cell[1..first.key.start as usize]),
+    match json::first_key(cell) {
+        Some((key, _)) => Indent::of_gap(&cell[1..key.start as usize]),
         None => holder.deeper(style),
     }
 }

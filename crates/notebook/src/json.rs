@@ -257,30 +257,21 @@ impl<'a> Scanner<'a> {
 }
 
 /// The offset of the next quote, backslash or control character; ORs what it passed into `seen`.
-fn find_special(bytes: &[u8], mut at: usize, seen: &mut u8) -> usize {
-    // Whole blocks first: the loop over a fixed-size block is turned into vector instructions,
-    // which is what makes long base64 strings cheap to check.
-    while let Some(block) = bytes.get(at..).and_then(|rest| rest.first_chunk::<32>()) {
-        let mut stop = false;
-        let mut all = 0u8;
-        for &byte in block {
-            stop |= (byte == b'"') | (byte == b'\\') | (byte < 0x20);
-            all |= byte;
-        }
-        if stop {
-            break;
-        }
-        *seen |= all;
-        at += 32;
+fn find_special(bytes: &[u8], at: usize, seen: &mut u8) -> usize {
+    // Two passes over a stretch that is still in the cache beat one that looks for everything: the
+    // search is hand-tuned, and the check has no way out early, so it becomes vector instructions.
+    let rest = bytes.get(at..).unwrap_or_default();
+    let stretch = &rest[..memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())];
+    let (mut control, mut all) = (0u8, 0u8);
+    for &byte in stretch {
+        control |= u8::from(byte < 0x20);
+        all |= byte;
     }
-    for &byte in bytes.get(at..).unwrap_or_default() {
-        if byte == b'"' || byte == b'\\' || byte < 0x20 {
-            break;
-        }
-        *seen |= byte;
-        at += 1;
+    *seen |= all;
+    if control == 0 {
+        return at + stretch.len();
     }
-    at
+    at + stretch.iter().position(|byte| *byte < 0x20).unwrap_or(stretch.len())
 }
 
 fn hex4(digits: &[u8]) -> Option<u32> {
@@ -375,6 +366,17 @@ impl Member {
     }
 }
 
+/// The first key of the checked object that starts at `bytes[0]`, and where its value begins. Unlike
+/// [`members`] this does not walk over the rest.
+pub(crate) fn first_key(bytes: &[u8]) -> Option<(Span, usize)> {
+    let at = space(bytes, 1);
+    if bytes.first() != Some(&b'{') || bytes.get(at) != Some(&b'"') {
+        return None;
+    }
+    let end = skip_string(bytes, at);
+    Some((Span::new(at, end), space(bytes, space(bytes, end) + 1)))
+}
+
 /// The members of the checked object that starts at `bytes[0]`; nothing for any other value.
 pub(crate) fn members(bytes: &[u8]) -> Vec<Member> {
     let mut found = Vec::new();
@@ -459,6 +461,33 @@ impl<'a> Cursor<'a> {
         let key = Span::new(self.at, end);
         self.at = space(self.bytes, space(self.bytes, end) + 1);
         key
+    }
+
+    /// Steps over a value, counting its lines when it is a string.
+    pub(crate) fn value_lines(&mut self) -> (Span, usize) {
+        if self.peek() != Some(b'"') {
+            return (self.value(), 0);
+        }
+        let start = self.at;
+        let (mut feeds, mut line_start) = (0, start + 1);
+        self.at += 1;
+        while let Some(found) =
+            self.bytes.get(self.at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+        {
+            self.at += found;
+            if self.bytes[self.at] == b'"' {
+                let lines = feeds + usize::from(line_start < self.at);
+                self.at += 1;
+                return (Span::new(start, self.at), lines);
+            }
+            let is_feed = self.bytes.get(self.at + 1) == Some(&b'n');
+            self.at += 2;
+            if is_feed {
+                (feeds, line_start) = (feeds + 1, self.at);
+            }
+        }
+        self.at = self.bytes.len();
+        (Span::new(start, self.at), feeds)
     }
 
     /// Steps over a value.

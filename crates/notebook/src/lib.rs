@@ -47,14 +47,16 @@ mod view;
 
 pub use by_id::{IdEdit, IdEditReply, IdMode};
 pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
-pub use cell::{CellId, CellKind, CellRef, IdSource, nearest, resolve, split_lines};
+pub use cell::{CellId, CellKind, CellRef, IdSource, nearest, nearest_lines, resolve, split_lines};
 pub use diagnose::Oddity;
 pub use diff::{CellDiff, Compare, diff, unified};
 pub use document::{Chunk, FormatVersion, Notebook};
 pub use edit::{
     Action, CellChange, EditOp, EditReport, Matches, MetaChange, Note, OutputsAfter, Place,
 };
-pub use error::{Candidate, EditError, NotebookError, OpError, ReadOnly, RefError, TextError};
+pub use error::{
+    Candidate, EditError, NotebookError, OpError, ReadOnly, RefError, TextError, shown_lines,
+};
 pub use export::{Outputs, to_markdown, to_script};
 pub use fields::SourceShape;
 pub use json::SyntaxError;

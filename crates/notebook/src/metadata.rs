@@ -116,8 +116,8 @@ fn language_info(value: &[u8]) -> Option<&'static str> {
     if !has_text(value, "name") {
         return Some("expected an object with the string \"name\"");
     }
-    let bad = |key: &&str| json::get(value, key).is_some() && !has_text(value, key);
-    if ["file_extension", "mimetype", "pygments_lexer"].iter().any(|key| bad(&key)) {
+    let is_bad = |key: &str| json::get(value, key).is_some() && !has_text(value, key);
+    if ["file_extension", "mimetype", "pygments_lexer"].into_iter().any(is_bad) {
         return Some("expected strings for \"file_extension\", \"mimetype\", \"pygments_lexer\"");
     }
     let mode = json::get(value, "codemirror_mode").and_then(|mode| mode.first());

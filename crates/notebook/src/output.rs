@@ -137,30 +137,19 @@ fn digest(list: &[u8], cursor: &mut Cursor<'_>) -> OutputDigest {
 
 /// Lines and bytes of a string or list of strings, from its JSON text; escapes count as spelled.
 fn text_size(list: &[u8], cursor: &mut Cursor<'_>) -> (usize, usize) {
-    let size = |span: Span| {
-        let text = span.of(list);
-        let (mut newlines, mut line_end, mut at) = (0, 0, 0);
-        while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr(b'\\', rest)) {
-            at += found + 2;
-            if text.get(at - 1) == Some(&b'n') {
-                newlines += 1;
-                line_end = at;
-            }
-        }
-        let open_end = text.len() > 2 && line_end + 1 != text.len();
-        (newlines + usize::from(open_end), text.len().saturating_sub(2))
+    let size = |cursor: &mut Cursor<'_>| {
+        let (span, lines) = cursor.value_lines();
+        (lines, span.of(list).len().saturating_sub(2))
     };
-    if cursor.peek() != Some(b'[') {
-        return size(cursor.value());
+    if !cursor.enter(b'[') {
+        return size(cursor);
     }
-    let (mut lines, mut bytes) = (0, 0);
-    cursor.enter(b'[');
+    let mut total = (0, 0);
     while cursor.next_entry() {
-        let (more_lines, more_bytes) = size(cursor.value());
-        lines += more_lines;
-        bytes += more_bytes;
+        let (lines, bytes) = size(cursor);
+        total = (total.0 + lines, total.1 + bytes);
     }
-    (lines, bytes)
+    total
 }
 
 impl<'a> OutputView<'a> {

@@ -186,9 +186,10 @@ pub fn page(text: &str, selector: &Selector, limits: PageLimits) -> Page {
     let total = text.split_inclusive('\n').count();
     let wanted = |number: usize| {
         selector.ranges.is_empty()
-            || selector.ranges.iter().any(|range| {
-                range.start <= number && range.end.is_none_or(|end| number <= end)
-            })
+            || selector
+                .ranges
+                .iter()
+                .any(|range| range.start <= number && range.end.is_none_or(|end| number <= end))
     };
     let mut shown = String::new();
     let (mut first, mut last, mut count) = (None, 0, 0);

@@ -40,9 +40,8 @@ impl Style {
         {
             style.newline = "\r\n";
         }
-        let members = json::members(document);
-        if let Some(first) = members.first() {
-            let between = &document[first.key.end as usize..first.value.start as usize];
+        if let Some((key, value)) = json::first_key(document) {
+            let between = &document[key.end as usize..value];
             style.colon = String::from_utf8_lossy(between).into_owned();
             if style.colon.contains('\n') {
                 ": ".clone_into(&mut style.colon);
@@ -50,7 +49,7 @@ impl Style {
             if style.colon == ":" {
                 style.comma = ",";
             }
-            let lead = &document[1..first.key.start as usize];
+            let lead = &document[1..key.start as usize];
             if let Some(indent) = indent_after_newline(lead) {
                 style.unit = indent.to_owned();
             }

@@ -140,7 +140,8 @@ pub fn parse_text(text: &str) -> Result<Vec<TextCell>, TextError> {
     // not part of the sources. In any other text they are.
     let is_crlf = text.split('\n').next().is_some_and(|line| line.ends_with('\r'));
     let mut has_line = false;
-    for line in text.split('\n') {
+    let mut lines = text.split('\n').peekable();
+    while let Some(line) = lines.next() {
         if let Some(found) = marker(line) {
             let id = found.id.map(str::to_owned);
             let source = String::new();
@@ -153,7 +154,8 @@ pub fn parse_text(text: &str) -> Result<Vec<TextCell>, TextError> {
             cell.source.push('\n');
         }
         has_line = true;
-        let line = if is_crlf { without_cr(line) } else { line };
+        // At the very end there is no line feed that a carriage return could belong to.
+        let line = if is_crlf && lines.peek().is_some() { without_cr(line) } else { line };
         match unescaped(line) {
             Some(line) => cell.source.push_str(&line),
             None => cell.source.push_str(line),

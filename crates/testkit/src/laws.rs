@@ -46,7 +46,10 @@ pub fn check(bytes: &[u8]) -> Result<Verdict, String> {
         cell_laws(&notebook, bytes, index).map_err(|law| format!("cell {index}: {law}"))?;
     }
     insert_law(&notebook, bytes)?;
+    batch_law(&notebook, bytes)?;
+    reorder_law(&notebook)?;
     atomic_law(&notebook, bytes)?;
+    cut_law(bytes)?;
     Ok(Verdict::Editable)
 }
 
@@ -239,4 +242,75 @@ fn atomic_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     ];
     expect(copy.apply(&ops, &mut ids()).is_err(), "a batch with a bad operation is refused")?;
     expect(copy.to_bytes() == bytes, "a refused batch changes nothing")
+}
+
+/// Several operations at once are what they are one by one.
+fn batch_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
+    if notebook.len() < 2 {
+        return Ok(());
+    }
+    let last = notebook.len() - 1;
+    let source = "changed by a batch".to_owned();
+    let ops = [
+        EditOp::Replace {
+            cell: CellRef::Index(-1),
+            source: source.clone(),
+            kind: None,
+            outputs: OutputsAfter::ClearIfChanged,
+            shape: SourceShape::Keep,
+        },
+        EditOp::Delete { cell: CellRef::Index(0) },
+        EditOp::Insert { at: Place::End, kind: CellKind::Raw, source: source.clone() },
+    ];
+    let mut copy = notebook.clone();
+    if copy.apply(&ops, &mut ids()).is_err() {
+        return expect(copy.to_bytes() == bytes, "a refused batch changes nothing");
+    }
+    let again = reread(&copy.to_bytes())?;
+    let (old, now) = (bodies(notebook), bodies(&again));
+    expect(now.len() == old.len(), "a batch deletes one cell and adds one")?;
+    expect(now[..last - 1] == old[1..last], "a batch leaves the cells it does not name")?;
+    for index in [last - 1, last] {
+        let cell = again.cell(index).ok_or("the cells of the batch are there")?;
+        expect(cell.source().text == source, "a batch does all of its operations")?;
+    }
+
+    // The same three, each in a batch of its own, on the file the one before left.
+    let mut single = notebook.clone();
+    let mut made = ids();
+    for op in ops {
+        single.apply(&[op], &mut made).map_err(|error| error.to_string())?;
+        single = reread(&single.to_bytes())?;
+    }
+    expect(bodies(&single) == now, "a batch is its operations one by one")
+}
+
+/// A text with the cells in another order moves them whole.
+fn reorder_law(notebook: &Notebook) -> Result<(), String> {
+    let order: Vec<usize> = (0..notebook.len()).rev().collect();
+    for markers in [MarkerIds::Auto, MarkerIds::Off] {
+        let Ok(text) = notebook.cells_to_text(&order, markers) else { continue };
+        let mut copy = notebook.clone();
+        copy.apply_text(&text, KEEP_ALL, &mut ids()).map_err(|error| error.to_string())?;
+        let mut wanted = bodies(notebook);
+        wanted.reverse();
+        expect(bodies(&reread(&copy.to_bytes())?) == wanted, "a text can put cells in any order")?;
+    }
+    Ok(())
+}
+
+/// A file that stops in the middle is refused, and the place named is its end.
+fn cut_law(bytes: &[u8]) -> Result<(), String> {
+    const STEP: usize = 1024;
+    const MOST: usize = 32;
+    let whole = bytes.trim_ascii_end().len();
+    // Large files are cut at fewer places, or the law would take the square of their size.
+    let step = STEP.max(whole / MOST / STEP * STEP);
+    for end in (0..whole).step_by(step) {
+        match Notebook::parse(bytes[..end].to_vec()) {
+            Err(NotebookError::Syntax { syntax, .. }) if syntax.offset <= end => {}
+            _ => return Err(format!("the first {end} bytes of a notebook are not refused")),
+        }
+    }
+    Ok(())
 }

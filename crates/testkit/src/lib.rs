@@ -7,4 +7,5 @@
 
 pub mod env;
 pub mod laws;
+pub mod need;
 pub mod notebooks;

@@ -14,6 +14,6 @@ pub(crate) use open::Metadata;
 pub(crate) use path::Target;
 pub use path::{Place, Roots};
 pub(crate) use record::{Record, RecordedCell, Records};
-pub use replace::{FileNote, Force};
 pub(crate) use replace::{Expect, Outcome, Replacement};
+pub use replace::{FileNote, Force};
 pub use version::Version;

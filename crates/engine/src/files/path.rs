@@ -59,7 +59,11 @@ impl Place {
 
 impl Target {
     /// Follows links, checks the roots, and opens the folder without following any link again.
-    pub(crate) fn resolve(given: &str, place: &Place, roots: &Roots) -> Result<Target, EngineError> {
+    pub(crate) fn resolve(
+        given: &str,
+        place: &Place,
+        roots: &Roots,
+    ) -> Result<Target, EngineError> {
         let io = |what: &'static str| {
             let shown = given.to_owned();
             move |source: io::Error| EngineError::Io { path: shown, what, source }
@@ -70,7 +74,10 @@ impl Target {
                 std::fs::canonicalize(root).is_ok_and(|root| path.starts_with(root))
             };
             if !allowed.iter().any(inside) {
-                return Err(EngineError::OutsideRoots { path: given.to_owned(), roots: allowed.clone() });
+                return Err(EngineError::OutsideRoots {
+                    path: given.to_owned(),
+                    roots: allowed.clone(),
+                });
             }
         }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {

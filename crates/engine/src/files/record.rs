@@ -151,7 +151,8 @@ impl Records {
         }
         // A half-written record would be refused by its last line, but a rename leaves none.
         let temp = self.folder.join(format!(".{version}.{}", std::process::id()));
-        let written = std::fs::write(&temp, record().to_text()).and_then(|()| std::fs::rename(&temp, &file));
+        let written =
+            std::fs::write(&temp, record().to_text()).and_then(|()| std::fs::rename(&temp, &file));
         if written.is_err() {
             let _ = std::fs::remove_file(&temp);
         }

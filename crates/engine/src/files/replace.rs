@@ -59,9 +59,16 @@ pub enum FileNote {
     NotKept(String),
 }
 
+/// The attribute in which Linux keeps an access list.
+const ACCESS_LIST: &str = "system.posix_acl_access";
+
 impl Target {
     /// Replaces the file, all or nothing.
-    pub(crate) fn replace(&self, lock: &mut Lock, new: &Replacement<'_>) -> Result<Outcome, EngineError> {
+    pub(crate) fn replace(
+        &self,
+        lock: &mut Lock,
+        new: &Replacement<'_>,
+    ) -> Result<Outcome, EngineError> {
         let old = match new.expect {
             Expect::Read(metadata, _) | Expect::Anything(Some(metadata)) => Some(metadata),
             Expect::Nothing | Expect::Anything(None) => None,
@@ -75,15 +82,19 @@ impl Target {
         let temp = temp_name(new.random);
         lock.note(&temp).map_err(self.io("note the temporary file"))?;
         let outcome = self.write_and_rename(&temp, old, new);
-        if !matches!(outcome, Ok(Outcome::Replaced(_))) {
+        if matches!(outcome, Ok(Outcome::Replaced(_))) {
+            // The new content is in place, and that is what is reported: a note that stays names a
+            // file that is gone, which the next writer finds out.
+            let _ = lock.forget();
+        } else {
             // The temporary file is gone after a rename; otherwise it is of no more use. If it cannot
             // be removed the note stays, and the next writer tries again.
             match rustix::fs::unlinkat(self.dir(), &temp, AtFlags::empty()) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(_) => return outcome,
             }
+            lock.forget().map_err(self.io("note the temporary file"))?;
         }
-        lock.forget().map_err(self.io("note the temporary file"))?;
         outcome
     }
 
@@ -93,10 +104,12 @@ impl Target {
         old: Option<&Metadata>,
         new: &Replacement<'_>,
     ) -> Result<Outcome, EngineError> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A new file gets what the caller's umask leaves; one that replaces another is private until
         // it has the other's mode.
-        let mode = if old.is_some() { Mode::from_raw_mode(0o600) } else { Mode::from_raw_mode(0o666) };
+        let mode =
+            if old.is_some() { Mode::from_raw_mode(0o600) } else { Mode::from_raw_mode(0o666) };
         let file = rustix::fs::openat(self.dir(), temp, flags, mode)
             .map_err(|error| self.io("make a temporary file beside it")(error.into()))?;
         let mut file = File::from(file);
@@ -119,9 +132,9 @@ impl Target {
             Err(Errno::EXIST) => return Ok(Outcome::Moved),
             Err(error) => return Err(self.io("put the new content in its place")(error.into())),
         }
-        self.sync_folder(&file).map_err(self.io(
-            "make sure that the new content survives a power cut (it is in place)",
-        ))?;
+        self.sync_folder(&file).map_err(
+            self.io("make sure that the new content survives a power cut (it is in place)"),
+        )?;
         Ok(Outcome::Replaced(notes))
     }
 
@@ -176,13 +189,22 @@ impl Target {
         }
         rustix::fs::fchmod(file, Mode::from_raw_mode(old.mode as _))
             .map_err(|error| self.io("set the mode of the new content")(error.into()))?;
-        for name in attribute_names(&old.file) {
+        let names = attribute_names(&old.file);
+        // A folder can give new files an access list that the old one did not have.
+        let has_list = |names: &[String]| names.iter().any(|name| name == ACCESS_LIST);
+        if !has_list(&names)
+            && has_list(&attribute_names(file))
+            && let Err(error) = rustix::fs::fremovexattr(file, ACCESS_LIST)
+        {
+            lost("that there is no access list", error)?;
+        }
+        for name in names {
             let copied = copy_attribute(&old.file, file, &name);
             match copied {
                 Ok(()) => {}
                 // Labels of a security module follow from the folder and the process.
                 Err(_) if name.starts_with("security.") => {}
-                Err(error) if name == "system.posix_acl_access" => lost("the access list", error)?,
+                Err(error) if name == ACCESS_LIST => lost("the access list", error)?,
                 Err(error) => lost(&format!("the attribute {name}"), error)?,
             }
         }
@@ -223,3 +245,7 @@ fn copy_attribute(from: &File, to: &File, name: &str) -> Result<(), Errno> {
     let size = rustix::fs::fgetxattr(from, name, &mut value[..])?;
     rustix::fs::fsetxattr(to, name, &value[..size], XattrFlags::empty())
 }
+
+#[cfg(test)]
+#[path = "replace/tests.rs"]
+mod tests;

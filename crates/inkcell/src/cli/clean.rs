@@ -38,7 +38,9 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
             (false, _) => "clean",
         };
         if output.is_json() {
-            rows.push(json!({"path": path, "changed": changed, "version": saved.version.to_string()}));
+            rows.push(
+                json!({"path": path, "changed": changed, "version": saved.version.to_string()}),
+            );
         } else {
             output.line(&format!("{path}: {word}")).map_err(Failure::of_output)?;
         }
@@ -81,8 +83,10 @@ fn clean(notebook: &mut Notebook, args: &Clean, path: &str) -> Result<(), Engine
         ops.push(EditOp::SetMeta { cell: None, change: unset(&args.notebook_meta) });
     }
     let batch = ops.len();
-    notebook
-        .apply(&ops, &mut IdSource::seeded(0))
-        .map_err(|error| EngineError::Edit { path: path.to_owned(), error, batch })?;
+    notebook.apply(&ops, &mut IdSource::seeded(0)).map_err(|error| EngineError::Edit {
+        path: path.to_owned(),
+        error,
+        batch,
+    })?;
     Ok(())
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use inkcell_engine::notebook::{Compare, Notebook, diff};
 use inkcell_engine::not_a_notebook;
+use inkcell_engine::notebook::{Compare, Notebook, diff};
 
 use crate::args::Diff;
 use crate::exit::{Exit, Failure};
@@ -14,7 +14,9 @@ use crate::settings::Settings;
 
 pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let (old, new) = match &args.b {
-        Some(b) => (settings.notebooks.read(&args.a)?.notebook, settings.notebooks.read(b)?.notebook),
+        Some(b) => {
+            (settings.notebooks.read(&args.a)?.notebook, settings.notebooks.read(b)?.notebook)
+        }
         None => {
             let new = settings.notebooks.read(&args.a)?;
             (committed(&args.a, &new.path)?, new.notebook)
@@ -51,5 +53,6 @@ fn committed(shown: &str, path: &Path) -> Result<Notebook, Failure> {
         let reason = String::from_utf8_lossy(&said.stderr).trim().to_owned();
         return Err(bad(format!("{shown} is in no commit ({reason})")));
     }
-    Ok(Notebook::parse(said.stdout).map_err(|error| not_a_notebook(&format!("HEAD:{shown}"), error))?)
+    Ok(Notebook::parse(said.stdout)
+        .map_err(|error| not_a_notebook(&format!("HEAD:{shown}"), error))?)
 }

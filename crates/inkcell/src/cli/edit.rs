@@ -1,11 +1,12 @@
 //! `inkcell edit`: operations on cells, a batch of them, or a replacement in the virtual text.
 
 use inkcell_engine::notebook::{
-    CellRef, Drop, EditOp, EditReport, IdSource, MarkerIds, Matches, MetaChange, Notebook, OutputsAfter,
-    Place, SourceShape, TextRules,
+    CellRef, Drop, EditOp, EditReport, IdSource, MarkerIds, Matches, MetaChange, Notebook,
+    OutputsAfter, Place, SourceShape, TextRules, nearest_lines, shown_lines,
 };
 use inkcell_engine::{
-    Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops, random, text_error,
+    Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops, random,
+    text_error,
 };
 
 use crate::args::{Edit, End, Op, PlaceArgs, Save, Source};
@@ -17,13 +18,12 @@ use crate::settings::Settings;
 
 pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let options = options(&args.save, IfMissing::Fail)?;
-    let outputs =
-        if args.keep_outputs { OutputsAfter::Keep } else { OutputsAfter::ClearIfChanged };
+    let outputs = if args.keep_outputs { OutputsAfter::Keep } else { OutputsAfter::ClearIfChanged };
     let path = args.path.clone();
     let change = change(args, outputs)?;
-    let saved = settings.notebooks.change(&path, &options, |notebook, base| {
-        change.apply(notebook, base, &path)
-    })?;
+    let saved = settings
+        .notebooks
+        .change(&path, &options, |notebook, base| change.apply(notebook, base, &path))?;
     answer(output, &saved)
 }
 
@@ -66,7 +66,11 @@ fn change(args: Edit, outputs: OutputsAfter) -> Result<Change, Failure> {
         return operation(op, outputs);
     }
     if let Some(file) = &args.ops {
-        let json = if file == "-" { input::stdin_text()? } else { input::file_text("--ops", file.as_ref())? };
+        let json = if file == "-" {
+            input::stdin_text()?
+        } else {
+            input::file_text("--ops", file.as_ref())?
+        };
         return Ok(Change::Ops(parse_ops(&json, outputs)?));
     }
     Ok(Change::Text {
@@ -95,7 +99,10 @@ fn operation(op: Op, outputs: OutputsAfter) -> Result<Change, Failure> {
         Op::Move { cell, place } => EditOp::Move {
             cell: input::cell(&cell),
             to: place_of(place).ok_or_else(|| {
-                Failure::argument("move", "say where to: --after CELL, --before CELL or --at start|end")
+                Failure::argument(
+                    "move",
+                    "say where to: --after CELL, --before CELL or --at start|end",
+                )
             })?,
         },
         Op::Type { cell, kind } => {
@@ -109,7 +116,9 @@ fn operation(op: Op, outputs: OutputsAfter) -> Result<Change, Failure> {
             matches: if all { Matches::All } else { Matches::One },
             outputs,
         },
-        Op::Meta { cell, set, unset, tag, untag } => return metadata(cell.as_deref(), &set, unset, tag, untag),
+        Op::Meta { cell, set, unset, tag, untag } => {
+            return metadata(cell.as_deref(), &set, unset, tag, untag);
+        }
     };
     Ok(Change::Ops(vec![op]))
 }
@@ -127,7 +136,8 @@ fn metadata(
             return Err(Failure::argument("--set", format!("{pair:?} is not KEY=VALUE")));
         };
         let is_json = serde_json::from_str::<&serde_json::value::RawValue>(value).is_ok();
-        let value = if is_json { value.to_owned() } else { serde_json::Value::from(value).to_string() };
+        let value =
+            if is_json { value.to_owned() } else { serde_json::Value::from(value).to_string() };
         change.set.push((key.to_owned(), value));
     }
     let cell = cell.map(input::cell);
@@ -146,7 +156,10 @@ fn source_text(source: Source) -> Result<String, Failure> {
         Source { stdin: Some(_), .. } => input::stdin_text(),
         Source { source: Some(text), .. } => Ok(text),
         Source { source_file: Some(file), .. } => input::file_text("--source-file", &file),
-        _ => Err(Failure::argument("source", "give --source TEXT, --source-file FILE, or - for standard input")),
+        _ => Err(Failure::argument(
+            "source",
+            "give --source TEXT, --source-file FILE, or - for standard input",
+        )),
     }
 }
 
@@ -161,7 +174,12 @@ fn place_of(place: PlaceArgs) -> Option<Place> {
 }
 
 impl Change {
-    fn apply(&self, notebook: &mut Notebook, base: &Base, path: &str) -> Result<EditReport, EngineError> {
+    fn apply(
+        &self,
+        notebook: &mut Notebook,
+        base: &Base,
+        path: &str,
+    ) -> Result<EditReport, EngineError> {
         let ids = &mut IdSource::seeded(random());
         match self {
             Change::Ops(ops) => base.apply(notebook, ops, ids),
@@ -169,19 +187,18 @@ impl Change {
                 if let Some(conflict) = base.conflict() {
                     return Err(conflict);
                 }
-                let text = notebook.to_text(MarkerIds::Auto).map_err(|error| text_error(path, error))?;
+                let text =
+                    notebook.to_text(MarkerIds::Auto).map_err(|error| text_error(path, error))?;
                 let text = replaced(&text, old, new, *matches)?;
                 notebook.apply_text(&text, *rules, ids).map_err(|error| text_error(path, error))
             }
             Change::Tags { cell, add, remove, change } => {
-                let index = notebook.find(cell).map_err(|error| {
-                    let problem = inkcell_engine::notebook::OpError::Ref(error);
-                    let error = inkcell_engine::notebook::EditError::Op { op: 0, problem };
-                    EngineError::Edit { path: path.to_owned(), error, batch: 1 }
-                })?;
+                let index = base.find(notebook, cell)?;
                 let mut tags = notebook.cell(index).map(|cell| cell.tags()).unwrap_or_default();
                 tags.retain(|tag| !remove.contains(tag));
-                tags.extend(add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>());
+                tags.extend(
+                    add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>(),
+                );
                 let mut change = change.clone();
                 change.set.push(("tags".to_owned(), serde_json::Value::from(tags).to_string()));
                 base.apply(notebook, &[EditOp::SetMeta { cell: Some(cell.clone()), change }], ids)
@@ -199,11 +216,8 @@ fn replaced(text: &str, old: &str, new: &str, matches: Matches) -> Result<String
     let found: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
     match (found.len(), matches) {
         (0, _) => {
-            let first = old.lines().find(|line| !line.trim().is_empty()).unwrap_or(old);
-            let lines: Vec<&str> = text.lines().collect();
-            let nearest = inkcell_engine::notebook::nearest(lines.iter().copied(), first);
-            let hint = nearest.map(|at| format!("; the nearest is line {}: {}", at + 1, lines[at]));
-            Err(bad(format!("the text was not found{}", hint.unwrap_or_default())))
+            let nearest = shown_lines(&nearest_lines(text, old));
+            Err(bad(format!("the text was not found{nearest}")))
         }
         (1, _) | (_, Matches::All) => Ok(text.replace(old, new)),
         (count, Matches::One) => {

@@ -14,11 +14,14 @@ use crate::exit::Failure;
 pub(crate) fn stdin_bytes() -> Result<Vec<u8>, Failure> {
     let mut stdin = std::io::stdin();
     if stdin.is_terminal() {
-        let problem = "it is a terminal; pipe the text in, for example: inkcell read A | inkcell write B";
+        let problem =
+            "it is a terminal; pipe the text in, for example: inkcell read A | inkcell write B";
         return Err(Failure::argument("standard input", problem));
     }
     let mut bytes = Vec::new();
-    stdin.read_to_end(&mut bytes).map_err(|error| Failure::Io("cannot read standard input", error))?;
+    stdin
+        .read_to_end(&mut bytes)
+        .map_err(|error| Failure::Io("cannot read standard input", error))?;
     Ok(bytes)
 }
 
@@ -27,8 +30,9 @@ pub(crate) fn stdin_text() -> Result<String, Failure> {
 }
 
 pub(crate) fn file_text(argument: &str, path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path)
-        .map_err(|error| Failure::argument(argument, format!("cannot read {}: {error}", path.display())))?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        Failure::argument(argument, format!("cannot read {}: {error}", path.display()))
+    })?;
     text(bytes, argument)
 }
 
@@ -42,7 +46,8 @@ fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
 pub(crate) fn version(given: Option<&str>) -> Result<Option<Version>, Failure> {
     let Some(given) = given else { return Ok(None) };
     Version::parse(given).map(Some).ok_or_else(|| {
-        let problem = format!("{given:?} is not a version; inkcell read shows it, 16 hexadecimal digits");
+        let problem =
+            format!("{given:?} is not a version; inkcell read shows it, 16 hexadecimal digits");
         Failure::argument("--hash", problem)
     })
 }

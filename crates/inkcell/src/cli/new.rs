@@ -10,7 +10,10 @@ use crate::settings::Settings;
 
 pub(crate) fn run(args: &New, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if !args.path.to_lowercase().ends_with(".ipynb") {
-        let problem = format!("{:?} does not end in .ipynb, so nothing would open it as a notebook", args.path);
+        let problem = format!(
+            "{:?} does not end in .ipynb, so nothing would open it as a notebook",
+            args.path
+        );
         return Err(Failure::argument("PATH", problem));
     }
     let mut notebook = Notebook::empty();

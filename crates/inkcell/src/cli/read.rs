@@ -34,10 +34,17 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
         outline::write(output, path, &opened, &cells)
     } else if args.outputs.is_some_and(|outputs| outputs != OutputsArg::None) {
         let full = args.outputs == Some(OutputsArg::Full);
-        reading::write(output, path, &opened, &cells, if full { reading::Detail::Full } else { reading::Detail::Digest })
+        reading::write(
+            output,
+            path,
+            &opened,
+            &cells,
+            if full { reading::Detail::Full } else { reading::Detail::Digest },
+        )
     } else {
         let ids = if args.no_ids { MarkerIds::Off } else { settings.marker_ids };
-        let text = opened.notebook.cells_to_text(&cells, ids).map_err(|error| text_error(path, error))?;
+        let text =
+            opened.notebook.cells_to_text(&cells, ids).map_err(|error| text_error(path, error))?;
         let shown = if args.page {
             page(&text, &selector, PageLimits::STANDARD).text.into_bytes()
         } else {
@@ -49,7 +56,12 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     Ok(Exit::Ok)
 }
 
-fn text_answer(output: &mut Output, path: &str, opened: &Opened, shown: &[u8]) -> std::io::Result<()> {
+fn text_answer(
+    output: &mut Output,
+    path: &str,
+    opened: &Opened,
+    shown: &[u8],
+) -> std::io::Result<()> {
     if output.is_json() {
         return output.json(&json!({
             "path": path,
@@ -64,7 +76,12 @@ fn text_answer(output: &mut Output, path: &str, opened: &Opened, shown: &[u8]) -
     Ok(())
 }
 
-fn raw(path: &str, selector: &Selector, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+fn raw(
+    path: &str,
+    selector: &Selector,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let (bytes, version) = settings.notebooks.read_bytes(path)?;
     let shown = selector.pick(&bytes);
     let written = if output.is_json() {
@@ -86,8 +103,9 @@ fn search(
     cells: &[usize],
     output: &mut Output,
 ) -> Result<std::io::Result<()>, Failure> {
-    let pattern = regex::Regex::new(pattern)
-        .map_err(|error| Failure::argument("--search", format!("{pattern:?} is not a pattern: {error}")))?;
+    let pattern = regex::Regex::new(pattern).map_err(|error| {
+        Failure::argument("--search", format!("{pattern:?} is not a pattern: {error}"))
+    })?;
     let place = match args.outputs {
         Some(OutputsArg::Full) => SearchIn::SourcesAndOutputs,
         _ => SearchIn::Sources,
@@ -113,7 +131,9 @@ fn pick_cells(notebook: &Notebook, list: &str, path: &str) -> Result<Vec<usize>,
                 let end = end.unwrap_or(last);
                 if start > end || end > last || notebook.is_empty() {
                     let count = notebook.len();
-                    return Err(bad(format!("{item} is not a range of cells; there are {count} cells")));
+                    return Err(bad(format!(
+                        "{item} is not a range of cells; there are {count} cells"
+                    )));
                 }
                 picked.extend(start..=end);
             }

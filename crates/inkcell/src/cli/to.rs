@@ -22,13 +22,13 @@ pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result
         }
     };
     if let Some(path) = &args.output {
-        std::fs::write(path, &text)
-            .map_err(|error| Failure::argument("-o", format!("cannot write {}: {error}", path.display())))?;
-        output.aside(&format!("wrote {}", path.display()));
+        settings.notebooks.export(path, &opened, text.as_bytes())?;
+        output.aside(&format!("wrote {path}"));
         return Ok(Exit::Ok);
     }
     let written = if output.is_json() {
-        output.json(&json!({"path": args.path, "version": opened.version.to_string(), "text": text}))
+        output
+            .json(&json!({"path": args.path, "version": opened.version.to_string(), "text": text}))
     } else {
         output.raw(text.as_bytes())
     };

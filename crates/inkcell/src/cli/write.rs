@@ -24,16 +24,14 @@ pub(crate) fn run(args: &Write, settings: &Settings, output: &mut Output) -> Res
         return Err(Failure::argument("standard input", problem));
     }
     let whole = whole_notebook(&text, &args.path)?;
-    let saved = settings.notebooks.change(&args.path, &options, |notebook, base| {
-        match &whole {
-            None => base.apply_text(notebook, &text, rules, &mut IdSource::seeded(random())),
-            Some(new) => {
-                if let Some(conflict) = base.conflict() {
-                    return Err(conflict);
-                }
-                notebook.clone_from(new);
-                Ok(EditReport::default())
+    let saved = settings.notebooks.change(&args.path, &options, |notebook, base| match &whole {
+        None => base.apply_text(notebook, &text, rules, &mut IdSource::seeded(random())),
+        Some(new) => {
+            if let Some(conflict) = base.conflict() {
+                return Err(conflict);
             }
+            notebook.clone_from(new);
+            Ok(EditReport::default())
         }
     })?;
     edit::answer(output, &saved)

@@ -7,7 +7,11 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 
-pub(crate) fn write(output: &mut Output, differences: &[CellDiff], about: Option<&str>) -> io::Result<()> {
+pub(crate) fn write(
+    output: &mut Output,
+    differences: &[CellDiff],
+    about: Option<&str>,
+) -> io::Result<()> {
     if output.is_json() {
         return output.json(&json!({"cells": as_json(differences), "note": about}));
     }
@@ -21,7 +25,17 @@ pub(crate) fn write(output: &mut Output, differences: &[CellDiff], about: Option
                 output.line(&format!("- {old} [{kind}] removed"))?;
                 prefixed(output, '-', source)?;
             }
-            CellDiff::Changed { old, new, kind, old_kind, source, metadata, outputs, count, moved } => {
+            CellDiff::Changed {
+                old,
+                new,
+                kind,
+                old_kind,
+                source,
+                metadata,
+                outputs,
+                count,
+                moved,
+            } => {
                 output.line(&format!("~ {new} [{kind}]{}", summary(old, new, *moved)))?;
                 if let Some(old_kind) = old_kind {
                     output.line(&format!("  type: {old_kind} → {kind}"))?;
@@ -72,18 +86,20 @@ pub(crate) fn as_json(differences: &[CellDiff]) -> Value {
         CellDiff::Removed { old, kind, source } => {
             json!({"change": "removed", "old": name(old), "type": kind, "source": source})
         }
-        CellDiff::Changed { old, new, kind, old_kind, source, metadata, outputs, count, moved } => json!({
-            "change": "changed",
-            "old": name(old),
-            "new": name(new),
-            "type": kind,
-            "old_type": old_kind,
-            "source_diff": source,
-            "metadata": metadata,
-            "outputs": outputs.as_ref().map(|(before, after)| json!({"old": before, "new": after})),
-            "execution_count": count,
-            "moved": moved,
-        }),
+        CellDiff::Changed { old, new, kind, old_kind, source, metadata, outputs, count, moved } => {
+            json!({
+                "change": "changed",
+                "old": name(old),
+                "new": name(new),
+                "type": kind,
+                "old_type": old_kind,
+                "source_diff": source,
+                "metadata": metadata,
+                "outputs": outputs.as_ref().map(|(before, after)| json!({"old": before, "new": after})),
+                "execution_count": count,
+                "moved": moved,
+            })
+        }
     };
     differences.iter().map(row).collect()
 }

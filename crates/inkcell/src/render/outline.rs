@@ -8,8 +8,14 @@ use serde_json::{Value, json};
 
 use crate::output::Output;
 
-pub(crate) fn write(output: &mut Output, path: &str, opened: &Opened, cells: &[usize]) -> io::Result<()> {
-    let rows = cells.iter().filter_map(|&index| opened.notebook.cell(index)).map(|cell| cell.outline());
+pub(crate) fn write(
+    output: &mut Output,
+    path: &str,
+    opened: &Opened,
+    cells: &[usize],
+) -> io::Result<()> {
+    let rows =
+        cells.iter().filter_map(|&index| opened.notebook.cell(index)).map(|cell| cell.outline());
     if output.is_json() {
         let rows: Vec<Value> = rows.map(|row| json_row(&row)).collect();
         let mut answer = head_json(path, opened);
@@ -98,12 +104,19 @@ pub(crate) fn digest_json(digest: &OutputDigest) -> Value {
                 forms.iter().map(|(mime, bytes)| json!({"mime": mime, "bytes": bytes})).collect();
             json!({"kind": if *is_result { "result" } else { "display" }, "forms": forms})
         }
-        OutputDigest::Error { name, value } => json!({"kind": "error", "name": name, "value": value}),
+        OutputDigest::Error { name, value } => {
+            json!({"kind": "error", "name": name, "value": value})
+        }
         OutputDigest::Other { kind } => json!({"kind": kind}),
     }
 }
 
-pub(crate) fn write_hits(output: &mut Output, path: &str, opened: &Opened, hits: &[Hit]) -> io::Result<()> {
+pub(crate) fn write_hits(
+    output: &mut Output,
+    path: &str,
+    opened: &Opened,
+    hits: &[Hit],
+) -> io::Result<()> {
     let id = |hit: &Hit| {
         opened.notebook.cell(hit.cell).and_then(|cell| cell.id()).map(|id| id.into_owned())
     };

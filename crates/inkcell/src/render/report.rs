@@ -13,7 +13,7 @@ use crate::render::diff as render_diff;
 const MAX_LISTED: usize = 50;
 
 pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Result<()> {
-    let is_dry = !saved.written && saved.after.is_changed();
+    let is_dry = would_change(saved);
     if output.is_json() {
         return output.json(&as_json(saved));
     }
@@ -49,6 +49,13 @@ pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Resul
     Ok(())
 }
 
+/// Whether nothing was written although there is something to write.
+fn would_change(saved: &Saved<EditReport>) -> bool {
+    let Some(before) = &saved.before else { return !saved.written };
+    let is_other = before.original_bytes() != saved.after.original_bytes();
+    !saved.written && (saved.after.is_changed() || is_other)
+}
+
 fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
     let name = || match (&change.id, change.index) {
         (Some(id), _) => id.clone(),
@@ -78,7 +85,9 @@ fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
             lines.push(format!("  New cell: {} (index {index})", name()));
             lines.push(format!("  Type: {kind}"));
             lines.push(match neighbour(&saved.after, change.index, -1) {
-                Some((above, id, _)) => format!("  Inserted after: {}", id.unwrap_or(above.to_string())),
+                Some((above, id, _)) => {
+                    format!("  Inserted after: {}", id.unwrap_or(above.to_string()))
+                }
                 None => "  Inserted at: start".to_owned(),
             });
         }
@@ -88,7 +97,13 @@ fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
         }
         _ => {}
     }
-    lines.extend(change.notes.iter().filter_map(|note| note_text(*note)).map(|text| format!("  Note: {text}")));
+    lines.extend(
+        change
+            .notes
+            .iter()
+            .filter_map(|note| note_text(*note))
+            .map(|text| format!("  Note: {text}")),
+    );
     lines.extend(neighbours(change, &saved.after).into_iter().map(|(word, (at, id, first))| {
         let id = id.map(|id| format!(" {id}")).unwrap_or_default();
         format!("  {word}: {at}{id} {first}").trim_end().to_owned()
@@ -108,7 +123,10 @@ fn neighbour(notebook: &Notebook, index: Option<usize>, step: i64) -> Option<Nei
 /// What stands above and below; for a deleted cell, what stands there now.
 fn neighbours(change: &CellChange, notebook: &Notebook) -> Vec<(&'static str, Neighbour)> {
     let below = if change.action == Action::Deleted { 0 } else { 1 };
-    let found = [("Above", neighbour(notebook, change.index, -1)), ("Below", neighbour(notebook, change.index, below))];
+    let found = [
+        ("Above", neighbour(notebook, change.index, -1)),
+        ("Below", neighbour(notebook, change.index, below)),
+    ];
     found.into_iter().filter_map(|(word, cell)| Some((word, cell?))).collect()
 }
 
@@ -118,9 +136,12 @@ fn note_text(note: Note) -> Option<String> {
         Note::OutputsCleared(1) => "1 output was cleared".to_owned(),
         Note::OutputsCleared(count) => format!("{count} outputs were cleared"),
         Note::IdAdded => "the cell had no id and was given one".to_owned(),
-        Note::AttachmentsRemoved => "attachments were removed; code cells cannot have any".to_owned(),
+        Note::AttachmentsRemoved => {
+            "attachments were removed; code cells cannot have any".to_owned()
+        }
         Note::SurrogatesLost => {
-            "the old source held half characters that no text can hold; they are now U+FFFD".to_owned()
+            "the old source held half characters that no text can hold; they are now U+FFFD"
+                .to_owned()
         }
     })
 }
@@ -173,7 +194,7 @@ fn as_json(saved: &Saved<EditReport>) -> Value {
         "notes": file_notes(saved),
         "backup": saved.backup.as_ref().map(|path| path.display().to_string()),
     });
-    if !saved.written && saved.after.is_changed() {
+    if would_change(saved) {
         let empty = Notebook::empty();
         let before = saved.before.as_ref().unwrap_or(&empty);
         answer["diff"] = render_diff::as_json(&diff(before, &saved.after, Compare::All));

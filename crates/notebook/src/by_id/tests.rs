@@ -85,7 +85,9 @@ fn a_cell_is_found_by_id_then_metadata_then_position() {
 #[test]
 fn replace_sets_the_source_and_clears_what_a_run_left() {
     let cell = |fields: &str| {
-        format!("{{\"cells\": [{{{fields}}}], \"metadata\": {{}}, \"nbformat\": 4, \"nbformat_minor\": 4}}")
+        format!(
+            "{{\"cells\": [{{{fields}}}], \"metadata\": {{}}, \"nbformat\": 4, \"nbformat_minor\": 4}}"
+        )
     };
     let check = |before: &str, kind: Option<&str>, after: &str| {
         let mut notebook = parse(&cell(before));
@@ -108,10 +110,8 @@ fn replace_sets_the_source_and_clears_what_a_run_left() {
     check(&prose("raw", "[\"old\"]"), Some("code"), cleared);
     // The outputs can be kept on request.
     let mut notebook = parse(&cell(code));
-    let keep = IdEdit {
-        outputs: Some(OutputsAfter::Keep),
-        ..edit(None, Some("0"), None, Some("new"))
-    };
+    let keep =
+        IdEdit { outputs: Some(OutputsAfter::Keep), ..edit(None, Some("0"), None, Some("new")) };
     done(&mut notebook, &keep);
     assert_eq!(text_of(&notebook), cell(&code.replace("old", "new")));
 }
@@ -140,7 +140,9 @@ fn insert_goes_after_the_named_cell_or_to_the_start() {
         let cell = notebook.cell(index).unwrap();
         assert_eq!(cell.id().unwrap(), id.as_str());
         let body: String = String::from_utf8_lossy(cell.json()).split_whitespace().collect();
-        let expected = format!("{{\"cell_type\":\"code\",\"execution_count\":null,\"id\":\"{id}\",\"metadata\":{{}},\"outputs\":[],\"source\":[\"new\"]}}");
+        let expected = format!(
+            "{{\"cell_type\":\"code\",\"execution_count\":null,\"id\":\"{id}\",\"metadata\":{{}},\"outputs\":[],\"source\":[\"new\"]}}"
+        );
         assert_eq!(body, expected);
     };
     check(None, 0);
@@ -188,7 +190,9 @@ fn summaries_are_for_people() {
     let id = IdSource::seeded(1).next_id();
     assert_eq!(
         summary(edit(Some("insert"), Some("aaaa1111"), Some("markdown"), Some("new"))),
-        format!("✓ Cell inserted\n  Notebook: a/nb.ipynb\n  New cell: {id} (index 2)\n  Type: markdown\n  Inserted after: aaaa1111")
+        format!(
+            "✓ Cell inserted\n  Notebook: a/nb.ipynb\n  New cell: {id} (index 2)\n  Type: markdown\n  Inserted after: aaaa1111"
+        )
     );
     assert_eq!(
         summary(edit(Some("delete"), Some("bbbb2222"), None, None)),

@@ -1,7 +1,12 @@
 use super::*;
 use inkcell_testkit::notebooks;
 
-fn edit(action: &str, cell_index: f64, content: Option<&str>, cell_type: Option<&str>) -> IndexEdit {
+fn edit(
+    action: &str,
+    cell_index: f64,
+    content: Option<&str>,
+    cell_type: Option<&str>,
+) -> IndexEdit {
     IndexEdit {
         action: action.to_owned(),
         cell_index,
@@ -97,7 +102,9 @@ fn edit_replaces_the_source_alone() {
     check(&text, 0, "# Title\n\nSome verse.", &text.replace("prose", "verse"), "markdown");
     // A source stored as a string becomes a list, also when the text stays.
     let cell = |source: &str| {
-        format!("{{\"cells\": [{{\"cell_type\": \"raw\", \"metadata\": {{}}, \"source\": {source}}}], \"nbformat\": 4}}")
+        format!(
+            "{{\"cells\": [{{\"cell_type\": \"raw\", \"metadata\": {{}}, \"source\": {source}}}], \"nbformat\": 4}}"
+        )
     };
     check(&cell("\"a\\nb\""), 0, "a\nc", &cell("[\"a\\n\", \"c\"]"), "raw");
     check(&cell("\"a\\nb\""), 0, "a\nb", &cell("[\"a\\n\", \"b\"]"), "raw");
@@ -129,7 +136,9 @@ fn insert_adds_a_bare_cell() {
     }
     check(1, Some("code"), code);
     for kind in ["markdown", "raw"] {
-        let cell = format!("{{\"cell_type\":\"{kind}\",\"id\":\"ID\",\"metadata\":{{}},\"source\":[\"a\\n\",\"b\"]}}");
+        let cell = format!(
+            "{{\"cell_type\":\"{kind}\",\"id\":\"ID\",\"metadata\":{{}},\"source\":[\"a\\n\",\"b\"]}}"
+        );
         check(3, Some(kind), &cell);
     }
     // Before nbformat 4.5 there is no id.

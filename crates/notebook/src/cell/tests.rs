@@ -1,14 +1,7 @@
 use super::*;
 
-const IDS: [Option<&str>; 7] = [
-    Some("abcd1234"),
-    Some("abcd5678"),
-    Some("3"),
-    Some("2024-q1"),
-    None,
-    Some("2"),
-    Some("twin"),
-];
+const IDS: [Option<&str>; 7] =
+    [Some("abcd1234"), Some("abcd5678"), Some("3"), Some("2024-q1"), None, Some("2"), Some("twin")];
 
 fn candidate(index: usize, id: Option<&str>) -> Candidate {
     Candidate { index, id: id.map(str::to_owned) }
@@ -98,10 +91,7 @@ fn what_names_nothing_suggests_the_nearest() {
     let message = text("abcd1243").unwrap_err().to_string();
     assert!(message.contains("the nearest is cell 0 (id abcd1234)"), "{message}");
     assert!(message.contains("0 to 6"), "{message}");
-    assert_eq!(
-        text("99"),
-        Err(RefError::OutOfRange { given: "99".to_owned(), count: 7 }),
-    );
+    assert_eq!(text("99"), Err(RefError::OutOfRange { given: "99".to_owned(), count: 7 }),);
 }
 
 #[test]

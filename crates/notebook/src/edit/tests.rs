@@ -1,3 +1,5 @@
+#![allow(clippy::needless_pass_by_value, reason = "a table reads better without references")]
+
 use super::*;
 use crate::error::{Candidate, OpError};
 use inkcell_testkit::notebooks;
@@ -8,11 +10,15 @@ fn parse(text: &str) -> Notebook {
 
 /// A notebook of one cell with these fields.
 fn cell(fields: &str) -> String {
-    format!("{{\"cells\": [{{{fields}}}], \"metadata\": {{}}, \"nbformat\": 4, \"nbformat_minor\": 4}}")
+    format!(
+        "{{\"cells\": [{{{fields}}}], \"metadata\": {{}}, \"nbformat\": 4, \"nbformat_minor\": 4}}"
+    )
 }
 
 fn code(count: &str, outputs: &str, source: &str) -> String {
-    cell(&format!("\"cell_type\": \"code\", \"execution_count\": {count}, \"metadata\": {{}}, \"outputs\": {outputs}, \"source\": {source}"))
+    cell(&format!(
+        "\"cell_type\": \"code\", \"execution_count\": {count}, \"metadata\": {{}}, \"outputs\": {outputs}, \"source\": {source}"
+    ))
 }
 
 fn first() -> CellRef {
@@ -102,12 +108,16 @@ fn outputs_after_a_change_of_the_kind() {
         check(&prose("raw"), to(CellKind::Code), &new(&fresh), &[]);
     }
     // Stale fields of an earlier tool go; missing ones come.
-    let stale = cell("\"cell_type\": \"raw\", \"execution_count\": 1, \"metadata\": {}, \"outputs\": [], \"source\": [\"a\"]");
+    let stale = cell(
+        "\"cell_type\": \"raw\", \"execution_count\": 1, \"metadata\": {}, \"outputs\": [], \"source\": [\"a\"]",
+    );
     check(&stale, retype(raw), &prose("raw"), &[]);
     let bare = cell("\"cell_type\": \"code\", \"metadata\": {}, \"source\": [\"a\"]");
     check(&bare, retype(CellKind::Code), &fresh, &[]);
     // Code cells have no attachments.
-    let attached = cell("\"attachments\": {\"a.png\": {}}, \"cell_type\": \"markdown\", \"metadata\": {}, \"source\": [\"a\"]");
+    let attached = cell(
+        "\"attachments\": {\"a.png\": {}}, \"cell_type\": \"markdown\", \"metadata\": {}, \"source\": [\"a\"]",
+    );
     check(&attached, retype(CellKind::Code), &fresh, &[Note::AttachmentsRemoved]);
     let kept = attached.replace("markdown", "raw");
     check(&attached, retype(raw), &kept, &[]);
@@ -153,13 +163,13 @@ fn a_substitution_must_match_once_unless_told_otherwise() {
     assert!(found.to_string().contains("stands 2 times in cell 0 (lines 1, 2)"), "{found}");
     for matches in [Matches::One, Matches::All] {
         let found = problem(&text, sub("print(y)", "", matches, keep));
-        let nearest = Some((3, "print(x)".to_owned()));
+        let nearest = vec![(3, "print(x)".to_owned())];
         assert_eq!(found, OpError::NoMatch { cell: cell(), nearest });
         assert!(found.to_string().ends_with("the nearest is line 3: print(x)"), "{found}");
         assert_eq!(problem(&text, sub("", "x", matches, keep)), OpError::EmptyPattern);
     }
     let found = problem(&text, sub("qqqqqq", "", Matches::One, keep));
-    assert_eq!(found, OpError::NoMatch { cell: cell(), nearest: None });
+    assert_eq!(found, OpError::NoMatch { cell: cell(), nearest: Vec::new() });
 
     let mut notebook = parse(&text);
     let op = sub("= 1", "= 2", Matches::All, keep);
@@ -192,7 +202,12 @@ fn metadata_of_a_cell_is_changed_in_place() {
     check(&old, on_cell(meta(&[], &["b", "x"])), &with("{}"), &[]);
     // A number keeps its spelling, and of several changes of one key the last counts.
     check(&with("{}"), set(&[("n", "1E+2"), ("n", "1e400")]), &with("{\"n\": 1e400}"), &[]);
-    check(&old, on_cell(meta(&[("b", "2"), ("c", "3")], &["b", "c"])), &with(r#"{"x": {"deep": [1,2]}}"#), &[]);
+    check(
+        &old,
+        on_cell(meta(&[("b", "2"), ("c", "3")], &["b", "c"])),
+        &with(r#"{"x": {"deep": [1,2]}}"#),
+        &[],
+    );
     // A cell without metadata gets some.
     let bare = cell("\"cell_type\": \"raw\", \"source\": \"\"");
     check(&bare, set(&[("a", "true")]), &with("{\"a\": true}"), &[]);
@@ -201,7 +216,8 @@ fn metadata_of_a_cell_is_changed_in_place() {
 #[test]
 fn metadata_of_the_notebook_is_changed_in_place() {
     let op = |change: MetaChange| EditOp::SetMeta { cell: None, change };
-    let before = "{\n  \"cells\": [],\n  \"metadata\": {\n    \"a\": 1.0\n  },\n  \"nbformat\": 4\n}\n";
+    let before =
+        "{\n  \"cells\": [],\n  \"metadata\": {\n    \"a\": 1.0\n  },\n  \"nbformat\": 4\n}\n";
     let after = "{\n  \"cells\": [],\n  \"metadata\": {\n    \"a\": 1.0,\n    \"title\": \"T\"\n  },\n  \"nbformat\": 4\n}\n";
     check(before, op(meta(&[("title", "\"T\"")], &[])), after, &[]);
     check(after, op(meta(&[], &["title"])), before, &[]);
@@ -276,11 +292,14 @@ fn outputs_are_set_as_a_run_does() {
     let stream = r#"{"name":"stdout","output_type":"stream","text":["a\n"]}"#;
     let before = "{\n \"cells\": [\n  {\n   \"cell_type\": \"code\",\n   \"execution_count\": null,\n   \"outputs\": [],\n   \"source\": []\n  }\n ],\n \"nbformat\": 4\n}";
     let laid_out = "[\n    {\n     \"name\": \"stdout\",\n     \"output_type\": \"stream\",\n     \"text\": [\n      \"a\\n\"\n     ]\n    }\n   ]";
-    let after = before.replace("null", "3").replace("\"outputs\": []", &format!("\"outputs\": {laid_out}"));
+    let after =
+        before.replace("null", "3").replace("\"outputs\": []", &format!("\"outputs\": {laid_out}"));
     check(before, set(Some(3), &[stream]), &after, &[]);
     check(&after, set(None, &[]), before, &[]);
     let compact = "{\"cells\":[{\"cell_type\":\"code\"}],\"nbformat\":4}";
-    let after = format!("{{\"cells\":[{{\"cell_type\":\"code\",\"execution_count\":9,\"outputs\":[{stream}]}}],\"nbformat\":4}}");
+    let after = format!(
+        "{{\"cells\":[{{\"cell_type\":\"code\",\"execution_count\":9,\"outputs\":[{stream}]}}],\"nbformat\":4}}"
+    );
     check(compact, set(Some(9), &[stream]), &after, &[]);
     let prose = cell("\"cell_type\": \"markdown\", \"source\": \"\"");
     let expected = OpError::NoOutputs { index: 0, kind: CellKind::Markdown };

@@ -17,19 +17,71 @@ fn refuses(text: impl AsRef<[u8]>, offset: usize) {
 #[test]
 fn scalars_are_those_of_python() {
     let good = [
-        "null", "true", "false", "NaN", "Infinity", "-Infinity", "0", "-0", "7", "-12", "1.0",
-        "0.5", "-0.0", "1e5", "1E5", "1e+5", "1e-5", "0e0", "1.5E+300", "1e400", "-1e999",
-        "12345678901234567890123", " \t\r\n1\n", "\"\"", "[]", "{}", "[ ]", "{ }",
+        "null",
+        "true",
+        "false",
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "0",
+        "-0",
+        "7",
+        "-12",
+        "1.0",
+        "0.5",
+        "-0.0",
+        "1e5",
+        "1E5",
+        "1e+5",
+        "1e-5",
+        "0e0",
+        "1.5E+300",
+        "1e400",
+        "-1e999",
+        "12345678901234567890123",
+        " \t\r\n1\n",
+        "\"\"",
+        "[]",
+        "{}",
+        "[ ]",
+        "{ }",
     ];
     for text in good {
         accepts(text);
     }
     let bad = [
-        ("", 0), ("   ", 3), ("nil", 0), ("nulll", 4), ("True", 0), ("None", 0), ("nan", 0),
-        ("-NaN", 0), ("+1", 0), ("+Infinity", 0), ("-x", 0), ("--1", 0), ("01", 1), ("-01", 2),
-        ("1.", 1), ("1.e5", 1), (".5", 0), ("1e", 1), ("1e+", 1), ("1.5e", 3), ("0x10", 1),
-        ("1_000", 1), ("1 2", 2), ("NaN1", 3), ("-Infinite", 0), ("Inf ", 0), ("'a'", 0),
-        ("\u{b}1", 0), ("1\u{c}", 1), ("\u{a0}1", 0), ("\u{feff}1", 0), ("// c\n1", 0),
+        ("", 0),
+        ("   ", 3),
+        ("nil", 0),
+        ("nulll", 4),
+        ("True", 0),
+        ("None", 0),
+        ("nan", 0),
+        ("-NaN", 0),
+        ("+1", 0),
+        ("+Infinity", 0),
+        ("-x", 0),
+        ("--1", 0),
+        ("01", 1),
+        ("-01", 2),
+        ("1.", 1),
+        ("1.e5", 1),
+        (".5", 0),
+        ("1e", 1),
+        ("1e+", 1),
+        ("1.5e", 3),
+        ("0x10", 1),
+        ("1_000", 1),
+        ("1 2", 2),
+        ("NaN1", 3),
+        ("-Infinite", 0),
+        ("Inf ", 0),
+        ("'a'", 0),
+        ("\u{b}1", 0),
+        ("1\u{c}", 1),
+        ("\u{a0}1", 0),
+        ("\u{feff}1", 0),
+        ("// c\n1", 0),
     ];
     for (text, offset) in bad {
         refuses(text, offset);
@@ -39,15 +91,31 @@ fn scalars_are_those_of_python() {
 /// F-069
 #[test]
 fn containers_are_those_of_python() {
-    for text in ["[1]", "[1,2 , 3]", "{\"a\":1}", "{\"a\" : [ {} , [] ], \"a\": null}", "[[],{}]"]
-    {
+    for text in ["[1]", "[1,2 , 3]", "{\"a\":1}", "{\"a\" : [ {} , [] ], \"a\": null}", "[[],{}]"] {
         accepts(text);
     }
     let bad = [
-        ("[", 1), ("]", 0), ("[1,]", 3), ("[,1]", 1), ("[1 2]", 3), ("[1", 2), ("[1}", 2),
-        ("{", 1), ("}", 0), ("{\"a\"}", 4), ("{\"a\":}", 5), ("{\"a\":1,}", 7), ("{a:1}", 1),
-        ("{1:1}", 1), ("{\"a\":1]", 6), ("{\"a\":1 \"b\":2}", 7), ("{'a':1}", 1), ("[]]", 2),
-        ("{\"a\" 1}", 5), ("[1]x", 3), ("[\"a\":1]", 4),
+        ("[", 1),
+        ("]", 0),
+        ("[1,]", 3),
+        ("[,1]", 1),
+        ("[1 2]", 3),
+        ("[1", 2),
+        ("[1}", 2),
+        ("{", 1),
+        ("}", 0),
+        ("{\"a\"}", 4),
+        ("{\"a\":}", 5),
+        ("{\"a\":1,}", 7),
+        ("{a:1}", 1),
+        ("{1:1}", 1),
+        ("{\"a\":1]", 6),
+        ("{\"a\":1 \"b\":2}", 7),
+        ("{'a':1}", 1),
+        ("[]]", 2),
+        ("{\"a\" 1}", 5),
+        ("[1]x", 3),
+        ("[\"a\":1]", 4),
     ];
     for (text, offset) in bad {
         refuses(text, offset);
@@ -137,7 +205,10 @@ fn depth_is_counted_and_not_recursed() {
         format!("{open}1{close}")
     };
     accepts(mixed(MAX_DEPTH));
-    refuses(mixed(200).replace("1]}", "1}}").replace("1}]", "1]]"), mixed(200).find('1').unwrap() + 1);
+    refuses(
+        mixed(200).replace("1]}", "1}}").replace("1}]", "1]]"),
+        mixed(200).find('1').unwrap() + 1,
+    );
 }
 
 /// F-069
@@ -247,11 +318,10 @@ fn quoted_text() -> impl Strategy<Value = String> {
 }
 
 fn value() -> impl Strategy<Value = Value> {
-    const WORDS: [&str; 9] = ["null", "true", "NaN", "-Infinity", "0", "-0", "1E+2", "12.50", "1e400"];
-    let scalar = prop_oneof![
-        prop::sample::select(&WORDS[..]).prop_map(str::to_owned),
-        quoted_text(),
-    ];
+    const WORDS: [&str; 9] =
+        ["null", "true", "NaN", "-Infinity", "0", "-0", "1E+2", "12.50", "1e400"];
+    let scalar =
+        prop_oneof![prop::sample::select(&WORDS[..]).prop_map(str::to_owned), quoted_text(),];
     scalar.prop_map(Value::Scalar).prop_recursive(4, 24, 4, |inner| {
         let item = (blanks(), inner.clone(), blanks());
         let member = (blanks(), quoted_text(), blanks(), inner, blanks());

@@ -27,13 +27,22 @@ fn a_digest_is_one_line() {
         r#"{"output_type": "error", "ename": "ValueError", "evalue": "bad\nworse", "traceback": []}"#,
         "error ValueError: bad",
     );
-    check(r#"{"output_type": "error", "ename": "KeyboardInterrupt", "evalue": ""}"#, "error KeyboardInterrupt");
+    check(
+        r#"{"output_type": "error", "ename": "KeyboardInterrupt", "evalue": ""}"#,
+        "error KeyboardInterrupt",
+    );
     check(
         r#"{"output_type": "display_data", "data": {"image/png": "AAAAAAAA", "text/plain": ["<Figure>"]}, "metadata": {}}"#,
         "image/png 6B + text/plain 8B",
     );
-    check(r#"{"output_type": "execute_result", "data": {"image/svg+xml": "<svg/>"}}"#, "image/svg+xml 6B");
-    check(r#"{"output_type": "display_data", "data": {}, "metadata": {"a": [{}]}}"#, "empty display");
+    check(
+        r#"{"output_type": "execute_result", "data": {"image/svg+xml": "<svg/>"}}"#,
+        "image/svg+xml 6B",
+    );
+    check(
+        r#"{"output_type": "display_data", "data": {}, "metadata": {"a": [{}]}}"#,
+        "empty display",
+    );
     check(r#"{"output_type": "display_data", "data": [1]}"#, "empty display");
     check(r#"{"output_type": "pyout"}"#, "pyout");
     check("{}", "not an output");

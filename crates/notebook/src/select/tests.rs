@@ -80,8 +80,26 @@ fn a_selector_without_meaning_is_an_error() {
 fn a_suffix_outside_the_grammar_is_part_of_the_name() {
     let whole = |path: &str| check(path, path, Form::Text, &[]);
     for path in [
-        "a:b", "a:", "a: 5", "a:5 ", "a:-5", "a:+5", "a:5-9-12", "a:5+L2", "a:5,", "a:,5",
-        "a:1.5", "a:1...5", "a:rawr", "a:LL5", "a:L", "a:0,x", "a:5:", "a:９", "C:\\nb.ipynb", "",
+        "a:b",
+        "a:",
+        "a: 5",
+        "a:5 ",
+        "a:-5",
+        "a:+5",
+        "a:5-9-12",
+        "a:5+L2",
+        "a:5,",
+        "a:,5",
+        "a:1.5",
+        "a:1...5",
+        "a:rawr",
+        "a:LL5",
+        "a:L",
+        "a:0,x",
+        "a:5:",
+        "a:９",
+        "C:\\nb.ipynb",
+        "",
     ] {
         whole(path);
     }
@@ -122,4 +140,50 @@ fn lines_are_picked_with_their_ends() {
     picks("a:4+1", &["four"]);
     picks("a:5", &[]);
     picks("a:3,1+1", &["one\n", "three\n", "four"]);
+}
+
+/// B:V-21
+#[test]
+fn ranges_are_exact_unless_padding_is_asked_for() {
+    let padded = |selector: &str, ranges: &[(usize, Option<usize>)]| {
+        let (_, selector) = split_selector(selector).unwrap();
+        assert_eq!(selector.padded().ranges, lines(ranges));
+    };
+    check("a:5-9", "a", Form::Text, &[(5, Some(9))]);
+    padded("a:5-9", &[(4, Some(12))]);
+    padded("a:1-2", &[(1, Some(5))]);
+    padded("a:7", &[(6, None)]);
+    padded("a:1-2,7-8", &[(1, Some(11))]);
+    padded("a:1-2,8-9", &[(1, Some(5)), (7, Some(12))]);
+    padded("a", &[]);
+}
+
+/// B:V-22
+#[test]
+fn a_long_text_is_shown_in_pages() {
+    let text: String = (1..=10).map(|number| format!("line {number}\n")).collect();
+    let limits = |max_lines, max_bytes| PageLimits { max_lines, max_bytes };
+    let paged = |selector: &str, limits: PageLimits, shown: &str, next: Option<usize>| {
+        let (_, selector) = split_selector(selector).unwrap();
+        let expected = Page { text: shown.to_owned(), next };
+        assert_eq!(page(&text, &selector, limits), expected, "{selector:?}");
+    };
+    paged("a", PageLimits::STANDARD, &text, None);
+    paged("a", limits(10, 1000), &text, None);
+    let notice = "line 1\nline 2\n\n[Showing lines 1-2 of 10. Use :3 to continue]";
+    paged("a", limits(2, 1000), notice, Some(3));
+    paged("a", limits(100, 14), notice, Some(3));
+    paged("a", limits(100, 20), notice, Some(3));
+    let notice = "line 4\n\n[Showing lines 4-4 of 10. Use :5 to continue]";
+    paged("a:4", limits(1, 1000), notice, Some(5));
+    paged("a:4-4", limits(1, 1000), "line 4\n", None);
+    // A line that is longer than a page is shown in full, so that a page always makes progress.
+    paged(
+        "a:9",
+        limits(5, 1),
+        "line 9\n\n[Showing lines 9-9 of 10. Use :10 to continue]",
+        Some(10),
+    );
+    paged("a:10", limits(5, 1), "line 10\n", None);
+    assert_eq!((PageLimits::STANDARD.max_lines, PageLimits::STANDARD.max_bytes), (3000, 51_200));
 }

@@ -63,9 +63,18 @@ fn a_notebook_is_rendered_as_marked_cells() {
 fn markers_carry_ids_that_are_well_formed_and_unique() {
     let id = |id: &str| format!("{{\"cell_type\": \"raw\", \"id\": {id}, \"source\": \"\"}}");
     let long = "x".repeat(65);
-    let ids = ["\"good-1_Z\"", "\"same\"", "\"same\"", "\"no good\"", "7", "\"\"", &format!("\"{long}\"")];
+    let ids = [
+        "\"good-1_Z\"",
+        "\"same\"",
+        "\"same\"",
+        "\"no good\"",
+        "7",
+        "\"\"",
+        &format!("\"{long}\""),
+    ];
     let list = ids.map(id).join(",");
-    let notebook = parse(&format!("{{\"cells\": [{list}], \"nbformat\": 4, \"nbformat_minor\": 5}}"));
+    let notebook =
+        parse(&format!("{{\"cells\": [{list}], \"nbformat\": 4, \"nbformat_minor\": 5}}"));
     let text = notebook.to_text(MarkerIds::Auto).unwrap();
     let first = "# %% [raw] cell:0 id:good-1_Z\n";
     assert!(text.starts_with(first), "{text}");
@@ -93,11 +102,30 @@ fn the_grammar_of_markers() {
     // Ordinary text, which is the source of the cell before it.
     let long = format!("# %% [code] id:{}", "x".repeat(65));
     let ordinary = [
-        "# %%", "# %% code", "#%% [code]", " # %% [code]", "# %% [code] ", "# %% [Code]",
-        "# %% [heading]", "#  %% [code]", "# %%  [code]", "# %% [code]cell:1", "# %% [code] cell:",
-        "# %% [code] cell:x", "# %% [code] cell:-1", "# %% [code] cell:1 ", "# %% [code] id:",
-        "# %% [code] id:a b", "# %% [code] id:x cell:1", "# %% [code] cell:1  id:x", "## %% [code]",
-        "# %% [code] cell:1.5", "# % [code]", "# %% [code] id:é", "", &long,
+        "# %%",
+        "# %% code",
+        "#%% [code]",
+        " # %% [code]",
+        "# %% [code] ",
+        "# %% [Code]",
+        "# %% [heading]",
+        "#  %% [code]",
+        "# %%  [code]",
+        "# %% [code]cell:1",
+        "# %% [code] cell:",
+        "# %% [code] cell:x",
+        "# %% [code] cell:-1",
+        "# %% [code] cell:1 ",
+        "# %% [code] id:",
+        "# %% [code] id:a b",
+        "# %% [code] id:x cell:1",
+        "# %% [code] cell:1  id:x",
+        "## %% [code]",
+        "# %% [code] cell:1.5",
+        "# % [code]",
+        "# %% [code] id:é",
+        "",
+        &long,
     ];
     for line in ordinary {
         let text = format!("# %% [raw]\n{line}\nz");
@@ -146,7 +174,8 @@ fn lines_that_look_like_markers_are_escaped() {
     check("# %%%%% [markdown]\nx", "# %%%%%% [markdown]\nx");
     check("a\n# %% [code]\r\nb", "a\n# %%% [code]\r\nb");
     // What is no marker gains nothing.
-    for source in ["# %%", "# %% code", "# %%% [code] ", "#%% [code]", " # %% [code]", "# % [code]"] {
+    for source in ["# %%", "# %% code", "# %%% [code] ", "#%% [code]", " # %% [code]", "# % [code]"]
+    {
         check(source, source);
     }
 }
@@ -155,8 +184,16 @@ fn lines_that_look_like_markers_are_escaped() {
 #[test]
 fn a_text_written_back_changes_no_byte() {
     let sources = [
-        "# %% [code] cell:3", "\n\nleading blank lines", "trailing\n\n\n", "", "\n", "a\rb\r\nc\r",
-        "# %%% [raw]\r\n", "\u{2028}\u{c}", "# %% [code] cell:0 id:x\n", "\r\n",
+        "# %% [code] cell:3",
+        "\n\nleading blank lines",
+        "trailing\n\n\n",
+        "",
+        "\n",
+        "a\rb\r\nc\r",
+        "# %%% [raw]\r\n",
+        "\u{2028}\u{c}",
+        "# %% [code] cell:0 id:x\n",
+        "\r\n",
     ];
     let notebook = raws(&sources);
     for text in [
@@ -195,8 +232,14 @@ fn a_marked_cell_is_the_one_with_that_id_or_number() {
         assert_eq!(found, expected, "{text}");
     };
     // Reordered by number, by id, and one dropped.
-    check("# %% [code] cell:2\nc\n# %% [markdown] cell:0\na", &["bbbb2222 code c", "intro-md markdown a"]);
-    check("# %% [code] id:bbbb2222\nc\n# %% [code] id:aaaa1111\nb", &["bbbb2222 code c", "aaaa1111 code b"]);
+    check(
+        "# %% [code] cell:2\nc\n# %% [markdown] cell:0\na",
+        &["bbbb2222 code c", "intro-md markdown a"],
+    );
+    check(
+        "# %% [code] id:bbbb2222\nc\n# %% [code] id:aaaa1111\nb",
+        &["bbbb2222 code c", "aaaa1111 code b"],
+    );
     // The id wins over the number.
     check("# %% [code] cell:1 id:bbbb2222\nc", &["bbbb2222 code c"]);
     // No number, a number out of range, and a number used before: fresh cells.
@@ -206,7 +249,10 @@ fn a_marked_cell_is_the_one_with_that_id_or_number() {
     check("# %% [code] cell:1\nx\n# %% [code] cell:1\ny", &["aaaa1111 code x", "NEW code y"]);
     // An unknown id, even with a good number, and an id used before.
     check("# %% [raw] cell:1 id:nope\nx", &["NEW raw x"]);
-    check("# %% [code] id:aaaa1111\nx\n# %% [code] cell:2 id:aaaa1111\ny", &["aaaa1111 code x", "NEW code y"]);
+    check(
+        "# %% [code] id:aaaa1111\nx\n# %% [code] cell:2 id:aaaa1111\ny",
+        &["aaaa1111 code x", "NEW code y"],
+    );
     // A cell taken by its id is not there for its number any more.
     check("# %% [code] id:aaaa1111\nx\n# %% [code] cell:1\ny", &["aaaa1111 code x", "NEW code y"]);
 }
@@ -258,8 +304,12 @@ fn a_fresh_cell_is_bare() {
     assert_eq!(
         bodies,
         [
-            format!("{{\"cell_type\":\"code\",\"execution_count\":null,\"id\":\"{one}\",\"metadata\":{{}},\"outputs\":[],\"source\":[\"x\"]}}"),
-            format!("{{\"cell_type\":\"markdown\",\"id\":\"{two}\",\"metadata\":{{}},\"source\":[]}}"),
+            format!(
+                "{{\"cell_type\":\"code\",\"execution_count\":null,\"id\":\"{one}\",\"metadata\":{{}},\"outputs\":[],\"source\":[\"x\"]}}"
+            ),
+            format!(
+                "{{\"cell_type\":\"markdown\",\"id\":\"{two}\",\"metadata\":{{}},\"source\":[]}}"
+            ),
         ]
     );
 }
@@ -279,7 +329,10 @@ fn cells_left_out_are_named_unless_their_number_is_given() {
     };
     let first = "# %% [markdown] cell:0\nx";
     let message = refused(first, Drop::Exactly(0), &[1, 2]);
-    assert!(message.contains("leaves out 2 cells: cell 1 (id aaaa1111), cell 2 (id bbbb2222)"), "{message}");
+    assert!(
+        message.contains("leaves out 2 cells: cell 1 (id aaaa1111), cell 2 (id bbbb2222)"),
+        "{message}"
+    );
     assert!(message.contains("--drop 2"), "{message}");
     refused(first, Drop::Exactly(1), &[1, 2]);
     refused(first, Drop::Exactly(3), &[1, 2]);
@@ -311,7 +364,10 @@ fn reordering_moves_whole_cells() {
     let order = [2, 0, 1];
     let shown = notebook.cells_to_text(&order, MarkerIds::Auto).unwrap();
     let ops = notebook.text_ops(&shown, RULES).unwrap();
-    assert!(matches!(ops.as_slice(), [EditOp::Move { .. }]), "one cell is moved, two stay: {ops:?}");
+    assert!(
+        matches!(ops.as_slice(), [EditOp::Move { .. }]),
+        "one cell is moved, two stay: {ops:?}"
+    );
     apply(&mut notebook, &shown, RULES).unwrap();
     let new: Vec<Vec<u8>> = notebook.cells().map(|cell| cell.json().to_vec()).collect();
     assert_eq!(new, order.map(|at| old[at].clone()));
@@ -333,7 +389,9 @@ fn an_entry_without_text_form_is_an_error_both_ways() {
 
 #[test]
 fn a_text_for_a_read_only_notebook_is_refused_only_when_it_changes_something() {
-    let mut notebook = parse(r#"{"worksheets": [{"cells": [{"cell_type": "code", "input": "x"}]}], "nbformat": 3}"#);
+    let mut notebook = parse(
+        r#"{"worksheets": [{"cells": [{"cell_type": "code", "input": "x"}]}], "nbformat": 3}"#,
+    );
     let text = notebook.to_text(MarkerIds::Auto).unwrap();
     apply(&mut notebook, &text, RULES).unwrap();
     let found = apply(&mut notebook, &text.replace('x', "y"), RULES).unwrap_err();

@@ -1,0 +1,103 @@
+//! Where a change goes besides its place: another file, a backup, nowhere.
+
+use inkcell_engine::notebook::{IdSource, Notebook};
+use inkcell_engine::{Backup, EngineError, Kind, Mode, SaveOptions, Saved, Version};
+use inkcell_testkit::notebooks::small;
+
+use crate::kit::{Desk, at, options, replace};
+
+fn edit(desk: &Desk, options: &SaveOptions) -> Result<Saved<()>, EngineError> {
+    desk.notebooks.change("nb.ipynb", options, |notebook, base| {
+        base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+    })
+}
+
+#[test]
+fn another_output_leaves_the_notebook_alone() {
+    let desk = Desk::new();
+    desk.put("nb.ipynb", small());
+    let out =
+        SaveOptions { output: Some("out.ipynb".to_owned()), backup: Backup::Yes, ..options() };
+    for _ in 0..2 {
+        let saved = edit(&desk, &out).expect("written");
+        assert!(saved.written);
+        assert_eq!((saved.path.as_str(), saved.backup), ("out.ipynb", None));
+        assert_eq!(desk.get("nb.ipynb"), small());
+        assert_eq!(saved.version, Version::of(desk.get("out.ipynb").as_bytes()));
+        assert!(desk.get("out.ipynb").contains("mine"));
+    }
+    assert_eq!(desk.names(), ["nb.ipynb", "out.ipynb"]);
+}
+
+/// An output that is the notebook itself under another spelling is a change in place.
+#[test]
+fn the_notebook_itself_as_output_is_a_change_in_place() {
+    let desk = Desk::new();
+    desk.put("nb.ipynb", small());
+    std::os::unix::fs::symlink("nb.ipynb", desk.path("link.ipynb")).expect("a link");
+    let out =
+        SaveOptions { output: Some("./link.ipynb".to_owned()), backup: Backup::Yes, ..options() };
+    let saved = edit(&desk, &out).expect("written");
+    assert_eq!(saved.backup, Some(desk.path("nb.ipynb.bak")));
+    assert!(desk.get("nb.ipynb").contains("mine"));
+}
+
+#[test]
+fn a_dry_run_writes_nothing_at_all() {
+    let desk = Desk::new();
+    desk.put("nb.ipynb", small());
+    let dry = SaveOptions { mode: Mode::DryRun, backup: Backup::Yes, ..options() };
+    let saved = edit(&desk, &dry).expect("worked out");
+    assert!(!saved.written);
+    let after = saved.after.to_bytes();
+    assert_eq!(saved.version, Version::of(&after));
+    assert!(String::from_utf8_lossy(&after).contains("mine"));
+    assert_eq!(desk.get("nb.ipynb"), small());
+    assert_eq!(desk.names(), ["nb.ipynb"]);
+    assert!(!desk.state().exists(), "not even a lock");
+}
+
+/// Nothing to change means nothing is written: not the file, not its times, no backup.
+#[test]
+fn an_edit_without_effect_touches_nothing() {
+    let desk = Desk::new();
+    let path = desk.put("nb.ipynb", small());
+    let before = std::fs::metadata(&path).expect("there");
+    let keep = SaveOptions { backup: Backup::Yes, ..options() };
+    let saved = desk.notebooks.change("nb.ipynb", &keep, |notebook, base| {
+        base.apply(notebook, &[replace(at(1), "x = 1\nprint(x)")], &mut IdSource::seeded(1))
+            .map(drop)
+    });
+    assert!(!saved.expect("nothing to do").written);
+    let after = std::fs::metadata(&path).expect("there");
+    assert_eq!(after.modified().expect("a time"), before.modified().expect("a time"));
+    assert_eq!(desk.names(), ["nb.ipynb"]);
+}
+
+#[test]
+fn a_new_notebook_is_made_only_where_there_is_none() {
+    let desk = Desk::new();
+    let version = desk.notebooks.create("nb.ipynb", &Notebook::empty()).expect("made");
+    let bytes = desk.get("nb.ipynb");
+    assert_eq!(version, Version::of(bytes.as_bytes()));
+    assert!(bytes.ends_with("}\n"));
+    let error = desk.notebooks.create("nb.ipynb", &Notebook::empty()).err().expect("refused");
+    assert_eq!(error.to_string(), "nb.ipynb already exists");
+    assert_eq!(error.kind(), Kind::Conflict);
+    desk.put("empty.ipynb", "");
+    let error = desk.notebooks.create("empty.ipynb", &Notebook::empty()).err().expect("refused");
+    assert_eq!(error.kind(), Kind::Conflict);
+    assert_eq!(desk.get("empty.ipynb"), "");
+}
+
+#[test]
+fn an_export_never_overwrites_its_own_notebook() {
+    let desk = Desk::new();
+    desk.put("nb.ipynb", small());
+    let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
+    let error = desk.notebooks.export("./nb.ipynb", &opened, b"x").err().expect("refused");
+    assert_eq!(error.to_string(), "-o: ./nb.ipynb is the notebook itself; choose another file");
+    assert_eq!(desk.get("nb.ipynb"), small());
+    desk.notebooks.export("script.py", &opened, b"x").expect("written");
+    assert_eq!(desk.get("script.py"), "x");
+}

@@ -1,0 +1,135 @@
+//! One writer at a time: who waits, how long, and what a killed one leaves behind.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use inkcell_engine::notebook::{IdSource, Notebook};
+use inkcell_engine::{EngineError, Kind, Mode, SaveOptions};
+use inkcell_testkit::notebooks::small;
+
+use crate::kit::{Desk, at, options, replace};
+
+fn edit_with(desk: &Desk, options: &SaveOptions) -> Result<(), EngineError> {
+    desk.notebooks
+        .change("nb.ipynb", options, |notebook, base| {
+            base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+        })
+        .map(drop)
+}
+
+/// The only lock file of a desk with one notebook; it is made by a change that changes nothing.
+fn lock_file(desk: &Desk) -> PathBuf {
+    desk.notebooks.change("nb.ipynb", &options(), |_, _| Ok(())).expect("nothing to do");
+    let folder = desk.state().join("locks");
+    let names = inkcell_testkit::env::names_in(&folder);
+    assert_eq!(names.len(), 1, "{names:?}");
+    folder.join(&names[0])
+}
+
+fn patient(wait: Duration) -> Desk {
+    let desk = Desk::with(|config, _| config.lock_wait = wait);
+    desk.put("nb.ipynb", small());
+    desk
+}
+
+#[test]
+fn a_file_that_is_being_edited_is_busy() {
+    let desk = patient(Duration::from_millis(300));
+    let lock = File::options().write(true).open(lock_file(&desk)).expect("a lock file");
+    lock.lock().expect("locked");
+    let start = Instant::now();
+    let error = edit_with(&desk, &options()).err().expect("busy");
+    assert!(start.elapsed() >= Duration::from_millis(300), "it waits first");
+    assert_eq!(error.kind(), Kind::Busy);
+    assert_eq!(error.to_string(), "nb.ipynb is being edited by another inkcell; waited 0 s for it");
+    assert_eq!(error.hint().as_deref(), Some("try again in a moment"));
+    assert_eq!(desk.get("nb.ipynb"), small());
+    // Reading and trying out need no lock, and other files have their own.
+    desk.notebooks.read("nb.ipynb").expect("read");
+    edit_with(&desk, &SaveOptions { mode: Mode::DryRun, ..options() }).expect("tried out");
+    desk.notebooks.create("other.ipynb", &Notebook::empty()).expect("made");
+    lock.unlock().expect("unlocked");
+    edit_with(&desk, &options()).expect("free");
+}
+
+#[test]
+fn a_second_writer_waits_for_the_first() {
+    let desk = patient(Duration::from_secs(60));
+    let lock = File::options().write(true).open(lock_file(&desk)).expect("a lock file");
+    lock.lock().expect("locked");
+    std::thread::scope(|scope| {
+        let second = scope.spawn(|| edit_with(&desk, &options()));
+        // Whether it has come to the lock by now or not, it cannot have written.
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(desk.get("nb.ipynb"), small());
+        lock.unlock().expect("unlocked");
+        second.join().expect("no panic").expect("written");
+    });
+    assert!(desk.get("nb.ipynb").contains("mine"));
+}
+
+/// A lock belongs to a process: when that is killed, the next writer goes on at once.
+#[test]
+fn a_killed_holder_frees_the_lock() {
+    let desk = patient(Duration::from_secs(60));
+    let lock = File::options().write(true).open(lock_file(&desk)).expect("a lock file");
+    lock.lock().expect("locked");
+    // The child inherits the locked file as its standard input and holds it alone from then on.
+    let mut child = Command::new("sleep")
+        .arg("600")
+        .stdin(Stdio::from(lock))
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("a child");
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| edit_with(&desk, &options()));
+        std::thread::sleep(Duration::from_millis(50));
+        assert_eq!(desk.get("nb.ipynb"), small());
+        let start = Instant::now();
+        child.kill().expect("killed");
+        child.wait().expect("gone");
+        waiting.join().expect("no panic").expect("written");
+        assert!(start.elapsed() < Duration::from_secs(10), "the lock was not free at once");
+    });
+    assert!(desk.get("nb.ipynb").contains("mine"));
+}
+
+/// F-060: what a killed writer left is removed by the next one, and nothing else is.
+#[test]
+fn the_next_writer_removes_what_a_killed_one_left() {
+    let temp = ".inkcell-0123456789abcdef.tmp";
+    let table = [
+        (temp, true),
+        (".inkcell-0123456789abcdef.tmp\n", true),
+        // None of these is a name we give, so none is touched.
+        ("precious.ipynb", false),
+        (".inkcell-short.tmp", false),
+        (".inkcell-0123456789abcdeg.tmp", false),
+        ("../work/precious.ipynb", false),
+        (".inkcell-../precious.i.tmp", false),
+    ];
+    for (note, removed) in table {
+        let desk = patient(Duration::from_secs(5));
+        let precious = desk.put("precious.ipynb", "precious");
+        let left = desk.put(if removed { temp } else { ".inkcell-short.tmp" }, "half");
+        std::fs::write(lock_file(&desk), note).expect("noted");
+        edit_with(&desk, &options()).expect("written");
+        assert_eq!(std::fs::read(&precious).expect("there"), b"precious", "{note:?}");
+        assert_eq!(left.exists(), !removed, "{note:?}");
+        assert_eq!(std::fs::read(lock_file(&desk)).expect("there"), b"", "{note:?}");
+    }
+}
+
+/// A state folder that cannot be used is told by name; nothing is written without a lock.
+#[test]
+fn without_a_lock_nothing_is_written() {
+    let desk = patient(Duration::from_secs(5));
+    std::fs::write(desk.state(), "a file where the folder should be").expect("in the way");
+    let error = edit_with(&desk, &options()).err().expect("refused");
+    assert!(error.to_string().contains("cannot use the state folder"), "{error}");
+    assert_eq!(desk.get("nb.ipynb"), small());
+    // Reading loses only the record.
+    desk.notebooks.read("nb.ipynb").expect("read");
+}

@@ -1,0 +1,209 @@
+//! Operations as JSON: every one with its fields, other names for them, and what does not fit.
+
+use inkcell_engine::notebook::{
+    CellKind, CellRef, EditOp, Matches, MetaChange, OutputsAfter, Place, SourceShape,
+};
+use inkcell_engine::{Kind, parse_ops};
+
+const DEFAULT: OutputsAfter = OutputsAfter::ClearIfChanged;
+
+fn text(given: &str) -> CellRef {
+    CellRef::Text(given.to_owned())
+}
+
+fn replaced(cell: CellRef, source: &str, kind: Option<CellKind>, outputs: OutputsAfter) -> EditOp {
+    EditOp::Replace { cell, source: source.to_owned(), kind, outputs, shape: SourceShape::Keep }
+}
+
+fn inserted(at: Place, kind: CellKind, source: &str) -> EditOp {
+    EditOp::Insert { at, kind, source: source.to_owned() }
+}
+
+fn sub(matches: Matches, outputs: OutputsAfter) -> EditOp {
+    EditOp::Sub { cell: text("ab12"), old: "a".to_owned(), new: "b".to_owned(), matches, outputs }
+}
+
+fn meta(cell: Option<CellRef>, set: &[(&str, &str)], unset: &[&str]) -> EditOp {
+    let set = set.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+    let unset = unset.iter().map(|key| (*key).to_owned()).collect();
+    EditOp::SetMeta { cell, change: MetaChange { set, unset } }
+}
+
+#[test]
+fn every_operation_is_read() {
+    let zero = || CellRef::Index(0);
+    let table = [
+        (r#"{"op": "replace", "cell": 0, "source": "x"}"#, replaced(zero(), "x", None, DEFAULT)),
+        (
+            r#"{"op": "replace", "cell": "ab12", "source": "x\ny", "type": "raw", "outputs": "keep"}"#,
+            replaced(text("ab12"), "x\ny", Some(CellKind::Raw), OutputsAfter::Keep),
+        ),
+        (
+            r#"{"op": "replace", "cell": -1, "source": "", "outputs": "clear"}"#,
+            replaced(CellRef::Index(-1), "", None, OutputsAfter::Clear),
+        ),
+        (r#"{"op": "insert", "source": "x"}"#, inserted(Place::End, CellKind::Code, "x")),
+        (
+            r#"{"op": "insert", "source": "x", "type": "markdown", "after": 0}"#,
+            inserted(Place::After(zero()), CellKind::Markdown, "x"),
+        ),
+        (
+            r#"{"op": "insert", "source": "x", "before": "ab12"}"#,
+            inserted(Place::Before(text("ab12")), CellKind::Code, "x"),
+        ),
+        (
+            r#"{"op": "insert", "source": "x", "at": "start"}"#,
+            inserted(Place::Start, CellKind::Code, "x"),
+        ),
+        (
+            r#"{"op": "insert", "source": "x", "at": "end"}"#,
+            inserted(Place::End, CellKind::Code, "x"),
+        ),
+        (r#"{"op": "delete", "cell": 0}"#, EditOp::Delete { cell: zero() }),
+        (
+            r#"{"op": "move", "cell": 0, "after": 2}"#,
+            EditOp::Move { cell: zero(), to: Place::After(CellRef::Index(2)) },
+        ),
+        (
+            r#"{"op": "move", "cell": 0, "at": "start"}"#,
+            EditOp::Move { cell: zero(), to: Place::Start },
+        ),
+        (
+            r#"{"op": "type", "cell": 0, "type": "markdown"}"#,
+            EditOp::SetKind { cell: zero(), kind: CellKind::Markdown },
+        ),
+        (r#"{"op": "sub", "cell": "ab12", "old": "a", "new": "b"}"#, sub(Matches::One, DEFAULT)),
+        (
+            r#"{"op": "sub", "cell": "ab12", "old": "a", "new": "b", "all": true, "outputs": "keep"}"#,
+            sub(Matches::All, OutputsAfter::Keep),
+        ),
+        (
+            r#"{"op": "sub", "cell": "ab12", "old": "a", "new": "b", "all": false}"#,
+            sub(Matches::One, DEFAULT),
+        ),
+        (r#"{"op": "clear"}"#, EditOp::Clear { cell: None }),
+        (r#"{"op": "clear", "cell": 0}"#, EditOp::Clear { cell: Some(zero()) }),
+        (
+            r#"{"op": "meta", "set": {"a": 1.0, "b": {"c": [1e400]}}}"#,
+            meta(None, &[("a", "1.0"), ("b", "{\"c\": [1e400]}")], &[]),
+        ),
+        (r#"{"op": "meta", "cell": 0, "unset": ["a"]}"#, meta(Some(zero()), &[], &["a"])),
+    ];
+    for (json, wanted) in table {
+        assert_eq!(parse_ops(json, DEFAULT).expect(json), [wanted.clone()], "{json}");
+        // The same in a list, and in an object that names the list.
+        let list = format!("[{json}, {json}]");
+        assert_eq!(parse_ops(&list, DEFAULT).expect(&list), [wanted.clone(), wanted.clone()]);
+        let named = format!("{{\"ops\": [{json}]}}");
+        assert_eq!(parse_ops(&named, DEFAULT).expect(&named), [wanted]);
+    }
+}
+
+#[test]
+fn an_empty_list_is_no_operation() {
+    assert!(parse_ops(" [ ] ", DEFAULT).expect("read").is_empty());
+    assert!(parse_ops("{\"ops\": []}", DEFAULT).expect("read").is_empty());
+}
+
+#[test]
+fn fields_have_other_names_too() {
+    let table = [
+        (
+            r#"{"op": "replace", "cell_id": "ab12", "new_source": "x", "cell_type": "code"}"#,
+            replaced(text("ab12"), "x", Some(CellKind::Code), DEFAULT),
+        ),
+        (
+            r#"{"op": "replace", "cell_index": 0, "content": "x"}"#,
+            replaced(CellRef::Index(0), "x", None, DEFAULT),
+        ),
+        (
+            r#"{"op": "sub", "cell_id": "ab12", "old_text": "a", "new_text": "b"}"#,
+            sub(Matches::One, DEFAULT),
+        ),
+    ];
+    for (json, wanted) in table {
+        assert_eq!(parse_ops(json, DEFAULT).expect(json), [wanted], "{json}");
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_told_with_what_would() {
+    let names = "replace, insert, delete, move, type, sub, clear, meta";
+    let table = [
+        (r#"{}"#, format!("operation 0: the field \"op\" is missing; it is one of {names}")),
+        (r#"{"op": 3}"#, "operation 0: op is 3; it is a string".to_owned()),
+        (r#"{"op": "delet", "cell": 0}"#,
+         format!("operation 0: op \"delet\" is not known (did you mean \"delete\"?); it is one of {names}")),
+        (r#"{"op": "delete", "cel": 0}"#,
+         "operation 0: delete takes no field \"cel\" (did you mean \"cell\"?); it takes cell".to_owned()),
+        (r#"{"op": "delete"}"#, "operation 0: delete needs the field \"cell\"".to_owned()),
+        (r#"{"op": "replace", "cell": 0}"#, "operation 0: replace needs the field \"source\"".to_owned()),
+        (r#"{"op": "delete", "cell": 0, "cell_id": "ab12"}"#,
+         "operation 0: the field \"cell\" stands twice, once under another name".to_owned()),
+        (r#"{"op": "delete", "cell": 1.5}"#,
+         "operation 0: cell is 1.5; a cell is an id, the first four or more characters of one, or a whole \
+          number".to_owned()),
+        (r#"{"op": "delete", "cell": null}"#,
+         "operation 0: cell is null; a cell is an id, the first four or more characters of one, or a whole \
+          number".to_owned()),
+        (r#"{"op": "replace", "cell": 0, "source": ["a"]}"#,
+         "operation 0: source is [\"a\"]; it is a string".to_owned()),
+        (r#"{"op": "insert", "source": "x", "type": "heading"}"#,
+         "operation 0: type is \"heading\"; it is \"code\", \"markdown\" or \"raw\"".to_owned()),
+        (r#"{"op": "insert", "source": "x", "at": "top"}"#,
+         "operation 0: at is \"top\"; it is \"start\" or \"end\"".to_owned()),
+        (r#"{"op": "insert", "source": "x", "at": "end", "after": 0}"#,
+         "operation 0: give only one of after, before and at".to_owned()),
+        (r#"{"op": "move", "cell": 0}"#,
+         "operation 0: say where to: one of after, before (a cell) or at (start, end)".to_owned()),
+        (r#"{"op": "sub", "cell": 0, "old": "a", "new": "b", "all": 1}"#,
+         "operation 0: all is 1; it is true or false".to_owned()),
+        (r#"{"op": "replace", "cell": 0, "source": "x", "outputs": "burn"}"#,
+         "operation 0: outputs is \"burn\"; it is \"keep\" or \"clear\"".to_owned()),
+        (r#"{"op": "meta", "cell": 0}"#, "operation 0: meta needs \"set\" or \"unset\"".to_owned()),
+        (r#"{"op": "meta", "set": [1]}"#, "operation 0: set is [1]; it is an object".to_owned()),
+        (r#"{"op": "meta", "unset": "a"}"#, "operation 0: unset is \"a\"; it is a list of keys".to_owned()),
+        (r#"[{"op": "clear"}, {"op": "type", "cell": 0}]"#,
+         "operation 1: type needs the field \"type\"".to_owned()),
+    ];
+    for (json, wanted) in table {
+        let error = parse_ops(json, DEFAULT).expect_err(json);
+        assert_eq!(error.to_string(), wanted, "{json}");
+        assert_eq!(error.kind(), Kind::Invalid);
+    }
+}
+
+#[test]
+fn what_is_no_json_is_told_as_such() {
+    let table = [
+        ("", "ops: not JSON that can be read: EOF while parsing"),
+        ("delete 0", "ops: not JSON that can be read: expected value"),
+        ("[1]", "ops: not JSON that can be read: invalid type: integer `1`, expected an operation"),
+        (
+            r#"{"op": "clear", "op": "delete"}"#,
+            "ops: not JSON that can be read: the field \"op\" stands twice",
+        ),
+        (
+            r#"{"ops": {"op": "clear"}}"#,
+            "ops: not JSON that can be read: invalid type: map, expected a sequence",
+        ),
+    ];
+    for (json, wanted) in table {
+        let error = parse_ops(json, DEFAULT).expect_err(json).to_string();
+        assert!(error.starts_with(wanted), "{json}: {error}");
+    }
+}
+
+/// Depth is refused or ignored, never recursed into.
+#[test]
+fn depth_does_not_exhaust_the_stack() {
+    const DEEP: usize = 200_000;
+    let nested = format!("{}[]{}", "{\"ops\":".repeat(DEEP), "}".repeat(DEEP));
+    parse_ops(&nested, DEFAULT).expect_err("refused");
+    let lists = format!("{}{}", "[".repeat(DEEP), "]".repeat(DEEP));
+    parse_ops(&lists, DEFAULT).expect_err("refused");
+    let value = format!("{{\"op\": \"meta\", \"set\": {{\"k\": {lists}}}}}");
+    drop(parse_ops(&value, DEFAULT));
+    let source = format!("{{\"op\": \"replace\", \"cell\": 0, \"source\": {lists}}}");
+    parse_ops(&source, DEFAULT).expect_err("refused");
+}

@@ -1,0 +1,196 @@
+//! Edits against an older version: carried over, refused cell by cell, or not known.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use inkcell_engine::notebook::{CellRef, EditOp, EditReport, IdSource, Place};
+use inkcell_engine::{EngineError, Fate, Kind, SaveOptions, Saved, Version};
+use inkcell_testkit::laws::KEEP_ALL;
+use inkcell_testkit::notebooks::small;
+
+use crate::kit::{Desk, at, insert, options, replace, without_ids};
+
+fn apply(
+    desk: &Desk,
+    base: Option<Version>,
+    ops: &[EditOp],
+) -> Result<Saved<EditReport>, EngineError> {
+    let options = SaveOptions { base, ..options() };
+    desk.notebooks.change("nb.ipynb", &options, |notebook, base| {
+        base.apply(notebook, ops, &mut IdSource::seeded(3))
+    })
+}
+
+fn sources(desk: &Desk) -> Vec<String> {
+    let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
+    opened.notebook.cells().map(|cell| cell.source().text.into_owned()).collect()
+}
+
+fn desk_with(text: &str) -> (Desk, Version) {
+    let desk = Desk::new();
+    desk.put("nb.ipynb", text);
+    let version = desk.notebooks.read("nb.ipynb").expect("a notebook").version;
+    (desk, version)
+}
+
+/// F-064
+#[test]
+fn indexes_mean_the_cells_the_caller_saw() {
+    let (desk, seen) = desk_with(&small());
+    apply(&desk, None, &[insert(Place::Start, "top"), insert(Place::Start, "top too")])
+        .expect("done");
+    let saved = apply(&desk, Some(seen), &[replace(at(1), "carried")]).expect("merged");
+    assert_eq!(saved.merged, Some(seen));
+    assert_eq!(sources(&desk), ["top", "top too", "# Title\n\nSome prose.", "carried", "y = 2\n"]);
+    // The same by id and from the end.
+    apply(&desk, Some(seen), &[EditOp::Delete { cell: at(-1) }]).expect("merged");
+    let by_id = CellRef::Text("intro-md".to_owned());
+    apply(&desk, Some(seen), &[insert(Place::After(by_id), "after")]).expect("merged");
+    assert_eq!(sources(&desk), ["top", "top too", "# Title\n\nSome prose.", "after", "carried"]);
+}
+
+/// F-064
+#[test]
+fn cells_without_ids_are_known_by_their_content() {
+    let (desk, seen) = desk_with(&without_ids(&["a", "b", "b", "c"]));
+    apply(&desk, None, &[insert(Place::Start, "top"), replace(at(3), "C")]).expect("done");
+    apply(&desk, Some(seen), &[replace(at(2), "second b")]).expect("merged");
+    assert_eq!(sources(&desk), ["top", "a", "b", "second b", "C"]);
+    // A cell that has changed cannot be told from one that was deleted.
+    let error = apply(&desk, Some(seen), &[replace(at(3), "mine")]).err().expect("a conflict");
+    assert!(error.to_string().ends_with("cell 3 is gone"), "{error}");
+}
+
+/// F-064
+#[test]
+fn the_current_version_needs_no_merge() {
+    let (desk, seen) = desk_with(&small());
+    let saved = apply(&desk, Some(seen), &[replace(at(1), "mine")]).expect("done");
+    assert_eq!(saved.merged, None);
+}
+
+/// F-064: each named cell that differs is listed once, with what became of it.
+#[test]
+fn a_conflict_names_every_cell_that_differs() {
+    let (desk, seen) = desk_with(&small());
+    apply(&desk, None, &[replace(at(1), "theirs"), EditOp::Delete { cell: at(2) }]).expect("done");
+    let before = desk.get("nb.ipynb");
+    let ops =
+        [replace(at(0), "fine"), replace(at(1), "a"), replace(at(1), "b"), replace(at(2), "c")];
+    let error = apply(&desk, Some(seen), &ops).err().expect("a conflict");
+    let EngineError::Conflict { yours, current, cells, .. } = &error else { panic!("{error}") };
+    assert_eq!((*yours, *current), (seen, Version::of(before.as_bytes())));
+    let listed: Vec<_> = cells.iter().map(|cell| (cell.cell.index, cell.fate)).collect();
+    assert_eq!(listed, [(1, Fate::Changed), (2, Fate::Gone)]);
+    assert_eq!(desk.get("nb.ipynb"), before);
+}
+
+/// F-064: a run is not an edit, so outputs that came meanwhile are no conflict.
+#[test]
+fn outputs_that_came_meanwhile_are_no_conflict() {
+    let (desk, seen) = desk_with(&small());
+    desk.put("nb.ipynb", small().replace("hi\\n", "ho\\n"));
+    let saved = apply(&desk, Some(seen), &[EditOp::Delete { cell: at(0) }]).expect("merged");
+    assert_eq!(saved.merged, Some(seen));
+    // Metadata are part of the cell.
+    let (desk, seen) = desk_with(&small());
+    desk.put("nb.ipynb", small().replacen("\"metadata\": {}", "\"metadata\": {\"a\": 1}", 1));
+    let error =
+        apply(&desk, Some(seen), &[EditOp::Delete { cell: at(0) }]).err().expect("a conflict");
+    assert!(error.to_string().ends_with("cell 0 (id intro-md) was changed"), "{error}");
+}
+
+/// F-064
+#[test]
+fn an_unknown_version_is_refused() {
+    let (desk, seen) = desk_with(&small());
+    let unknown = Version::parse("0123456789abcdef").expect("a version");
+    let error = apply(&desk, Some(unknown), &[replace(at(1), "mine")]).err().expect("refused");
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "nb.ipynb has version {seen}; version 0123456789abcdef is not known here, so it cannot be \
+             told what changed"
+        )
+    );
+    assert_eq!(error.kind(), Kind::Conflict);
+    assert_eq!(desk.get("nb.ipynb"), small());
+}
+
+/// F-064: the older text is compared with what it was made from, not with what is there now.
+#[test]
+fn an_older_text_changes_only_what_it_changed() {
+    let (desk, seen) = desk_with(&small());
+    let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
+    let text = opened.notebook.to_text(inkcell_engine::notebook::MarkerIds::Off).expect("text");
+    apply(&desk, None, &[insert(Place::Start, "top"), replace(at(2), "theirs")]).expect("done");
+    let write = |text: &str| {
+        let options = SaveOptions { base: Some(seen), ..options() };
+        desk.notebooks.change("nb.ipynb", &options, |notebook, base| {
+            base.apply_text(notebook, text, KEEP_ALL, &mut IdSource::seeded(3))
+        })
+    };
+    write(&text.replace("x = 1", "x = 10")).expect("merged");
+    let merged = ["top", "# Title\n\nSome prose.", "x = 10\nprint(x)", "theirs"];
+    assert_eq!(sources(&desk), merged);
+    let error = write(&text.replace("y = 2", "y = 20")).err().expect("a conflict");
+    assert!(error.to_string().ends_with("cell 2 (id bbbb2222) was changed"), "{error}");
+    assert_eq!(sources(&desk), merged);
+}
+
+/// The last 64 versions of a file are known, no more.
+#[test]
+fn old_versions_are_forgotten() {
+    let (desk, first) = desk_with(&small());
+    let mut versions = vec![first];
+    for number in 0..70 {
+        // Records are told apart by their times, so each but the newest gets an old one of its own.
+        let time = SystemTime::UNIX_EPOCH + Duration::from_secs(1_000_000_000 + number);
+        let last = record(&desk, versions[versions.len() - 1]);
+        File::options().write(true).open(last).and_then(|f| f.set_modified(time)).expect("set");
+        desk.put("nb.ipynb", small().replace("y = 2", &format!("y = {}", number + 100)));
+        versions.push(desk.notebooks.read("nb.ipynb").expect("a notebook").version);
+    }
+    let known: Vec<bool> =
+        versions.iter().map(|&version| record(&desk, version).exists()).collect();
+    assert_eq!(known.iter().filter(|known| **known).count(), 64);
+    let ops = [insert(Place::End, "mine")];
+    for (version, known) in versions.iter().zip(known) {
+        match apply(&desk, Some(*version), &ops) {
+            Ok(_) => assert!(known, "{version} was forgotten"),
+            Err(EngineError::UnknownVersion { .. }) => assert!(!known, "{version} was known"),
+            Err(error) => panic!("{error}"),
+        }
+        desk.put("nb.ipynb", small());
+    }
+    assert!(matches!(
+        apply(&desk, Some(versions[1]), &ops),
+        Err(EngineError::UnknownVersion { .. })
+    ));
+}
+
+fn record(desk: &Desk, version: Version) -> PathBuf {
+    let folder = desk.state().join("versions");
+    let names = inkcell_testkit::env::names_in(&folder);
+    assert_eq!(names.len(), 1, "one notebook");
+    folder.join(&names[0]).join(version.to_string())
+}
+
+/// A record that is damaged makes its version unknown; nothing is guessed from it.
+#[test]
+fn a_damaged_record_is_no_record() {
+    for damage in [
+        "",
+        "zz",
+        "0123456789abcdef 0123456789abcdef intro-md\n",
+        "\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\u{e9}\n",
+    ] {
+        let (desk, seen) = desk_with(&small());
+        std::fs::write(record(&desk, seen), damage).expect("damaged");
+        desk.put("nb.ipynb", small().replace("y = 2", "y = 3"));
+        let error = apply(&desk, Some(seen), &[replace(at(1), "mine")]).err().expect("refused");
+        assert_ne!(error.kind(), Kind::Internal, "{damage:?}: {error}");
+        assert!(!desk.get("nb.ipynb").contains("mine"), "{damage:?}");
+    }
+}

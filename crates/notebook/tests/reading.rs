@@ -1,0 +1,147 @@
+//! Ways to look at a notebook: the outline, search, comparison by cell, and export.
+#![allow(clippy::unwrap_used)]
+
+use inkcell_notebook::{
+    CellDiff, Compare, Hit, Notebook, Outputs, SearchIn, diff, first_line, to_markdown, to_script,
+};
+use inkcell_testkit::notebooks;
+use serde_json::json;
+
+fn parse(text: &str) -> Notebook {
+    Notebook::parse(text.as_bytes().to_vec()).unwrap()
+}
+
+fn sample() -> Notebook {
+    let cells = json!([
+        {"cell_type": "markdown", "id": "m", "metadata": {}, "source": "\n\n# Title\ntext"},
+        {"cell_type": "code", "id": "c", "execution_count": 4, "metadata": {"tags": ["parameters", "x"]},
+         "outputs": [
+            {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]},
+            {"output_type": "error", "ename": "ValueError", "evalue": "bad", "traceback": ["\u{1b}[31mred\u{1b}[0m line"]}],
+         "source": ["%matplotlib inline\n", "!ls\n", "x = 1"]},
+        {"cell_type": "raw", "metadata": {}, "source": ""},
+    ]);
+    let notebook = json!({"cells": cells, "metadata": {"kernelspec": {"language": "python", "name": "p"}}, "nbformat": 4, "nbformat_minor": 5});
+    parse(&notebooks::pretty(&notebook))
+}
+
+#[test]
+fn the_outline_is_one_entry_a_cell() {
+    let notebook = sample();
+    let lines: Vec<String> = notebook
+        .cells()
+        .map(|cell| {
+            let line = cell.outline();
+            let outputs: Vec<String> = line.outputs.iter().map(|one| one.to_string()).collect();
+            let id = line.id.as_deref().unwrap_or("-");
+            let count = line.execution_count.map_or("-".to_owned(), |count| count.to_string());
+            format!(
+                "{} {id} {} {count} {} {:?} {} {}",
+                line.index,
+                line.kind,
+                line.lines,
+                line.first_line,
+                line.tags.join(","),
+                outputs.join("; ")
+            )
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "0 m markdown - 4 \"# Title\"  ",
+            "1 c code 4 3 \"%matplotlib inline\" parameters,x stdout 2 lines 10B; error ValueError: bad",
+            "2 - raw - 0 \"\"  ",
+        ]
+    );
+}
+
+#[test]
+fn a_first_line_is_cut_by_characters() {
+    let check = |text: &str, limit: usize, expected: &str| {
+        assert_eq!(first_line(text, limit), expected, "{text:?}");
+    };
+    check("", 5, "");
+    check(" \n\t\nabc  \nd", 5, "abc");
+    check("abcde", 5, "abcde");
+    check("abcdef", 5, "abcd…");
+    check("éééééé", 5, "éééé…");
+}
+
+#[test]
+fn search_gives_lines() {
+    let notebook = sample();
+    let search = |pattern: &str, place: SearchIn| {
+        notebook.search(&regex::Regex::new(pattern).unwrap(), place)
+    };
+    let hit = |cell, output, line, text: &str| Hit { cell, output, line, text: text.to_owned() };
+    let (sources, all) = (SearchIn::Sources, SearchIn::SourcesAndOutputs);
+    assert_eq!(search("^# T", sources), [hit(0, None, 3, "# Title")]);
+    assert_eq!(search("two|x =", sources), [hit(1, None, 3, "x = 1")]);
+    let found = [hit(1, None, 3, "x = 1"), hit(1, Some(0), 2, "two")];
+    assert_eq!(search("two|x =", all), found);
+    assert_eq!(search("red", all).len(), 1);
+    assert!(search("nowhere", all).is_empty());
+}
+
+#[test]
+fn two_notebooks_are_compared_by_cell() {
+    let old = notebooks::small();
+    let new = notebooks::jupyter(&[
+        ("code", "bbbb2222", "y = 2\n"),
+        ("markdown", "intro-md", "# Title\n\nSome verse."),
+        ("raw", "cccc3333", "new"),
+    ]);
+    let found = diff(&parse(&old), &parse(&new), Compare::All);
+    let lines: Vec<String> = found
+        .iter()
+        .map(|one| match one {
+            CellDiff::Added { new, .. } => format!("added {new}"),
+            CellDiff::Removed { old, .. } => format!("removed {old}"),
+            CellDiff::Changed { old, new, source, moved, .. } => {
+                format!("changed {old} to {new}, source {}, moved {moved}", source.is_some())
+            }
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "removed cell 1 (id aaaa1111)",
+            "changed cell 0 (id intro-md) to cell 1 (id intro-md), source true, moved true",
+            "added cell 2 (id cccc3333)",
+        ]
+    );
+    assert!(diff(&parse(&old), &parse(&old), Compare::All).is_empty());
+    // Outputs and counts count only when everything is compared.
+    let ran = old.replace("\"execution_count\": 3", "\"execution_count\": 4").replace("hi", "ho");
+    assert_eq!(diff(&parse(&old), &parse(&ran), Compare::All).len(), 2);
+    assert!(diff(&parse(&old), &parse(&ran), Compare::Sources).is_empty());
+    // Without ids cells belong together by what they hold.
+    let bare = |text: &str| parse(&text.replace("\"id\"", "\"x\""));
+    let changed = old.replace("x = 1", "x = 5");
+    let found = diff(&bare(&old), &bare(&changed), Compare::Sources);
+    let [CellDiff::Changed { old: cell, source: Some(lines), .. }] = found.as_slice() else {
+        panic!("{found:?}")
+    };
+    assert_eq!(cell.index, 1);
+    assert!(lines.contains("-x = 1\n+x = 5\n"), "{lines}");
+}
+
+#[test]
+fn a_script_can_be_run() {
+    let expected = "# %% [markdown]\n#\n#\n# # Title\n# text\n\n# %%\n# %matplotlib inline\n# !ls\nx = 1\n\n# %% [raw]\n";
+    assert_eq!(to_script(&sample()), expected);
+}
+
+#[test]
+fn markdown_shows_outputs_on_request() {
+    let code = "```python\n%matplotlib inline\n!ls\nx = 1\n```";
+    let check = |outputs, tail: &str| {
+        let text = to_markdown(&sample(), outputs);
+        assert!(text.contains("# Title\ntext\n\n"), "{text}");
+        assert!(text.contains(&format!("{code}{tail}")), "{text}");
+    };
+    check(Outputs::None, "\n\n```\n\n```\n");
+    check(Outputs::Digest, "\n\n*stdout 2 lines 10B*\n\n*error ValueError: bad*\n");
+    check(Outputs::Full, "\n\n```text\none\ntwo\n```\n\n```text\nred line\n```\n");
+}
