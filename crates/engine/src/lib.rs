@@ -12,7 +12,7 @@ mod ops;
 
 pub use compat::{IdEditRequest, IdEditResult, IndexEditRequest, IndexEditResult};
 pub use error::{Difference, EngineError, Fate, Kind};
-pub use files::{FileNote, Force, Place, Roots, Version};
+pub use files::{FileNote, Force, Place, Roots, Version, is_notebook_path};
 pub use inkcell_notebook as notebook;
 pub use notebooks::{
     Backup, Base, FilesConfig, IfMissing, Mode, Notebooks, Opened, SaveOptions, Saved,

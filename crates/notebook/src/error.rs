@@ -266,12 +266,8 @@ pub enum TextError {
         /// Position.
         index: usize,
     },
-    /// Cells of the notebook do not appear in the text.
-    #[error(
-        "the text leaves out {}: {}; nothing was written. To delete exactly {}, say so \
-         (--drop {}); to change some cells only, write the whole text back or use cell operations",
-        plural(.missing.len(), "cell"), list(.missing), plural(.missing.len(), "cell"), .missing.len()
-    )]
+    /// The cells that do not appear in the text are not those the caller meant to drop.
+    #[error("{}", leaves_out(.missing, *.declared))]
     LeavesOut {
         /// The cells that do not appear.
         missing: Vec<Candidate>,
@@ -281,6 +277,21 @@ pub enum TextError {
     /// The operations that follow from the text were refused.
     #[error(transparent)]
     Edit(#[from] EditError),
+}
+
+fn leaves_out(missing: &[Candidate], declared: usize) -> String {
+    let meant = format!("{} would be deleted (--drop {declared})", plural(declared, "cell"));
+    if missing.is_empty() {
+        return format!("the text leaves no cell out, but {meant}; nothing was written");
+    }
+    let count = plural(missing.len(), "cell");
+    let but = if declared > 0 { format!(", but {meant}") } else { String::new() };
+    format!(
+        "the text leaves out {count}: {}{but}; nothing was written. To delete exactly {count}, say so \
+         (--drop {}); to change some cells only, write the whole text back or use cell operations",
+        list(missing),
+        missing.len()
+    )
 }
 
 fn plural(count: usize, noun: &str) -> String {

@@ -55,6 +55,12 @@ pub fn odd() -> Vec<(&'static str, Vec<u8>)> {
         ("tabs", tabbed(&small).into_bytes()),
         ("four blanks", small.replace("\n ", "\n    ").into_bytes()),
     ];
+    let picture =
+        format!("{}\n{}", "iVBORw0KGgo".repeat(300), "é\\u00e9\\ud83d\\ude00 ".repeat(300));
+    files.push((
+        "several KiB in one output",
+        small.replace("hi\\n", &picture.replace('\n', "\\n")).into_bytes(),
+    ));
     let one = |text: &str| text.as_bytes().to_vec();
     files.push(("compact", one(r##"{"cells":[{"cell_type":"code","execution_count":null,"id":"a1","metadata":{},"outputs":[],"source":["a\n","b"]},{"cell_type":"markdown","id":"b2","metadata":{},"source":"x"}],"metadata":{},"nbformat":4,"nbformat_minor":5}"##)));
     files.push(("one line with blanks", one(r##"{"cells": [{"cell_type": "code", "metadata": {}, "source": ["a"], "outputs": [], "execution_count": 1}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}"##)));

@@ -12,6 +12,12 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::EngineError;
 
+/// Whether a path names a notebook: its extension is `.ipynb`, in capitals or not.
+pub fn is_notebook_path(path: &str) -> bool {
+    let extension = Path::new(path).extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case("ipynb"))
+}
+
 /// Where relative paths start.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -173,3 +179,19 @@ fn open_folder(folder: &Path) -> io::Result<(OwnedFd, bool)> {
 const PASS: OFlags = OFlags::PATH;
 #[cfg(not(target_os = "linux"))]
 const PASS: OFlags = OFlags::RDONLY;
+
+#[cfg(test)]
+mod tests {
+    use super::is_notebook_path;
+
+    /// B:V-01
+    #[test]
+    fn a_notebook_is_known_by_its_extension() {
+        for path in ["nb.ipynb", "dir.x/NB.IPYNB", "/a/b.IpYnB", "-.ipynb", "a b.ipynb"] {
+            assert!(is_notebook_path(path), "{path}");
+        }
+        for path in ["nb.json", "nb.ipynb.bak", "ipynb", ".ipynb", "nb.ipynb/x", "nb", ""] {
+            assert!(!is_notebook_path(path), "{path}");
+        }
+    }
+}

@@ -3,9 +3,12 @@
 //! Owns the files in the state folder that hold this, 64 versions a notebook. They make it possible to
 //! say later what changed since; losing them only means that an old version is not known any more.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use inkcell_notebook::{CellId, CellKind, Notebook, TextBase};
+use rustix::fs::{Dir, Mode, OFlags};
 
 use crate::files::Version;
 use crate::files::lock::{file_key, private_folder};
@@ -161,12 +164,18 @@ impl Records {
 
     /// Forgets the oldest versions beyond the limits.
     fn prune(&self) {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return };
+        // The standard library panics when the handle of a listed folder cannot be closed; pruning
+        // comes after a save and must not make a failure of it.
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let listed = rustix::fs::open(&self.folder, flags, Mode::empty()).and_then(Dir::read_from);
+        let Ok(entries) = listed else { return };
         let mut files: Vec<_> = entries
             .flatten()
             .filter_map(|entry| {
-                let found = entry.metadata().ok()?;
-                Some((found.modified().ok()?, found.len(), entry.path()))
+                let path = self.folder.join(OsStr::from_bytes(entry.file_name().to_bytes()));
+                let found =
+                    std::fs::symlink_metadata(&path).ok().filter(|found| found.is_file())?;
+                Some((found.modified().ok()?, found.len(), path))
             })
             .collect();
         files.sort_by(|one, other| other.cmp(one));

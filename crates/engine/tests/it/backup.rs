@@ -81,11 +81,11 @@ fn a_new_notebook_is_made_only_where_there_is_none() {
     let bytes = desk.get("nb.ipynb");
     assert_eq!(version, Version::of(bytes.as_bytes()));
     assert!(bytes.ends_with("}\n"));
-    let error = desk.notebooks.create("nb.ipynb", &Notebook::empty()).err().expect("refused");
+    let error = desk.notebooks.create("nb.ipynb", &Notebook::empty()).expect_err("refused");
     assert_eq!(error.to_string(), "nb.ipynb already exists");
     assert_eq!(error.kind(), Kind::Conflict);
     desk.put("empty.ipynb", "");
-    let error = desk.notebooks.create("empty.ipynb", &Notebook::empty()).err().expect("refused");
+    let error = desk.notebooks.create("empty.ipynb", &Notebook::empty()).expect_err("refused");
     assert_eq!(error.kind(), Kind::Conflict);
     assert_eq!(desk.get("empty.ipynb"), "");
 }
@@ -95,7 +95,7 @@ fn an_export_never_overwrites_its_own_notebook() {
     let desk = Desk::new();
     desk.put("nb.ipynb", small());
     let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
-    let error = desk.notebooks.export("./nb.ipynb", &opened, b"x").err().expect("refused");
+    let error = desk.notebooks.export("./nb.ipynb", &opened, b"x").expect_err("refused");
     assert_eq!(error.to_string(), "-o: ./nb.ipynb is the notebook itself; choose another file");
     assert_eq!(desk.get("nb.ipynb"), small());
     desk.notebooks.export("script.py", &opened, b"x").expect("written");

@@ -15,7 +15,7 @@ fn edit(desk: &Desk, value: serde_json::Value) -> Result<IndexEditResult, Engine
 }
 
 #[track_caller]
-fn refused(desk: &Desk, value: serde_json::Value, wanted: &str) {
+fn refused(desk: &Desk, value: &serde_json::Value, wanted: &str) {
     let error = edit(desk, value.clone()).err().unwrap_or_else(|| panic!("{value} was accepted"));
     assert_eq!(error.to_string(), wanted, "{value}");
 }
@@ -80,7 +80,7 @@ fn errors_have_the_words_of_the_documents() {
     ];
     let names = desk.names();
     for (value, wanted) in table {
-        refused(&desk, value, wanted);
+        refused(&desk, &value, wanted);
     }
     assert_eq!(desk.get("nb.ipynb"), small());
     assert_eq!(desk.names(), names);
@@ -94,17 +94,17 @@ fn checks_come_in_the_order_of_the_documents() {
     desk.put("bad.ipynb", "{");
     desk.put("list.ipynb", "{}");
     let bad = |action: &str, path: &str, index: i64| json!({"action": action, "notebook_path": path, "cell_index": index});
-    refused(&desk, bad("edit", "no.ipynb", 9), "Notebook not found: no.ipynb");
-    refused(&desk, bad("edit", "bad.ipynb", 9), "Invalid JSON in notebook: bad.ipynb");
+    refused(&desk, &bad("edit", "no.ipynb", 9), "Notebook not found: no.ipynb");
+    refused(&desk, &bad("edit", "bad.ipynb", 9), "Invalid JSON in notebook: bad.ipynb");
     refused(
         &desk,
-        bad("edit", "list.ipynb", 9),
+        &bad("edit", "list.ipynb", 9),
         "Invalid notebook structure (missing cells array): list.ipynb",
     );
-    refused(&desk, bad("edit", "nb.ipynb", 9), "Cell index 9 out of range (0-2) in nb.ipynb");
-    refused(&desk, bad("edit", "nb.ipynb", 0), "Content is required for edit action");
-    refused(&desk, bad("swap", "nb.ipynb", 9), "Cell index 9 out of range (0-2) in nb.ipynb");
-    refused(&desk, bad("swap", "nb.ipynb", 0), "Invalid action: swap");
+    refused(&desk, &bad("edit", "nb.ipynb", 9), "Cell index 9 out of range (0-2) in nb.ipynb");
+    refused(&desk, &bad("edit", "nb.ipynb", 0), "Content is required for edit action");
+    refused(&desk, &bad("swap", "nb.ipynb", 9), "Cell index 9 out of range (0-2) in nb.ipynb");
+    refused(&desk, &bad("swap", "nb.ipynb", 0), "Invalid action: swap");
 }
 
 /// B:N-17 B:N-18
@@ -172,5 +172,5 @@ fn unknown_arguments_are_refused() {
 fn kinds_tell_missing_from_wrong() {
     let desk = Desk::new();
     let missing = json!({"action": "delete", "notebook_path": "no.ipynb", "cell_index": 0});
-    assert_eq!(edit(&desk, missing).err().expect("an error").kind(), Kind::NotFound);
+    assert_eq!(edit(&desk, missing).expect_err("an error").kind(), Kind::NotFound);
 }

@@ -40,7 +40,7 @@ fn a_file_that_is_being_edited_is_busy() {
     let lock = File::options().write(true).open(lock_file(&desk)).expect("a lock file");
     lock.lock().expect("locked");
     let start = Instant::now();
-    let error = edit_with(&desk, &options()).err().expect("busy");
+    let error = edit_with(&desk, &options()).expect_err("busy");
     assert!(start.elapsed() >= Duration::from_millis(300), "it waits first");
     assert_eq!(error.kind(), Kind::Busy);
     assert_eq!(error.to_string(), "nb.ipynb is being edited by another inkcell; waited 0 s for it");
@@ -127,7 +127,7 @@ fn the_next_writer_removes_what_a_killed_one_left() {
 fn without_a_lock_nothing_is_written() {
     let desk = patient(Duration::from_secs(5));
     std::fs::write(desk.state(), "a file where the folder should be").expect("in the way");
-    let error = edit_with(&desk, &options()).err().expect("refused");
+    let error = edit_with(&desk, &options()).expect_err("refused");
     assert!(error.to_string().contains("cannot use the state folder"), "{error}");
     assert_eq!(desk.get("nb.ipynb"), small());
     // Reading loses only the record.

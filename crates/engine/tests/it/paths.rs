@@ -74,7 +74,7 @@ fn a_name_that_cannot_be_is_an_error_of_the_caller() {
     let too_long = format!("{}.ipynb", "n".repeat(250));
     let deep = format!("{}nb.ipynb", "d/".repeat(3000));
     for name in [too_long.as_str(), "nul\0byte.ipynb", &deep] {
-        let error = desk.notebooks.create(name, &Notebook::empty()).err().expect("refused");
+        let error = desk.notebooks.create(name, &Notebook::empty()).expect_err("refused");
         let kinds = [Kind::Invalid, Kind::NotFound];
         assert!(kinds.contains(&error.kind()), "{:?}: {error}", error.kind());
         assert!(desk.names().is_empty());

@@ -141,6 +141,6 @@ fn a_file_of_procfs_is_read_and_not_written() {
     let error = edit(&desk, "/proc/self/cmdline").err().expect("no notebook");
     assert!(matches!(error, EngineError::NotJson { .. }), "{error}");
     let error =
-        desk.notebooks.create("/proc/self/new.ipynb", &Notebook::empty()).err().expect("refused");
+        desk.notebooks.create("/proc/self/new.ipynb", &Notebook::empty()).expect_err("refused");
     assert_ne!(error.kind(), Kind::Conflict, "{error}");
 }

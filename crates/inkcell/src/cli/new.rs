@@ -1,5 +1,6 @@
 //! `inkcell new`: an empty notebook where there is none.
 
+use inkcell_engine::is_notebook_path;
 use inkcell_engine::notebook::{EditOp, IdSource, MetaChange, Notebook};
 use serde_json::json;
 
@@ -9,7 +10,7 @@ use crate::output::Output;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &New, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    if !args.path.to_lowercase().ends_with(".ipynb") {
+    if !is_notebook_path(&args.path) {
         let problem = format!(
             "{:?} does not end in .ipynb, so nothing would open it as a notebook",
             args.path

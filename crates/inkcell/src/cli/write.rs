@@ -3,7 +3,7 @@
 use inkcell_engine::notebook::{
     Drop, EditReport, IdSource, Notebook, NotebookError, OutputsAfter, SourceShape, TextRules,
 };
-use inkcell_engine::{EngineError, IfMissing, random};
+use inkcell_engine::{EngineError, IfMissing, is_notebook_path, random};
 
 use crate::args::Write;
 use crate::cli::{edit, input};
@@ -19,7 +19,15 @@ pub(crate) fn run(args: &Write, settings: &Settings, output: &mut Output) -> Res
         outputs: if args.clear_changed { OutputsAfter::ClearIfChanged } else { OutputsAfter::Keep },
         shape: SourceShape::Keep,
     };
-    if text.is_empty() && !settings.notebooks.exists(&args.path) {
+    let is_new = !settings.notebooks.exists(&args.path);
+    if is_new && !is_notebook_path(&args.path) {
+        let problem = format!(
+            "{:?} does not exist and does not end in .ipynb, so it would be no notebook",
+            args.path
+        );
+        return Err(Failure::argument("PATH", problem));
+    }
+    if text.is_empty() && is_new {
         let problem = "it is empty, so there is nothing to write; to make an empty notebook use: inkcell new PATH";
         return Err(Failure::argument("standard input", problem));
     }

@@ -1,9 +1,22 @@
 //! The real executable, run as its users run it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cleaning;
+mod comparing;
 mod crash;
+mod editing;
+mod exits;
+mod exporting;
+mod no_room;
+mod paths;
 mod power_cut;
+mod reading;
+mod samples;
+mod saving;
+mod sizes;
 mod trace;
+mod two_writers;
+mod writing;
 
 use inkcell_testkit::env::TestEnv;
 

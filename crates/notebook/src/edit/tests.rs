@@ -83,7 +83,7 @@ fn outputs_after_a_change_of_the_source() {
     check(&prose(a), replace("b", None, Clear), &prose(b), &[]);
 }
 
-/// B:N-36 B:V-11 B:V-12
+/// B:N-36
 #[test]
 fn outputs_after_a_change_of_the_kind() {
     let retype = |kind| EditOp::SetKind { cell: first(), kind };

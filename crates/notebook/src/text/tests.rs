@@ -194,6 +194,7 @@ fn a_text_written_back_changes_no_byte() {
         "\u{2028}\u{c}",
         "# %% [code] cell:0 id:x\n",
         "\r\n",
+        "a carriage return at the very end\r",
     ];
     let notebook = raws(&sources);
     for text in [

@@ -30,7 +30,8 @@ fn replaced(folder: &Path, chunks: &[&[u8]]) -> Result<Outcome, EngineError> {
 /// S-043: what somebody put under the name we would use is not opened, followed or overwritten.
 #[test]
 fn a_name_that_is_taken_is_not_used() {
-    let planted: [&dyn Fn(&Path, &Path); 3] = [
+    type Plant = dyn Fn(&Path, &Path);
+    let planted: [&Plant; 3] = [
         &|temp, victim| symlink(victim, temp).unwrap(),
         &|temp, victim| std::fs::hard_link(victim, temp).unwrap(),
         &|temp, _| std::fs::create_dir(temp).unwrap(),

@@ -1,0 +1,112 @@
+//! `inkcell clean`: in files, as a check and as a filter of git.
+
+use crate::env;
+use crate::samples::rich;
+
+#[test]
+fn outputs_and_counts_go_and_nothing_else() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let ran = env.run(&["clean", "nb.ipynb", "--check"]).exits(1);
+    assert_eq!(ran.stdout, "nb.ipynb: would be cleaned\n");
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+    assert_eq!(env.run(&["clean", "nb.ipynb"]).ok().stdout, "nb.ipynb: cleaned\n");
+    let now: serde_json::Value = serde_json::from_slice(&env.get("nb.ipynb")).expect("JSON");
+    let mut wanted: serde_json::Value = serde_json::from_str(&rich()).expect("JSON");
+    wanted["cells"][1]["outputs"] = serde_json::json!([]);
+    wanted["cells"][1]["execution_count"] = serde_json::Value::Null;
+    assert_eq!(now, wanted);
+    assert_eq!(env.run(&["clean", "nb.ipynb", "--check"]).ok().stdout, "nb.ipynb: clean\n");
+    assert_eq!(env.run(&["clean", "nb.ipynb"]).ok().stdout, "nb.ipynb: clean\n");
+}
+
+#[test]
+fn chosen_metadata_go_too() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let args = [
+        "clean",
+        "nb.ipynb",
+        "--keep-outputs",
+        "--cell-meta",
+        "tags",
+        "--notebook-meta",
+        "language_info",
+    ];
+    env.run(&args).ok();
+    let now: serde_json::Value = serde_json::from_slice(&env.get("nb.ipynb")).expect("JSON");
+    assert_eq!(now["metadata"], serde_json::json!({}));
+    assert_eq!(now["cells"][1]["metadata"], serde_json::json!({}));
+    assert_eq!(now["cells"][1]["outputs"].as_array().map(Vec::len), Some(3));
+}
+
+/// F-062: a filter that changes nothing gives the bytes back, and twice is once.
+#[test]
+fn the_filter_is_idempotent_and_keeps_bytes() {
+    for (name, bytes) in inkcell_testkit::notebooks::odd() {
+        let env = env();
+        let once = env.run_with(&["clean", "-"], &bytes);
+        if once.code != Some(0) {
+            assert!(once.stderr.starts_with("error: standard input: "), "{name}: {}", once.stderr);
+            continue;
+        }
+        let twice = env.run_with(&["clean", "-"], &once.bytes).ok();
+        assert_eq!(twice.bytes, once.bytes, "{name}");
+        env.run_with(&["clean", "-", "--check"], &once.bytes).ok();
+        let kept = env.run_with(&["clean", "-", "--keep-outputs"], &bytes).ok();
+        assert_eq!(kept.bytes, bytes, "{name}");
+        // A file gets the same bytes as the filter gives.
+        env.put("nb.ipynb", &bytes);
+        env.run(&["clean", "nb.ipynb"]).ok();
+        assert_eq!(env.get("nb.ipynb"), once.bytes, "{name}");
+    }
+}
+
+#[test]
+fn the_filter_checks_without_output_and_refuses_what_is_no_notebook() {
+    let env = env();
+    let ran = env.run_with(&["clean", "-", "--check"], rich()).exits(1);
+    assert_eq!(ran.stdout, "");
+    let ran = env.run_with(&["clean", "-"], "not json").exits(2);
+    assert!(
+        ran.stderr.starts_with("error: Invalid JSON in notebook: standard input: "),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(ran.stdout, "", "git must not store half an answer");
+}
+
+#[test]
+fn several_notebooks_and_another_output() {
+    let env = env();
+    env.put("a.ipynb", rich());
+    env.put("b.ipynb", rich());
+    let ran = env.run(&["clean", "a.ipynb", "b.ipynb", "-o", "c.ipynb"]).exits(2);
+    assert_eq!(ran.stderr, "error: -o: it takes one notebook, not several\n");
+    env.run(&["clean", "a.ipynb", "-o", "c.ipynb"]).ok();
+    assert_eq!(env.get("a.ipynb"), rich().as_bytes());
+    env.run(&["clean", "c.ipynb", "--check"]).ok();
+    let ran = env.run(&["clean", "a.ipynb", "b.ipynb", "--json"]).ok();
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(said["notebooks"][1]["path"], "b.ipynb");
+    assert_eq!(said["notebooks"][1]["changed"], true);
+    assert_eq!(env.get("a.ipynb"), env.get("c.ipynb"));
+}
+
+/// The filter as the help text sets it up: outputs stay in the file and never reach a commit.
+#[test]
+fn git_uses_the_filter() {
+    let env = env();
+    if !crate::comparing::has_git(&env) {
+        return inkcell_testkit::need::skip("git_uses_the_filter", "git is not here");
+    }
+    env.put("nb.ipynb", rich());
+    env.put(".gitattributes", "*.ipynb filter=inkcell\n");
+    let filter = format!("'{}' clean -", env.program().display());
+    crate::comparing::git(&env, &["config", "filter.inkcell.clean", &filter]);
+    crate::comparing::commit(&env);
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+    let stored = crate::comparing::git(&env, &["show", "HEAD:nb.ipynb"]).bytes;
+    assert_eq!(stored, env.run_with(&["clean", "-"], rich()).ok().bytes);
+    assert_eq!(crate::comparing::git(&env, &["status", "--porcelain"]).stdout, "");
+}

@@ -1,0 +1,268 @@
+//! `inkcell edit`: every operation with its reply, batches, and replacements across cells.
+
+use inkcell_testkit::env::TestEnv;
+use insta::assert_snapshot;
+
+use crate::env;
+use crate::samples::rich;
+
+fn desk() -> TestEnv {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env
+}
+
+/// The reply of an edit that must succeed; ids that are made anew are taken out.
+fn reply(env: &TestEnv, args: &[&str]) -> String {
+    let all: Vec<&str> = ["edit", "nb.ipynb"].into_iter().chain(args.iter().copied()).collect();
+    let outline = || env.run(&["read", "nb.ipynb", "--outline"]).ok().stdout;
+    let before = outline();
+    let text = env.redact(&env.run(&all).ok().stdout);
+    let both = before + &outline();
+    let known = ["intro-md", "aaaa1111", "cccc3333"];
+    let rows = both.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit()));
+    let ids = rows.filter_map(|line| line.split_whitespace().nth(1));
+    ids.filter(|id| !known.contains(id)).fold(text, |text, id| text.replace(id, "[id]"))
+}
+
+fn text(env: &TestEnv) -> String {
+    env.run(&["read", "nb.ipynb", "--no-ids"]).ok().stdout
+}
+
+/// B:N-41
+#[test]
+fn every_operation_says_what_it_did() {
+    let env = desk();
+    assert_snapshot!(reply(&env, &["replace", "aaaa", "--source", "y = 2"]), @r"
+    ✓ Cell updated
+      Notebook: nb.ipynb
+      Cell: aaaa1111 (index 1)
+      Type: code
+      Note: 3 outputs were cleared
+      Above: 0 intro-md # Title
+      Below: 2 cccc3333
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["insert", "--source", "z", "--after", "intro-md", "--type", "markdown"]), @r"
+    ✓ Cell inserted
+      Notebook: nb.ipynb
+      New cell: [id] (index 1)
+      Type: markdown
+      Inserted after: intro-md
+      Above: 0 intro-md # Title
+      Below: 2 aaaa1111 y = 2
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["delete", "1"]), @r"
+    ✓ Cell deleted
+      Notebook: nb.ipynb
+      Removed: [id] (was at index 1)
+      Above: 0 intro-md # Title
+      Below: 1 aaaa1111 y = 2
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["move", "intro-md", "--at", "end"]), @r"
+    ✓ Cell moved
+      Notebook: nb.ipynb
+      Cell: intro-md (index 2)
+      Type: markdown
+      Above: 1 cccc3333
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["type", "intro-md", "raw"]), @r"
+    ✓ Cell type changed
+      Notebook: nb.ipynb
+      Cell: intro-md (index 2)
+      Type: raw
+      Above: 1 cccc3333
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["sub", "intro-md", "--old", "o", "--new", "0", "--all"]), @r"
+    ✓ Text replaced in 2 places
+      Notebook: nb.ipynb
+      Cell: intro-md (index 2)
+      Type: raw
+      Above: 1 cccc3333
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["meta", "0", "--tag", "new", "--untag", "x", "--set", "a=1.0", "--set", "b=text"]), @r"
+    ✓ Metadata changed
+      Notebook: nb.ipynb
+      Cell: aaaa1111 (index 0)
+      Type: code
+      Below: 1 cccc3333
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["meta", "--set", "title=hello", "--unset", "language_info"]), @r"
+    ✓ Metadata changed
+      Notebook: nb.ipynb
+      Version: [version]
+    ");
+    assert_snapshot!(reply(&env, &["clear"]), @r"
+    = Nothing to change
+      Notebook: nb.ipynb
+      Version: [version]
+    ");
+    let now: serde_json::Value = serde_json::from_slice(&env.get("nb.ipynb")).expect("JSON");
+    assert_eq!(now["metadata"], serde_json::json!({"title": "hello"}));
+    let metadata = now["cells"][0]["metadata"].to_string();
+    assert_eq!(metadata, r#"{"a":1.0,"b":"text","tags":["keep","new"]}"#);
+    assert_eq!(
+        text(&env),
+        "# %% [code] cell:0\ny = 2\n# %% [raw] cell:1\n# %% [raw] cell:2\n# Title\n\nS0me pr0se."
+    );
+}
+
+#[test]
+fn clearing_says_how_much() {
+    let env = desk();
+    assert_snapshot!(reply(&env, &["clear", "aaaa1111"]), @r"
+    ✓ Outputs cleared
+      Notebook: nb.ipynb
+      Cell: aaaa1111 (index 1)
+      Type: code
+      Note: 3 outputs were cleared
+      Above: 0 intro-md # Title
+      Below: 2 cccc3333
+      Version: [version]
+    ");
+}
+
+#[test]
+fn outputs_are_kept_when_asked_for() {
+    let env = desk();
+    reply(&env, &["replace", "1", "--source", "new", "--keep-outputs"]);
+    let now = String::from_utf8(env.get("nb.ipynb")).expect("text");
+    assert!(now.contains("ValueError") && now.contains("\"execution_count\": 3"), "{now}");
+    reply(&env, &["sub", "1", "--old", "new", "--new", "newer"]);
+    let now = String::from_utf8(env.get("nb.ipynb")).expect("text");
+    assert!(!now.contains("ValueError") && now.contains("\"execution_count\": null"), "{now}");
+}
+
+#[test]
+fn a_source_comes_from_an_argument_a_file_or_standard_input() {
+    let env = desk();
+    env.put("source.py", "from file\n");
+    reply(&env, &["replace", "0", "--source-file", "source.py"]);
+    env.run_with(&["edit", "nb.ipynb", "replace", "1", "-"], "from stdin\n").ok();
+    reply(&env, &["replace", "2", "--source", "--dashes\n-"]);
+    assert_eq!(
+        text(&env),
+        "# %% [markdown] cell:0\nfrom file\n\n# %% [code] cell:1\nfrom stdin\n\n# %% [raw] cell:2\n--dashes\n-"
+    );
+    let table: [(&[&str], &str); 3] = [
+        (
+            &["replace", "0"],
+            "error: source: give --source TEXT, --source-file FILE, or - for standard input",
+        ),
+        (&["replace", "0", "--source-file", "no.py"], "error: --source-file: cannot read no.py: "),
+        (
+            &[],
+            "error: OP: say what to do: replace, insert, delete, move, type, clear, sub or meta; ",
+        ),
+    ];
+    for (args, wanted) in table {
+        let all: Vec<&str> = ["edit", "nb.ipynb"].into_iter().chain(args.iter().copied()).collect();
+        let ran = env.run(&all).exits(2);
+        assert!(ran.stderr.starts_with(wanted), "{}", ran.stderr);
+    }
+}
+
+/// B:N-42: a batch is one change; one bad operation and nothing happens.
+#[test]
+fn a_batch_is_all_or_nothing() {
+    let env = desk();
+    let ops = r#"[{"op": "replace", "cell": 1, "source": "A"}, {"op": "insert", "source": "B", "after": 1},
+                  {"op": "delete", "cell": 0}]"#;
+    env.put("ops.json", ops);
+    let said = reply(&env, &["--ops", "ops.json"]);
+    assert_eq!(said.matches('✓').count(), 3, "{said}");
+    let wanted = "# %% [code] cell:0\nA\n# %% [code] cell:1\nB\n# %% [raw] cell:2";
+    assert_eq!(text(&env), wanted);
+    let before = env.get("nb.ipynb");
+    let bad =
+        r#"{"ops": [{"op": "clear"}, {"op": "delete", "cell": 0}, {"op": "delete", "cell": 9}]}"#;
+    let ran = env.run_with(&["edit", "nb.ipynb", "--ops", "-"], bad).exits(5);
+    assert_eq!(
+        ran.stderr,
+        "error: nb.ipynb: operation 2: cell 9 is out of range; the notebook has 3 cells, 0 to 2\n"
+    );
+    assert_eq!(env.get("nb.ipynb"), before);
+    let ran =
+        env.run_with(&["edit", "nb.ipynb", "--ops", "-"], r#"{"op": "delete", "cel": 0}"#).exits(2);
+    assert_eq!(
+        ran.stderr,
+        "error: operation 0: delete takes no field \"cel\" (did you mean \"cell\"?); it takes cell\n"
+    );
+    assert_eq!(env.get("nb.ipynb"), before);
+}
+
+#[test]
+fn a_replacement_in_the_text_may_span_cells() {
+    let env = desk();
+    let old = "Some prose.\n# %% [code] cell:1 id:aaaa1111\nx = 1";
+    let new = "Some verse.\n# %% [raw]\nbetween\n# %% [code] cell:1 id:aaaa1111\nx = 2";
+    let said = reply(&env, &["--old", old, "--new", new]);
+    assert_eq!(said.matches('✓').count(), 3, "{said}");
+    assert_eq!(
+        text(&env),
+        "# %% [markdown] cell:0\n# Title\n\nSome verse.\n# %% [raw] cell:1\nbetween\n# %% [code] cell:2\nx = 2\nprint(x)\n# %% [raw] cell:3"
+    );
+    let before = env.get("nb.ipynb");
+    let table: [(&[&str], &str); 5] = [
+        (
+            &["--old", "Some vers.", "--new", "x"],
+            "error: --old: the text was not found; the nearest is line 4: Some verse.\n",
+        ),
+        (
+            &["--old", "x", "--new", "y"],
+            "error: --old: the text stands 2 times (lines 8, 9); give more of it, or --all\n",
+        ),
+        (
+            &["--old", "", "--new", "y"],
+            "error: --old: it is empty; give the text that should be replaced\n",
+        ),
+        (
+            &["--old", "# %% [raw] cell:3 id:cccc3333", "--new", ""],
+            "error: nb.ipynb: the text leaves out 1 cell: ",
+        ),
+        (
+            &["--old", "x", "--new", "y", "clear"],
+            "error: OP: give only one of an operation, --ops and --old\n",
+        ),
+    ];
+    for (args, wanted) in table {
+        let all: Vec<&str> = ["edit", "nb.ipynb"].into_iter().chain(args.iter().copied()).collect();
+        let ran = env.run(&all).exits(2);
+        assert!(ran.stderr.starts_with(wanted), "{args:?}: {}", ran.stderr);
+        assert_eq!(env.get("nb.ipynb"), before, "{args:?}");
+    }
+    reply(&env, &["--old", "x", "--new", "w", "--all"]);
+    assert!(text(&env).contains("w = 2\nprint(w)"));
+    // A cell whose marker goes joins the cell above; that is said by number.
+    reply(&env, &["--old", "\n# %% [raw] cell:3 id:cccc3333", "--new", "", "--drop", "1"]);
+    assert!(!text(&env).contains("cell:3"));
+}
+
+#[test]
+fn a_cell_that_cannot_be_told_is_an_error_with_candidates() {
+    let env = env();
+    let nb = inkcell_testkit::notebooks::jupyter(&[
+        ("raw", "abcd-1", "x"),
+        ("raw", "abcd-2", "y"),
+        ("raw", "0", "z"),
+    ]);
+    env.put("nb.ipynb", &nb);
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "abcd"]).exits(5);
+    assert_eq!(
+        ran.stderr,
+        "error: nb.ipynb: \"abcd\" names more than one cell: cell 0 (id abcd-1), cell 1 (id abcd-2); give \
+         the whole id or the position\n"
+    );
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "abcx-1"]).exits(5);
+    assert!(ran.stderr.contains("the nearest is cell 0 (id abcd-1)"), "{}", ran.stderr);
+    assert_eq!(env.get("nb.ipynb"), nb.as_bytes());
+    // An id that looks like a number is an id first.
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "0"]).ok();
+    assert!(ran.stdout.contains("Removed: 0 (was at index 2)"), "{}", ran.stdout);
+}

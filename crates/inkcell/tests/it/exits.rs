@@ -1,0 +1,197 @@
+//! How commands end: codes, errors as JSON, and readers that went away.
+
+use std::io::Read;
+use std::process::Stdio;
+
+use inkcell_testkit::notebooks::jupyter;
+use insta::assert_snapshot;
+
+use crate::env;
+use crate::samples::{long, rich};
+
+/// One code a kind of failure, and the same kind in JSON.
+#[test]
+fn every_kind_of_failure_has_its_code() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env.put("bad.ipynb", "not json");
+    let table: [(&[&str], i32, &str); 10] = [
+        (&["read", "bad.ipynb"], 2, "invalid"),
+        (&["read", "nb.ipynb:0"], 2, "invalid"),
+        (&["edit", "nb.ipynb"], 2, "invalid"),
+        (&["frobnicate"], 2, "invalid"),
+        (&["edit", "nb.ipynb", "type", "0", "heading"], 2, "invalid"),
+        (&["read", "missing.ipynb"], 5, "notfound"),
+        (&["edit", "missing.ipynb", "clear"], 5, "notfound"),
+        (&["edit", "nb.ipynb", "delete", "9"], 5, "notfound"),
+        (&["new", "nb.ipynb"], 4, "conflict"),
+        (&["edit", "nb.ipynb", "delete", "0", "--hash", "0123456789abcdef"], 4, "conflict"),
+    ];
+    for (args, code, kind) in table {
+        let ran = env.run(args).exits(code);
+        assert_eq!(ran.stdout, "", "{args:?}");
+        assert!(ran.stderr.starts_with("error: "), "{args:?}: {}", ran.stderr);
+        let all: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let ran = env.run(&all).exits(code);
+        assert_eq!(ran.stderr, "", "{args:?}");
+        let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        assert_eq!(said["error"]["kind"], kind, "{args:?}");
+        assert!(said["error"]["message"].is_string() && said["error"].get("hint").is_some());
+    }
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+}
+
+#[test]
+fn an_error_as_json_has_its_next_step() {
+    let env = env();
+    let ran = env.run(&["--json", "read", "missing.ipynb"]).exits(5);
+    assert_snapshot!(ran.stdout, @r#"
+    {
+      "error": {
+        "kind": "notfound",
+        "message": "File not found: missing.ipynb",
+        "hint": "check the path, or make the notebook first: inkcell new missing.ipynb"
+      }
+    }
+    "#);
+}
+
+#[test]
+fn help_and_version_are_answers() {
+    let env = env();
+    let help = env.run(&["--help"]).ok();
+    assert!(help.stdout.contains("Exit codes:\n") && help.stderr.is_empty(), "{}", help.stdout);
+    for command in ["read", "write", "edit", "new", "diff", "clean", "to"] {
+        env.run(&[command, "--help"]).ok();
+    }
+    assert!(env.run(&["--version"]).ok().stdout.starts_with("inkcell "));
+    env.run(&[]).exits(2);
+}
+
+/// A reader that goes away, as `head` does, ends the command quietly.
+#[test]
+fn a_closed_pipe_is_no_failure() {
+    let env = env();
+    env.put("nb.ipynb", long(3000));
+    let commands: [&[&str]; 5] = [
+        &["read", "nb.ipynb"],
+        &["read", "nb.ipynb:raw"],
+        &["read", "nb.ipynb", "--outputs", "full"],
+        &["read", "nb.ipynb", "--outline", "--json"],
+        &["to", "markdown", "nb.ipynb"],
+    ];
+    for args in commands {
+        let mut command = env.inkcell();
+        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        let mut first = [0; 10];
+        child.stdout.take().expect("a pipe").read_exact(&mut first).expect("some bytes");
+        // The pipe is closed by now, long before everything was written.
+        let said = child.wait_with_output().expect("ended");
+        let stderr = String::from_utf8_lossy(&said.stderr);
+        assert_eq!(said.status.code(), Some(0), "{args:?}: {stderr}");
+        assert!(!stderr.contains("panicked"), "{stderr}");
+    }
+}
+
+/// An answer that cannot be stored is a failure, though the edit itself was made.
+#[test]
+fn an_answer_that_cannot_be_written_is_told() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        return inkcell_testkit::need::skip(
+            "an_answer_that_cannot_be_written",
+            "there is no /dev/full",
+        );
+    };
+    let mut command = env.inkcell();
+    command.args(["read", "nb.ipynb"]).stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
+    let said = command.spawn().expect("started").wait_with_output().expect("ended");
+    assert_eq!(said.status.code(), Some(70));
+    let stderr = String::from_utf8_lossy(&said.stderr);
+    assert!(stderr.starts_with("error: cannot write the answer: "), "{stderr}");
+}
+
+/// S-050: what a notebook holds is shown in answers, never sent to the terminal.
+#[test]
+fn escapes_in_a_notebook_are_made_visible() {
+    let evil = "\u{1b}]0;title\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{8}\r";
+    let env = env();
+    let nb = jupyter(&[("code", "aaaa1111", &format!("x{evil}")), ("raw", "bbbb2222", evil)]);
+    let nb = nb.replace("\"hi\\n\"", &serde_json::Value::from(format!("out{evil}\n")).to_string());
+    let nb = nb.replacen(
+        "\"metadata\": {}",
+        &format!("\"metadata\": {{\"tags\": [{}]}}", serde_json::Value::from(evil)),
+        1,
+    );
+    env.put("nb.ipynb", nb);
+    env.put(&format!("bad{evil}.ipynb"), "not json");
+    let bad = format!("bad{evil}.ipynb");
+    let missing = format!("missing{evil}.ipynb");
+    let answers: [&[&str]; 10] = [
+        &["read", "nb.ipynb", "--outline"],
+        &["read", "nb.ipynb", "--outputs", "full"],
+        &["read", "nb.ipynb", "--search", "x"],
+        &["read", "nb.ipynb", "--outline", "--json"],
+        &["edit", "nb.ipynb", "insert", "--source", evil],
+        &["edit", "nb.ipynb", "delete", "-1", "--dry-run"],
+        &["edit", "nb.ipynb", "sub", "0", "--old", "nope", "--new", "x"],
+        &["edit", "nb.ipynb", "delete", evil],
+        &["read", &bad],
+        &["read", &missing],
+    ];
+    for args in answers {
+        let ran = env.run(args);
+        for text in [ran.stdout, ran.stderr] {
+            let harmful =
+                |c: &char| *c != '\n' && *c != '\t' && (c.is_control() || *c == '\u{202e}');
+            // JSON escapes control characters itself and may show the others.
+            let found = text
+                .chars()
+                .find(|c| harmful(c) && !(args.contains(&"--json") && *c as u32 > 0x7f));
+            assert_eq!(found, None, "{args:?}: {text:?}");
+        }
+    }
+}
+
+/// S-060: reading, comparing and exporting write nothing beside a notebook and run nothing of it.
+#[test]
+fn reading_writes_nothing_beside_the_notebook() {
+    let env = env();
+    let canary = env.outside("canary");
+    let code = format!(
+        "open({:?}, 'w')\n!touch {:?}\n",
+        canary.display().to_string(),
+        canary.display().to_string()
+    );
+    let nb = jupyter(&[
+        ("code", "aaaa1111", &code),
+        ("markdown", "bbbb2222", "<script>alert(1)</script>"),
+    ]);
+    let path = env.put("nb.ipynb", &nb);
+    let before = std::fs::metadata(&path).expect("there");
+    let commands: [&[&str]; 9] = [
+        &["read", "nb.ipynb"],
+        &["read", "nb.ipynb:raw"],
+        &["read", "nb.ipynb", "--outline"],
+        &["read", "nb.ipynb", "--outputs", "full"],
+        &["read", "nb.ipynb", "--search", "open", "--outputs", "full"],
+        &["diff", "nb.ipynb", "nb.ipynb"],
+        &["to", "script", "nb.ipynb"],
+        &["to", "markdown", "nb.ipynb"],
+        &["clean", "nb.ipynb", "--check"],
+    ];
+    for args in commands {
+        env.run(args);
+        assert_eq!(env.names(), ["nb.ipynb"], "{args:?}");
+    }
+    assert!(!canary.exists(), "code of a notebook was run");
+    let after = std::fs::metadata(&path).expect("there");
+    assert_eq!(after.modified().expect("a time"), before.modified().expect("a time"));
+    assert_eq!(env.get("nb.ipynb"), nb.as_bytes());
+    // Where the state folder cannot be made, reading works all the same.
+    let mut command = env.inkcell();
+    command.args(["read", "nb.ipynb"]).env("INKCELL_STATE_DIR", "/proc/no/such/folder");
+    inkcell_testkit::env::finish(command, b"").ok();
+}

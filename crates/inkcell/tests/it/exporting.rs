@@ -1,0 +1,119 @@
+//! `inkcell new` and `inkcell to`.
+
+use inkcell_testkit::env::finish;
+use inkcell_testkit::need::{skip, succeeds};
+use inkcell_testkit::notebooks::jupyter;
+use insta::assert_snapshot;
+
+use crate::env;
+use crate::samples::rich;
+
+#[test]
+fn a_new_notebook_is_empty_and_valid() {
+    let env = env();
+    let ran = env.run(&["new", "nb.ipynb"]).ok();
+    assert_eq!(
+        env.redact(&ran.stdout),
+        "✓ Notebook created\n  Notebook: nb.ipynb\n  Version: [version]\n"
+    );
+    assert_snapshot!(String::from_utf8(env.get("nb.ipynb")).expect("text"), @r#"
+    {
+     "cells": [],
+     "metadata": {},
+     "nbformat": 4,
+     "nbformat_minor": 5
+    }
+    "#);
+    let before = env.get("nb.ipynb");
+    let ran = env.run(&["new", "nb.ipynb"]).exits(4);
+    assert_eq!(
+        ran.stderr,
+        "error: nb.ipynb already exists\nhint: edit it instead (inkcell edit nb.ipynb ...), or choose \
+         another name\n"
+    );
+    assert_eq!(env.get("nb.ipynb"), before);
+    env.run(&["new", "notes.txt"]).exits(2);
+    env.run(&["new", "no/such/folder/nb.ipynb"]).exits(5);
+    assert_eq!(env.names(), ["nb.ipynb"]);
+}
+
+#[test]
+fn a_new_notebook_can_name_its_kernel() {
+    let env = env();
+    env.run(&["new", "nb.IPYNB", "--kernel", "python3"]).ok();
+    let made: serde_json::Value = serde_json::from_slice(&env.get("nb.IPYNB")).expect("JSON");
+    assert_eq!(made["metadata"]["kernelspec"]["name"], "python3");
+}
+
+#[test]
+fn a_notebook_becomes_a_script() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    assert_snapshot!(env.run(&["to", "script", "nb.ipynb"]).ok().stdout, @r"
+    # %% [markdown]
+    # # Title
+    #
+    # Some prose.
+
+    # %%
+    x = 1
+    print(x)
+
+    # %% [raw]
+    ");
+    let ran = env.run(&["to", "script", "nb.ipynb", "-o", "nb.py"]).ok();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "wrote nb.py\n"));
+    assert_eq!(env.get("nb.py"), env.run(&["to", "script", "nb.ipynb"]).ok().bytes);
+    // The notebook itself is never the place for its script.
+    env.run(&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"]).exits(2);
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+}
+
+/// What was exported runs where Python is: prose, magics and odd sources become comments.
+#[test]
+fn the_script_runs() {
+    if !succeeds("python3", &["-c", "pass"]) {
+        return skip("the_script_runs", "python3 is not here");
+    }
+    let env = env();
+    let nb = jupyter(&[
+        ("markdown", "m-1", "# Title\n\n\"\"\"quoted\"\"\" and \\ backslash\r\nwith CR"),
+        ("code", "c-1", "import json\nx = json.loads('[1, 2]')"),
+        ("code", "c-2", "%matplotlib inline\n!ls\nprint(sum(x))"),
+        ("raw", "r-1", "this is (not python"),
+        ("code", "c-3", "%%bash\necho 'not python'\nexit 1"),
+        ("code", "c-4", "if x:\n    print('é \u{1f600}')\n"),
+    ]);
+    env.put("nb.ipynb", nb);
+    env.run(&["to", "script", "nb.ipynb", "-o", "nb.py"]).ok();
+    let mut command = env.command("python3");
+    command.arg("nb.py").env("PYTHONIOENCODING", "utf-8");
+    let ran = finish(command, b"");
+    let script = String::from_utf8_lossy(&env.get("nb.py")).into_owned();
+    assert_eq!(
+        (ran.code, ran.stdout.as_str()),
+        (Some(0), "3\né \u{1f600}\n"),
+        "{}\n{script}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn a_notebook_becomes_markdown() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let full = env.run(&["to", "markdown", "nb.ipynb"]).ok().stdout;
+    assert!(
+        full.starts_with(
+            "# Title\n\nSome prose.\n\n```python\nx = 1\nprint(x)\n```\n\n```text\nhi\ntwo\n```\n"
+        ),
+        "{full}"
+    );
+    assert!(!full.contains('\u{1b}'), "{full}");
+    let none = env.run(&["to", "markdown", "nb.ipynb", "--outputs", "none"]).ok().stdout;
+    assert!(!none.contains("ValueError") && none.contains("print(x)"), "{none}");
+    // A fence in the source does not end the block.
+    env.put("fence.ipynb", jupyter(&[("code", "aaaa", "s = '''\n```\n'''")]));
+    let text = env.run(&["to", "markdown", "fence.ipynb", "--outputs", "none"]).ok().stdout;
+    assert!(text.starts_with("````python\n"), "{text}");
+}

@@ -1,0 +1,280 @@
+//! `inkcell read`: text, lines, cells, outline, outputs, search.
+
+use insta::assert_snapshot;
+
+use crate::env;
+use crate::samples::{long, rich};
+
+/// What a command prints, with what differs from run to run taken out.
+fn shown(args: &[&str]) -> String {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let ran = env.run(args).ok();
+    env.redact(&ran.stdout)
+}
+
+/// B:V-02 B:V-03 B:V-05
+#[test]
+fn a_notebook_is_read_as_text() {
+    assert_snapshot!(shown(&["read", "nb.ipynb"]), @r"
+    # %% [markdown] cell:0 id:intro-md
+    # Title
+
+    Some prose.
+    # %% [code] cell:1 id:aaaa1111
+    x = 1
+    print(x)
+    # %% [raw] cell:2 id:cccc3333
+    ");
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let ran = env.run(&["read", "nb.ipynb"]).ok();
+    assert!(!ran.stdout.ends_with('\n'), "the text is not added to");
+    assert_eq!(env.redact(&ran.stderr), "nb.ipynb: version [version], 3 cells\n");
+}
+
+/// B:V-06
+#[test]
+fn ids_can_be_left_out_of_the_markers() {
+    let markers = "# %% [markdown] cell:0\n# Title\n\nSome prose.\n# %% [code] cell:1\nx = 1\nprint(x)\n# %% [raw] cell:2";
+    assert_eq!(shown(&["read", "nb.ipynb", "--no-ids"]), markers);
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let mut command = env.inkcell();
+    command.args(["read", "nb.ipynb"]).env("INKCELL_TEXT_IDS", "off");
+    assert_eq!(inkcell_testkit::env::finish(command, b"").ok().stdout, markers);
+    let mut command = env.inkcell();
+    command.args(["read", "nb.ipynb"]).env("PI_TEXT_IDS", "off");
+    assert_eq!(inkcell_testkit::env::finish(command, b"").ok().stdout, markers);
+    let mut command = env.inkcell();
+    command.args(["read", "nb.ipynb"]).env("INKCELL_TEXT_IDS", "maybe");
+    let ran = inkcell_testkit::env::finish(command, b"").exits(2);
+    assert_eq!(ran.stderr, "error: INKCELL_TEXT_IDS: is \"maybe\"; it is auto or off\n");
+}
+
+/// B:V-02
+#[test]
+fn raw_is_the_file_byte_for_byte() {
+    for (name, bytes) in inkcell_testkit::notebooks::odd() {
+        let env = env();
+        env.put("nb.ipynb", &bytes);
+        assert_eq!(env.run(&["read", "nb.ipynb:raw"]).ok().bytes, bytes, "{name}");
+    }
+    // Also of what is no notebook at all.
+    let env = env();
+    env.put("nb.ipynb", b"\xff\x00 not json");
+    assert_eq!(env.run(&["read", "nb.ipynb:raw"]).ok().bytes, b"\xff\x00 not json");
+}
+
+/// B:V-19 B:V-21
+#[test]
+fn lines_are_picked_exactly() {
+    let table = [
+        (":5", "# %% [code] cell:1 id:aaaa1111\nx = 1\nprint(x)\n# %% [raw] cell:2 id:cccc3333"),
+        (":L5-", "# %% [code] cell:1 id:aaaa1111\nx = 1\nprint(x)\n# %% [raw] cell:2 id:cccc3333"),
+        (":2-3", "# Title\n\n"),
+        (":2..3", "# Title\n\n"),
+        (":6+2", "x = 1\nprint(x)\n"),
+        (
+            ":6-7,2",
+            "# Title\n\nSome prose.\n# %% [code] cell:1 id:aaaa1111\nx = 1\nprint(x)\n# %% [raw] cell:2 id:cccc3333",
+        ),
+        (":7-7,2-2,6-6", "# Title\nx = 1\nprint(x)\n"),
+        (":99", ""),
+        (":raw:1-2", "{\n \"cells\": [\n"),
+        (":1-2:RAW", "{\n \"cells\": [\n"),
+    ];
+    for (selector, wanted) in table {
+        assert_eq!(shown(&["read", &format!("nb.ipynb{selector}")]), wanted, "{selector}");
+    }
+    let padded = "Some prose.\n# %% [code] cell:1 id:aaaa1111\nx = 1\nprint(x)\n# %% [raw] cell:2 id:cccc3333";
+    assert_eq!(shown(&["read", "nb.ipynb:5-5", "--pad"]), padded);
+}
+
+/// B:V-20
+#[test]
+fn selectors_without_meaning_are_told() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let table = [
+        (":0", "Line selector 0 is invalid; lines are 1-indexed. Use :1."),
+        (":5-2", "Invalid range 5-2: end must be >= start."),
+        (":5+0", "Invalid range 5+0: count must be >= 1."),
+    ];
+    for (selector, wanted) in table {
+        let ran = env.run(&["read", &format!("nb.ipynb{selector}")]).exits(2);
+        assert_eq!((ran.stdout.as_str(), ran.stderr), ("", format!("error: {wanted}\n")));
+    }
+    // What is no selector is part of the name, and a file of that name is found before all.
+    let ran = env.run(&["read", "nb.ipynb:5x"]).exits(5);
+    assert!(ran.stderr.starts_with("error: File not found: nb.ipynb:5x\n"), "{}", ran.stderr);
+    env.put("nb.ipynb:5", rich());
+    assert!(env.run(&["read", "nb.ipynb:5"]).ok().stdout.starts_with("# %% [markdown] cell:0"));
+}
+
+/// B:V-22
+#[test]
+fn a_page_says_how_to_go_on_and_a_pipe_is_never_cut() {
+    let env = env();
+    env.put("nb.ipynb", long(200));
+    let whole = env.run(&["read", "nb.ipynb"]).ok().stdout;
+    assert_eq!(whole.lines().count(), 200 * 41 + 199);
+    let mut text = String::new();
+    let mut next = 1;
+    for _ in 0..10 {
+        let page = env.run(&["read", &format!("nb.ipynb:{next}"), "--page"]).ok().stdout;
+        let Some((lines, notice)) = page.rsplit_once("\n[Showing lines ") else {
+            text.push_str(&page);
+            break;
+        };
+        assert!(lines.lines().count() <= 3000 && lines.len() <= 50 * 1024);
+        text.push_str(lines);
+        let (_, number) = notice.split_once(" Use :").expect("the notice says where to go on");
+        next = number.trim_end_matches(" to continue]").parse().expect("a line number");
+    }
+    assert_eq!(text, whole);
+}
+
+/// The outline for people.
+#[test]
+fn the_outline_has_a_line_a_cell() {
+    assert_snapshot!(shown(&["read", "nb.ipynb", "--outline"]), @r"
+    nb.ipynb  version [version]  3 cells  nbformat 4.5  python
+    0  intro-md  markdown         3 lines  # Title
+    1  aaaa1111  code     [3]     2 lines  x = 1  #keep #x  → stdout 2 lines 9B  → text/plain 2B + image/png 6B  → error ValueError: bad value
+    2  cccc3333  raw              0 lines
+    ");
+}
+
+/// The outline for programs.
+#[test]
+fn the_outline_as_json() {
+    assert_snapshot!(shown(&["read", "nb.ipynb", "--outline", "--cells", "aaaa", "--json"]), @r#"
+    {
+      "path": "nb.ipynb",
+      "version": "[version]",
+      "nbformat": 4,
+      "nbformat_minor": 5,
+      "language": "python",
+      "editable": true,
+      "count": 3,
+      "cells": [
+        {
+          "index": 1,
+          "id": "aaaa1111",
+          "type": "code",
+          "execution_count": 3,
+          "lines": 2,
+          "first_line": "x = 1",
+          "tags": [
+            "keep",
+            "x"
+          ],
+          "outputs": [
+            {
+              "kind": "stream",
+              "name": "stdout",
+              "lines": 2,
+              "bytes": 9
+            },
+            {
+              "kind": "result",
+              "forms": [
+                {
+                  "mime": "text/plain",
+                  "bytes": 2
+                },
+                {
+                  "mime": "image/png",
+                  "bytes": 6
+                }
+              ]
+            },
+            {
+              "kind": "error",
+              "name": "ValueError",
+              "value": "bad value"
+            }
+          ]
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn cells_are_picked_by_id_position_and_range() {
+    let markdown = "# %% [markdown] cell:0 id:intro-md\n# Title\n\nSome prose.";
+    let code = "# %% [code] cell:1 id:aaaa1111\nx = 1\nprint(x)";
+    let raw = "# %% [raw] cell:2 id:cccc3333";
+    let table = [
+        ("0", markdown.to_owned()),
+        ("-1", raw.to_owned()),
+        ("aaaa", code.to_owned()),
+        ("1-2", format!("{code}\n{raw}")),
+        ("1..2", format!("{code}\n{raw}")),
+        ("1-", format!("{code}\n{raw}")),
+        ("-1,0,0", format!("{markdown}\n{raw}")),
+    ];
+    for (list, wanted) in table {
+        assert_eq!(shown(&["read", "nb.ipynb", "--cells", list]), wanted, "{list}");
+    }
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let table = [
+        ("9", 5, "nb.ipynb: cell 9 is out of range; the notebook has 3 cells, 0 to 2"),
+        ("0,9-10", 2, "--cells: 9-10 is not a range of cells; there are 3 cells in nb.ipynb"),
+        ("0,,1", 2, "--cells: \"0,,1\" has an empty entry in nb.ipynb"),
+    ];
+    for (list, code, wanted) in table {
+        let ran = env.run(&["read", "nb.ipynb", "--cells", list]).exits(code);
+        assert_eq!(ran.stderr.lines().next(), Some(format!("error: {wanted}").as_str()));
+    }
+}
+
+#[test]
+fn outputs_are_shown_as_lines_or_in_full() {
+    assert_snapshot!(shown(&["read", "nb.ipynb", "--outputs", "full"]), @r"
+    nb.ipynb  version [version]  3 cells  nbformat 4.5  python
+
+    ── cell 0 markdown id:intro-md
+    # Title
+
+    Some prose.
+
+    ── cell 1 code id:aaaa1111 [3]
+    x = 1
+    print(x)
+       → output 0: stdout 2 lines 9B
+       │ hi
+       │ two
+       → output 1: text/plain 2B + image/png 6B
+       │ 42
+       → output 2: error ValueError: bad value
+       │ ␛[31mValueError␛[0m: bad value
+
+    ── cell 2 raw id:cccc3333
+    ");
+    let full = shown(&["read", "nb.ipynb", "--outputs", "full"]);
+    let without_text: String =
+        full.split_inclusive('\n').filter(|line| !line.starts_with("   │")).collect();
+    assert_eq!(shown(&["read", "nb.ipynb", "--outputs", "digest"]), without_text);
+    assert_eq!(shown(&["read", "nb.ipynb", "--outputs", "none"]), shown(&["read", "nb.ipynb"]));
+}
+
+#[test]
+fn a_search_names_cell_and_line() {
+    assert_eq!(
+        shown(&["read", "nb.ipynb", "--search", "print|42"]),
+        "cell 1 aaaa1111 line 2: print(x)\n"
+    );
+    assert_eq!(
+        shown(&["read", "nb.ipynb", "--search", "print|42", "--outputs", "full"]),
+        "cell 1 aaaa1111 line 2: print(x)\ncell 1 aaaa1111 output 1 line 1: 42\n"
+    );
+    assert_eq!(shown(&["read", "nb.ipynb", "--search", "print", "--cells", "0"]), "");
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let ran = env.run(&["read", "nb.ipynb", "--search", "("]).exits(2);
+    assert!(ran.stderr.starts_with("error: --search: \"(\" is not a pattern: "), "{}", ran.stderr);
+}

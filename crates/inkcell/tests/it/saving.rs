@@ -1,0 +1,215 @@
+//! How an edit is saved: against a version, elsewhere, with a backup, or not at all.
+
+use std::os::unix::fs::PermissionsExt;
+
+use inkcell_testkit::env::{TestEnv, finish};
+use insta::assert_snapshot;
+
+use crate::env;
+use crate::samples::rich;
+
+fn desk() -> TestEnv {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env
+}
+
+fn version(env: &TestEnv) -> String {
+    let said = env.run(&["read", "nb.ipynb", "--json"]).ok().stdout;
+    let said: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    said["version"].as_str().expect("a version").to_owned()
+}
+
+/// F-064: the version every read shows is one that every edit takes.
+#[test]
+fn an_edit_against_an_older_version_is_carried_over_or_refused() {
+    let env = desk();
+    let seen = version(&env);
+    env.run(&["edit", "nb.ipynb", "insert", "--at", "start", "--source", "top"]).ok();
+    let now = version(&env);
+    let ran =
+        env.run(&["edit", "nb.ipynb", "replace", "1", "--source", "mine", "--hash", &seen]).ok();
+    assert!(ran.stdout.contains("  Cell: aaaa1111 (index 2)\n"), "{}", ran.stdout);
+    let note =
+        format!("  Note: merged: the file had changed since version {seen}, in other cells\n");
+    assert!(ran.stdout.contains(&note), "{}", ran.stdout);
+    // Now the cell is another than the one that was seen.
+    let before = env.get("nb.ipynb");
+    let latest = version(&env);
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "1", "--hash", &seen]).exits(4);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "error: nb.ipynb was changed by someone else since version {seen} (it is now {latest}): cell 1 \
+             (id aaaa1111) was changed\nhint: nothing was written; read it again (inkcell read nb.ipynb) \
+             and repeat the edit\n"
+        )
+    );
+    assert_eq!(env.get("nb.ipynb"), before);
+    assert_ne!(now, latest);
+    // An upper-case spelling names the same version; what is no version is told.
+    env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", &latest.to_uppercase()]).ok();
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", "latest"]).exits(2);
+    assert_eq!(
+        ran.stderr,
+        "error: --hash: \"latest\" is not a version; inkcell read shows it, 16 hexadecimal digits\n"
+    );
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--hash", "0123456789abcdef"]).exits(4);
+    assert!(ran.stderr.contains("version 0123456789abcdef is not known here"), "{}", ran.stderr);
+}
+
+/// F-064: tags are added to those of the cell that was meant, not of the one that stands there now.
+#[test]
+fn tags_belong_to_the_cell_that_was_seen() {
+    let env = desk();
+    env.run(&["edit", "nb.ipynb", "meta", "0", "--tag", "zero"]).ok();
+    let seen = version(&env);
+    env.run(&["edit", "nb.ipynb", "insert", "--at", "start", "--source", "top"]).ok();
+    env.run(&["edit", "nb.ipynb", "meta", "1", "--tag", "new", "--hash", &seen]).ok();
+    let now: serde_json::Value = serde_json::from_slice(&env.get("nb.ipynb")).expect("JSON");
+    assert_eq!(now["cells"][1]["metadata"]["tags"], serde_json::json!(["zero"]));
+    assert_eq!(now["cells"][2]["metadata"]["tags"], serde_json::json!(["keep", "x", "new"]));
+}
+
+#[test]
+fn another_output_leaves_the_notebook_alone() {
+    let env = desk();
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "-o", "out.ipynb"]).ok();
+    assert!(ran.stdout.contains("  Notebook: out.ipynb\n"), "{}", ran.stdout);
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+    let out = env.run(&["read", "out.ipynb", "--no-ids"]).ok().stdout;
+    assert!(out.starts_with("# %% [code] cell:0\n"), "{out}");
+    assert_eq!(env.names(), ["nb.ipynb", "out.ipynb"]);
+}
+
+/// B:N-42
+#[test]
+fn a_backup_is_kept_and_named() {
+    let env = desk();
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "0", "--backup"]).ok();
+    let said = env.redact(&ran.stdout);
+    assert!(said.ends_with("  Backup: [tmp]/work/nb.ipynb.bak\n"), "{said}");
+    assert_eq!(env.get("nb.ipynb.bak"), rich().as_bytes());
+    assert_eq!(env.names(), ["nb.ipynb", "nb.ipynb.bak"]);
+}
+
+#[test]
+fn a_dry_run_shows_the_change_by_cell_and_writes_nothing() {
+    let env = desk();
+    let ops = r#"[{"op": "sub", "cell": 1, "old": "x = 1", "new": "x = 2"}, {"op": "delete", "cell": 0}]"#;
+    env.put("ops.json", ops);
+    let ran = env.run(&["edit", "nb.ipynb", "--ops", "ops.json", "--dry-run", "--backup"]).ok();
+    assert_snapshot!(env.redact(&ran.stdout), @r"
+    ✓ Text replaced in 1 place
+      Notebook: nb.ipynb
+      Cell: aaaa1111 (index 0)
+      Type: code
+      Note: 3 outputs were cleared
+      Below: 1 cccc3333
+    ✓ Cell deleted
+      Notebook: nb.ipynb
+      Removed: intro-md (was at index 0)
+      Below: 0 aaaa1111 x = 2
+    Nothing was written. The change by cell:
+    - cell 0 (id intro-md) [markdown] removed
+      -# Title
+      -
+      -Some prose.
+    ~ cell 0 (id aaaa1111) [code] was 1
+      @@ -1,2 +1,2 @@
+      -x = 1
+      +x = 2
+       print(x)
+      outputs: stdout 2 lines 9B, text/plain 2B + image/png 6B, error ValueError: bad value → none
+      execution count changed
+    ");
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+    assert_eq!(env.names(), ["nb.ipynb", "ops.json"]);
+    assert!(!env.state().exists(), "not even a lock is needed");
+}
+
+/// A dry run works where nothing at all can be written, and says so in JSON too.
+#[test]
+fn a_dry_run_needs_no_state_folder() {
+    let env = desk();
+    std::fs::write(env.state(), "in the way").expect("a file where the state folder should be");
+    std::fs::set_permissions(env.path("nb.ipynb"), PermissionsExt::from_mode(0o444))
+        .expect("read-only");
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "2", "--dry-run", "--json"]).ok();
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(said["written"], false);
+    assert_eq!(said["diff"][0]["change"], "removed");
+    assert_eq!(said["diff"][0]["old"], serde_json::json!({"index": 2, "id": "cccc3333"}));
+    env.run(&["read", "nb.ipynb"]).ok();
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "2"]).exits(2);
+    assert!(ran.stderr.contains("cannot use the state folder"), "{}", ran.stderr);
+}
+
+/// A whole notebook that would be stored is a change as well.
+#[test]
+fn a_dry_run_of_a_whole_notebook_says_what_would_change() {
+    let env = desk();
+    let new = rich().replace("Some prose.", "Some verse.");
+    let ran = env.run_with(&["write", "nb.ipynb", "--dry-run"], &new).ok();
+    assert_snapshot!(ran.stdout, @r"
+    Nothing was written. The change by cell:
+    ~ cell 0 (id intro-md) [markdown]
+      @@ -1,3 +1,3 @@
+       # Title
+       
+      -Some prose.
+      +Some verse.
+    ");
+    let ran = env.run_with(&["write", "nb.ipynb", "--dry-run"], rich()).ok();
+    assert!(ran.stdout.starts_with("= Nothing to change\n"), "{}", ran.stdout);
+    let ran = env.run_with(&["write", "new.ipynb", "--dry-run"], &new).ok();
+    assert!(ran.stdout.starts_with("Nothing was written."), "{}", ran.stdout);
+    assert_eq!(env.names(), ["nb.ipynb"]);
+}
+
+/// F-066 F-081: what stands against a write is told, and what `--force` does about it.
+#[test]
+fn a_read_only_file_is_written_only_by_force() {
+    let env = desk();
+    std::fs::set_permissions(env.path("nb.ipynb"), PermissionsExt::from_mode(0o444))
+        .expect("read-only");
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "0"]).exits(2);
+    assert_eq!(
+        ran.stderr,
+        "error: nb.ipynb is read-only (mode 444); nothing was written\nhint: make it writable (chmod u+w \
+         nb.ipynb), or write anyway with --force\n"
+    );
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+    env.run(&["edit", "nb.ipynb", "delete", "0", "--force"]).ok();
+    let mode = std::fs::metadata(env.path("nb.ipynb")).expect("there").permissions().mode();
+    assert_eq!(mode & 0o777, 0o444);
+}
+
+/// F-067: that other names keep the old content is said.
+#[test]
+fn other_names_of_the_file_are_mentioned() {
+    let env = desk();
+    std::fs::hard_link(env.path("nb.ipynb"), env.path("other.ipynb")).expect("a second name");
+    let ran = env.run(&["edit", "nb.ipynb", "delete", "0"]).ok();
+    let note = "  Note: the file had 2 names; the others still name the old content\n";
+    assert!(ran.stdout.ends_with(note), "{}", ran.stdout);
+    assert_eq!(env.get("other.ipynb"), rich().as_bytes());
+}
+
+/// The lock of a file that is held elsewhere makes the next one wait, and then give up with its code.
+#[test]
+fn a_file_that_stays_busy_is_told_as_such() {
+    let env = desk();
+    env.run(&["edit", "nb.ipynb", "clear"]).ok();
+    let locks = env.state().join("locks");
+    let name = &inkcell_testkit::env::names_in(&locks)[0];
+    let lock = std::fs::File::options().write(true).open(locks.join(name)).expect("a lock file");
+    lock.lock().expect("locked");
+    let mut command = env.inkcell();
+    command.args(["edit", "nb.ipynb", "delete", "0", "--json"]);
+    let ran = finish(command, b"").exits(6);
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(said["error"]["kind"], "busy");
+    drop(lock);
+    env.run(&["edit", "nb.ipynb", "delete", "0"]).ok();
+}

@@ -1,0 +1,173 @@
+//! Notebooks that are large, deep or wide.
+
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::need::{is_quick, skip};
+
+use crate::env;
+
+/// Runs a command that may use at most this much address space and this much of a processor's time.
+/// Time on the clock would measure what else the machine does.
+fn run_within(env: &TestEnv, max_bytes: u64, max_seconds: u64, args: &[&str]) -> Ran {
+    let mut command = env.command("sh");
+    let limits = format!("ulimit -v {} && ulimit -t {max_seconds}", max_bytes / 1024);
+    command.args(["-c", &format!("{limits} && exec \"$@\""), "sh"]);
+    command.arg(env.program()).args(args);
+    finish(command, b"")
+}
+
+/// F-070
+#[test]
+fn a_notebook_of_100_000_cells_is_edited() {
+    const CELLS: usize = 100_000;
+    let env = env();
+    let mut text = String::from("{\"cells\": [\n");
+    for number in 0..CELLS {
+        let end = if number + 1 == CELLS { "" } else { "," };
+        let _ = writeln!(
+            text,
+            "{{\"cell_type\": \"code\", \"execution_count\": {number}, \"id\": \"id-{number}\", \"metadata\": {{}}, \
+             \"outputs\": [], \"source\": \"x = {number}\"}}{end}"
+        );
+    }
+    text.push_str("], \"metadata\": {}, \"nbformat\": 4, \"nbformat_minor\": 5}\n");
+    env.put("nb.ipynb", &text);
+    let start = Instant::now();
+    let outline = env.run(&["read", "nb.ipynb", "--outline"]).ok().stdout;
+    assert_eq!(outline.lines().count(), CELLS + 1);
+    assert!(outline.contains("\n99999  id-99999  code [99999]"), "the last cell is there");
+    env.run(&["edit", "nb.ipynb", "replace", "id-50000", "--source", "y"]).ok();
+    env.run(&["edit", "nb.ipynb", "delete", "-1"]).ok();
+    env.run(&["edit", "nb.ipynb", "insert", "--at", "start", "--source", "top"]).ok();
+    let page = env.run(&["read", "nb.ipynb:99990", "--page"]).ok().stdout;
+    assert!(page.ends_with("to continue]"), "{page:.200}");
+    assert!(start.elapsed() < Duration::from_secs(60), "took {:?}", start.elapsed());
+    let wanted = text
+        .replace("\"execution_count\": 50000", "\"execution_count\": null")
+        .replace("\"x = 50000\"", "\"y\"");
+    let last = wanted.rfind(",\n{\"cell_type\"").expect("the last cell");
+    let now = String::from_utf8(env.get("nb.ipynb")).expect("text");
+    assert!(now.ends_with("], \"metadata\": {}, \"nbformat\": 4, \"nbformat_minor\": 5}\n"));
+    // All but the first and the last cell are the bytes they were, but for the one that was replaced.
+    let middle = &wanted[wanted.find("{\"cell_type\"").expect("the first cell")..last];
+    assert!(now.contains(middle), "other cells have changed");
+}
+
+/// F-070
+#[test]
+fn depth_is_a_clean_error() {
+    const DEPTH: usize = 100_000;
+    let env = env();
+    let deep = format!("{}{}", "[".repeat(DEPTH), "]".repeat(DEPTH));
+    let objects = format!("{}1{}", "{\"a\":".repeat(DEPTH), "}".repeat(DEPTH));
+    for value in [deep, objects] {
+        let text = format!(
+            "{{\"cells\": [], \"metadata\": {{\"x\": {value}}}, \"nbformat\": 4, \"nbformat_minor\": 5}}"
+        );
+        env.put("nb.ipynb", &text);
+        let ran = env.run(&["edit", "nb.ipynb", "insert", "--source", "x"]);
+        assert_eq!(ran.signal, None, "{ran:?}");
+        if ran.code != Some(0) {
+            assert!(
+                ran.stderr.starts_with("error: Invalid JSON in notebook: nb.ipynb: line 1, "),
+                "{}",
+                ran.stderr
+            );
+            assert_eq!(env.get("nb.ipynb"), text.as_bytes());
+        }
+        env.put("ops.json", format!("{{\"op\": \"meta\", \"set\": {{\"k\": {value}}}}}"));
+        let ran = env.run(&["edit", "nb.ipynb", "--ops", "ops.json"]);
+        assert_eq!(ran.signal, None, "{ran:?}");
+    }
+}
+
+/// F-070
+#[test]
+fn a_million_keys_are_kept() {
+    let env = env();
+    let mut keys = String::new();
+    for number in 0..1_000_000 {
+        let _ = write!(keys, "{}\"k{number}\": {number}", if number == 0 { "" } else { ", " });
+    }
+    let text = format!(
+        "{{\"cells\": [], \"metadata\": {{{keys}}}, \"nbformat\": 4, \"nbformat_minor\": 5}}"
+    );
+    env.put("nb.ipynb", &text);
+    let start = Instant::now();
+    env.run(&["edit", "nb.ipynb", "insert", "--source", "x", "--type", "raw"]).ok();
+    assert!(start.elapsed() < Duration::from_secs(20), "took {:?}", start.elapsed());
+    let now = String::from_utf8(env.get("nb.ipynb")).expect("text");
+    assert!(now.contains(&keys));
+}
+
+/// F-070: 300 MB are read and edited in less than ten seconds and four times their size.
+#[test]
+fn a_notebook_of_300_megabytes_is_edited() {
+    if is_quick() {
+        return skip("a_notebook_of_300_megabytes_is_edited", "this is the quick run");
+    }
+    let env = env();
+    let picture = "iVBORw0KGgo".repeat(1_000_000);
+    let output = format!(
+        "{{\"data\": {{\"image/png\": \"{picture}\"}}, \"metadata\": {{}}, \"output_type\": \"display_data\"}}"
+    );
+    let cell = |number: usize| {
+        format!(
+            "{{\"cell_type\": \"code\", \"execution_count\": 1, \"id\": \"id-{number}\", \"metadata\": {{}}, \
+             \"outputs\": [{output}], \"source\": \"x\"}}"
+        )
+    };
+    let cells: Vec<String> = (0..28).map(cell).collect();
+    let text = format!(
+        "{{\"cells\": [{}], \"metadata\": {{}}, \"nbformat\": 4, \"nbformat_minor\": 5}}",
+        cells.join(",\n")
+    );
+    drop(cells);
+    let size = text.len() as u64;
+    assert!(size > 300_000_000, "{size}");
+    env.put("nb.ipynb", &text);
+    let commands: [&[&str]; 3] = [
+        &["read", "nb.ipynb", "--outline"],
+        &["read", "nb.ipynb"],
+        &["edit", "nb.ipynb", "replace", "id-14", "--source", "mine", "--keep-outputs"],
+    ];
+    for args in commands {
+        run_within(&env, 4 * size, 10, args).ok();
+    }
+    let now = env.get("nb.ipynb");
+    assert_eq!(now.len() as u64, size + 3);
+    let at = text.match_indices("\"source\": \"x\"").nth(14).expect("the cell").0
+        + "\"source\": \"".len();
+    assert!(now[..at] == text.as_bytes()[..at], "bytes before the change");
+    assert!(now[at..].starts_with(b"mine"));
+    assert!(now[at + 4..] == text.as_bytes()[at + 1..], "bytes after the change");
+}
+
+/// B:V-23
+#[test]
+fn the_limit_is_a_setting_and_is_told() {
+    let env = env();
+    env.put("nb.ipynb", inkcell_testkit::notebooks::small());
+    let run = |value: &str, args: &[&str]| {
+        let mut command = env.inkcell();
+        command.args(args).env("INKCELL_NOTEBOOK_MAX_BYTES", value);
+        finish(command, b"")
+    };
+    run("1000000", &["read", "nb.ipynb"]).ok();
+    let ran = run("100", &["edit", "nb.ipynb", "clear"]).exits(2);
+    let size = env.get("nb.ipynb").len();
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "error: nb.ipynb has {size} bytes, more than notebook.max_bytes allows (100)\nhint: raise the limit \
+             with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>\n"
+        )
+    );
+    let ran = run("lots", &["read", "nb.ipynb"]).exits(2);
+    assert!(
+        ran.stderr
+            .starts_with("error: INKCELL_NOTEBOOK_MAX_BYTES: is \"lots\"; it is a number of bytes")
+    );
+}

@@ -1,0 +1,116 @@
+"""The start of a runner, and its loop: read a command, run it, read the next.
+
+Owns the life of the process. It ends when the host says so, and at once when the host is gone.
+"""
+
+import os
+import sys
+
+
+def _move_high(fd):
+    """A descriptor out of the way of code that writes to low numbers, and closed in children."""
+    import fcntl
+
+    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200 + os.getpid() % 50)
+    os.close(fd)
+    return high
+
+
+def _watch(lifeline):
+    """Ends the process when the other end of the lifeline, which only the host holds, is closed."""
+    try:
+        os.read(lifeline, 1)
+    except OSError:
+        pass
+    # The whole group: children of cells must not outlive the host either.
+    try:
+        os.killpg(0, 9)
+    finally:
+        os._exit(70)
+
+
+def _keep_flushing(session):
+    """Makes held-back output visible soon, although it is buffered for speed."""
+    import time
+    from _thread import _count
+
+    # This thread and the watcher are always there.
+    others = 2
+    while True:
+        time.sleep(0.05)
+        if session.running is None and _count() <= others:
+            session.idle.acquire()
+            session.idle.release()
+            continue
+        session.streams.flush()
+
+
+def main(control, lifeline):
+    import _thread
+
+    from . import _set_current
+    from .session import make
+
+    control, lifeline = _move_high(control), _move_high(lifeline)
+    session = make(control)
+    session.idle = _thread.allocate_lock()
+    _set_current(session)
+    _thread.start_new_thread(_watch, (lifeline,))
+    hello = session.channel.receive()
+    if hello is None:
+        return
+    _begin(session, hello)
+    session.idle.acquire()
+    _thread.start_new_thread(_keep_flushing, (session,))
+    while True:
+        command = session.channel.receive()
+        if command is None or command["t"] == "exit":
+            break
+        if command["t"] == "run":
+            session.idle.release()
+            try:
+                session.run_cell(command)
+            finally:
+                session.idle.acquire()
+    session.flush()
+    _run_exit_functions()
+    os._exit(0)
+
+
+def _run_exit_functions():
+    import atexit
+
+    try:
+        atexit._run_exitfuncs()
+    except BaseException:
+        # They have said what they had to say on standard error.
+        pass
+
+
+def _begin(session, hello):
+    from .channel import to_json
+
+    session.channel.nonce = hello["nonce"]
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    path = hello.get("path") or []
+    for entry in reversed(path):
+        if entry not in sys.path:
+            sys.path.insert(0, entry)
+    session.set_cwd(hello["cwd"])
+    sys.path.append(os.path.join(os.path.dirname(__file__), "standin"))
+    sys.argv = [""]
+    session.streams.install()
+    session.prelude_level = hello.get("prelude", "off")
+    session.install_prelude()
+    if hello.get("modules"):
+        from .modules import load
+
+        load(session, hello["modules"])
+    version = "%d.%d.%d" % sys.version_info[:3]
+    session.channel.send(
+        "ready", '"version":%s,"executable":%s,"pid":%d' % (to_json(version), to_json(sys.executable), os.getpid())
+    )
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), int(sys.argv[2]))

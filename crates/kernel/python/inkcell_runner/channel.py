@@ -1,0 +1,122 @@
+"""The private channel to the host: control frames as lines of JSON, bulk bytes raw behind them.
+
+Owns one descriptor. Every frame carries the nonce of this kernel and a sequence number, so that the
+host never believes a frame that did not come from here; a forked child may not send at all.
+"""
+
+import os
+from _json import encode_basestring_ascii, make_scanner
+from _thread import allocate_lock, get_ident
+
+
+class _ScannerRules:
+    """What the C scanner asks for; `json` itself would import regular expressions."""
+
+    strict = True
+    object_hook = None
+    object_pairs_hook = None
+    parse_float = float
+    parse_int = int
+    parse_constant = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": -float("inf")}.__getitem__
+    memo = {}
+
+
+_scan = make_scanner(_ScannerRules())
+
+
+def clean(text):
+    """Text that can be UTF-8: a lone surrogate is shown as an escape."""
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "backslashreplace").decode()
+
+
+def to_json(value):
+    """A small value as JSON text: what frames are made of, no more."""
+    if value is None:
+        return "null"
+    if value is True:
+        return "true"
+    if value is False:
+        return "false"
+    if isinstance(value, str):
+        return encode_basestring_ascii(clean(value))
+    if isinstance(value, int):
+        return int.__repr__(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(to_json(str(k)) + ":" + to_json(v) for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(to_json, value)) + "]"
+    raise TypeError("a frame cannot hold a " + type(value).__name__)
+
+
+class Channel:
+    """One end of the socket. Sending is atomic: threads take turns, and an interrupt waits."""
+
+    def __init__(self, fd):
+        self.fd = fd
+        self.pid = os.getpid()
+        self.nonce = ""
+        self.sequence = 0
+        self.lock = allocate_lock()
+        self.buffer = b""
+        # The thread that is inside a frame now; the interrupt handler looks at it.
+        self.sender = None
+        # Called after a frame when an interrupt came in the middle of it.
+        self.after_send = None
+
+    def send(self, kind, fields, payload=()):
+        """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it."""
+        if os.getpid() != self.pid:
+            return
+        size = sum(map(len, payload))
+        me = get_ident()
+        nested = self.sender == me
+        # A frame begun by a signal handler in the middle of another would break both.
+        if nested:
+            return
+        self.lock.acquire()
+        self.sender = me
+        try:
+            self.sequence += 1
+            header = '{"n":"%s","s":%d,"t":"%s"%s%s}\n' % (
+                self.nonce,
+                self.sequence,
+                kind,
+                "," + fields if fields else "",
+                ',"bytes":%d' % size if size else "",
+            )
+            self._write([header.encode("ascii"), *payload])
+        finally:
+            self.sender = None
+            self.lock.release()
+        if self.after_send is not None:
+            self.after_send()
+
+    def _write(self, parts):
+        views = [memoryview(part).cast("B") for part in parts if len(part)]
+        while views:
+            # The system takes at most 1024 parts at once; frames have few.
+            written = os.writev(self.fd, views[:1000])
+            while views and written >= len(views[0]):
+                written -= len(views[0])
+                del views[0]
+            if written:
+                views[0] = views[0][written:]
+
+    def receive(self):
+        """The next command, or None when the host is gone."""
+        while True:
+            end = self.buffer.find(b"\n")
+            if end >= 0:
+                line, self.buffer = self.buffer[:end], self.buffer[end + 1 :]
+                return _scan(line.decode("utf-8"), 0)[0]
+            try:
+                more = os.read(self.fd, 1 << 20)
+            except OSError:
+                return None
+            if not more:
+                return None
+            self.buffer += more

@@ -1,0 +1,164 @@
+"""Running one cell: compile, run, show the last value.
+
+Owns what IPython's users expect of a cell: the last expression is shown, a semicolon hides it,
+`await` works at the top level on one loop, and a cell's lines are there for tracebacks.
+"""
+
+import _ast
+import sys
+
+_TOP_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, spelled out to spare the import.
+_ONLY_AST = 0x0400  # ast.PyCF_ONLY_AST
+_COROUTINE = 0x0080  # inspect.CO_COROUTINE
+_FUTURES = 0x1FF0000  # All `from __future__` flags of the supported versions lie in these bits.
+
+
+class Compiler:
+    """Turns cells into code, remembering `from __future__` from cell to cell."""
+
+    def __init__(self):
+        self.flags = _TOP_AWAIT
+
+    def tree(self, source, filename):
+        return compile(source, filename, "exec", self.flags | _ONLY_AST, True)
+
+    def code(self, tree, filename, mode):
+        code = compile(tree, filename, mode, self.flags, True)
+        self.flags |= code.co_flags & _FUTURES
+        return code
+
+
+def split(tree, interactivity):
+    """The statements to run and those whose value is shown, as IPython's setting says."""
+    body = tree.body
+    if not body or interactivity == "none":
+        return body, []
+    if interactivity == "last_expr_or_assign" and isinstance(body[-1], (_ast.Assign, _ast.AnnAssign, _ast.AugAssign)):
+        target = body[-1].targets[0] if isinstance(body[-1], _ast.Assign) else body[-1].target
+        if isinstance(target, _ast.Name):
+            name = _ast.Name(target.id, _ast.Load())
+            shown = _ast.Expr(name)
+            for node in (name, shown):
+                node.lineno = node.end_lineno = body[-1].end_lineno
+                node.col_offset = node.end_col_offset = 0
+            return body, [shown]
+    if interactivity == "all":
+        return [], body
+    if isinstance(body[-1], _ast.Expr):
+        return body[:-1], body[-1:]
+    return body, []
+
+
+def is_hidden(source):
+    """Whether the cell ends in a semicolon, not counting comments and blanks."""
+    text = source.rstrip()
+    if not text or ";" not in text:
+        return False
+    if text.endswith(";"):
+        last = text.rsplit("\n", 1)[-1]
+        if "#" not in last and '"' not in last and "'" not in last:
+            return True
+    import io
+    import tokenize
+
+    last = None
+    skipped = (tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER, tokenize.DEDENT, tokenize.INDENT)
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(source).readline):
+            if token.type not in skipped:
+                last = token
+    except (tokenize.TokenError, SyntaxError, IndentationError):
+        return False
+    return last is not None and last.type == tokenize.OP and last.string == ";"
+
+
+class Loop:
+    """The one event loop of the kernel, made when the first cell awaits."""
+
+    def __init__(self):
+        self._loop = None
+
+    def run(self, coroutine):
+        """Runs to the end. An interrupt cancels the task, not the loop."""
+        import asyncio
+
+        if self._loop is None or self._loop.is_closed():
+            self._loop = asyncio.new_event_loop()
+            asyncio.set_event_loop(self._loop)
+        task = self._loop.create_task(coroutine)
+        try:
+            return self._loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            if not task.done():
+                task.cancel()
+                try:
+                    self._loop.run_until_complete(task)
+                except (asyncio.CancelledError, KeyboardInterrupt):
+                    pass
+            raise
+
+
+class Executor:
+    """Runs cells in the user's namespace."""
+
+    def __init__(self, session):
+        self._session = session
+        self.compiler = Compiler()
+        self.loop = Loop()
+        self.sources = {}
+
+    def run(self, source, filename, show):
+        """Runs a cell; `show(value)` is called with each value to be shown. Raises what it raises."""
+        tree, source = self._parse(source, filename)
+        self._remember(filename, source)
+        shell = self._session.__dict__.get("shell_object")
+        interactivity = shell.ast_node_interactivity if shell is not None else "last_expr"
+        plain, shown = split(tree, interactivity)
+        if shown and is_hidden(source):
+            plain, shown = plain + shown, []
+        if plain:
+            module = _ast.Module(body=plain, type_ignores=[])
+            self._execute(self.compiler.code(module, filename, "exec"))
+        for node in shown:
+            if isinstance(node, _ast.Expr):
+                expression = _ast.Expression(body=node.value)
+                value = self._execute(self.compiler.code(expression, filename, "eval"))
+                if value is not None:
+                    show(value)
+            else:
+                module = _ast.Module(body=[node], type_ignores=[])
+                self._execute(self.compiler.code(module, filename, "exec"))
+
+    def _parse(self, source, filename):
+        # What is Python as it stands needs no look at magics, and most cells are.
+        if not source.lstrip().startswith("%%"):
+            try:
+                return self.compiler.tree(source, filename), source
+            except SyntaxError:
+                pass
+            except ValueError:
+                # A NUL in the source; the message comes from the second try.
+                pass
+        shell = self._session.shell
+        source = shell.transform_cell(source)
+        return self.compiler.tree(source, filename), source
+
+    def _execute(self, code):
+        namespace = self._session.namespace
+        if code.co_flags & _COROUTINE:
+            return self.loop.run(eval(code, namespace))
+        return eval(code, namespace)
+
+    def _remember(self, filename, source):
+        self.sources[filename] = source
+        if "linecache" in sys.modules or "inspect" in source or "getsource" in source:
+            self.publish_sources()
+
+    def publish_sources(self):
+        """Lets tracebacks and `inspect` see the lines of all cells."""
+        import linecache
+
+        for filename, source in self.sources.items():
+            if filename not in linecache.cache:
+                lines = [line + "\n" for line in source.split("\n")]
+                linecache.cache[filename] = (len(source), None, lines, filename)

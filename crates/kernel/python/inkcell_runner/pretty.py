@@ -1,0 +1,600 @@
+"""The plain text of a value, laid out the way IPython lays it out.
+
+Owns the printer that ``_repr_pretty_`` methods receive and the table of
+printers for the built-in containers.  It must not know about kinds of rich
+output, about sessions, or about where its text goes.
+
+Stored notebooks are compared with what a run gives now, so the layout follows
+IPython to the letter, its oddities included: where a line breaks depends on
+the order in which groups are given up, and that order is part of the result.
+"""
+
+import io
+import os
+import sys
+
+WIDTH = 79
+MAX_SEQ_LENGTH = 1000
+
+# Names that the builtins answer to; a class from here is shown without it.
+_BUILTIN_MODULES = ("__builtin__", "builtins", "exceptions")
+
+
+def pretty(obj, width=WIDTH, max_seq_length=MAX_SEQ_LENGTH):
+    """The text of `obj` in lines of at most `width`, where it can be broken."""
+    out = io.StringIO()
+    printer = Printer(out, max_width=width, max_seq_length=max_seq_length)
+    printer.pretty(obj)
+    printer.flush()
+    return out.getvalue()
+
+
+class _Group:
+    """A run of text that is either on one line or broken at each breakable."""
+
+    __slots__ = ("depth", "pending", "want_break")
+
+    def __init__(self, depth):
+        self.depth = depth
+        # How many of its breakables are still in the buffer, undecided.
+        self.pending = 0
+        self.want_break = False
+
+
+class _Span:
+    """What ``with p.group(...)`` and ``with p.indent(...)`` enter and leave."""
+
+    __slots__ = ("leave",)
+
+    def __init__(self, leave):
+        self.leave = leave
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *_):
+        self.leave()
+        return False
+
+
+class Layout:
+    """Breaks lines: the half of the printer that knows no Python values.
+
+    Text is held back in a buffer only after the first breakable that might
+    still have to become a line end.  When the held text no longer fits, the
+    outermost group that still has undecided breakables is broken, and all its
+    text goes out.
+    """
+
+    def __init__(self, output, max_width=WIDTH, newline="\n", max_seq_length=MAX_SEQ_LENGTH):
+        self.output = output
+        self.max_width = max_width
+        self.newline = newline
+        self.max_seq_length = max_seq_length
+        self.indentation = 0
+        self.output_width = 0
+        self.buffer_width = 0
+        # Entries are [text, width, group, indentation]; group is None for
+        # plain text.  `_head` is the first entry that is still undecided, so
+        # that taking from the front costs nothing.
+        self._buffer = []
+        self._head = 0
+        root = _Group(0)
+        self._open = [root]
+        self._by_depth = [[root]]
+
+    # What `_repr_pretty_` methods call.
+
+    def text(self, obj):
+        """Adds text that is never broken."""
+        width = len(obj)
+        if self._head == len(self._buffer):
+            self.output.write(obj)
+            self.output_width += width
+            return
+        last = self._buffer[-1]
+        if last[2] is None:
+            last[0] += obj
+            last[1] += width
+        else:
+            self._buffer.append([obj, width, None, 0])
+        self.buffer_width += width
+        self._make_room()
+
+    def breakable(self, sep=" "):
+        """Adds `sep`, which becomes a line end when its group is broken."""
+        group = self._open[-1]
+        if group.want_break:
+            self.flush()
+            self._new_line(self.indentation)
+            self.buffer_width = 0
+        else:
+            width = len(sep)
+            self._buffer.append([sep, width, group, self.indentation])
+            group.pending += 1
+            self.buffer_width += width
+            self._make_room()
+
+    def break_(self):
+        """Ends the line here, whatever fits."""
+        group = self._next_to_break()
+        if group is not None:
+            self._break(group)
+        self.flush()
+        self._new_line(self.indentation)
+        self.buffer_width = 0
+
+    def begin_group(self, indent=0, open=""):
+        if open:
+            self.text(open)
+        group = _Group(self._open[-1].depth + 1)
+        self._open.append(group)
+        while len(self._by_depth) <= group.depth:
+            self._by_depth.append([])
+        self._by_depth[group.depth].append(group)
+        self.indentation += indent
+
+    def end_group(self, dedent=0, close=""):
+        self.indentation -= dedent
+        group = self._open.pop()
+        if not group.pending:
+            self._forget(group)
+        if close:
+            self.text(close)
+
+    def group(self, indent=0, open="", close=""):
+        self.begin_group(indent, open)
+        return _Span(lambda: self.end_group(indent, close))
+
+    def indent(self, indent):
+        self.indentation += indent
+
+        def leave():
+            self.indentation -= indent
+
+        return _Span(leave)
+
+    def flush(self):
+        """Writes everything held back, as it stands."""
+        while self._head < len(self._buffer):
+            self._emit()
+        self._drop_emitted()
+        self.buffer_width = 0
+
+    def _enumerate(self, seq):
+        """Numbers the items and ends a sequence that is too long with dots."""
+        for index, item in enumerate(seq):
+            if self.max_seq_length and index >= self.max_seq_length:
+                self.text(",")
+                self.breakable()
+                self.text("...")
+                return
+            yield index, item
+
+    # How room is made.
+
+    def _new_line(self, indentation):
+        self.output.write(self.newline)
+        self.output.write(" " * indentation)
+        self.output_width = indentation
+
+    def _emit(self):
+        """Writes the first entry that is held back."""
+        text, width, group, indentation = self._buffer[self._head]
+        self._head += 1
+        self.buffer_width -= width
+        if group is not None:
+            group.pending -= 1
+            if group.want_break:
+                self._new_line(indentation)
+                return
+            if not group.pending:
+                self._forget(group)
+        self.output.write(text)
+        self.output_width += width
+
+    def _drop_emitted(self):
+        del self._buffer[: self._head]
+        self._head = 0
+
+    def _break(self, group):
+        while group.pending:
+            self._emit()
+        buffer = self._buffer
+        while self._head < len(buffer) and buffer[self._head][2] is None:
+            self._emit()
+        self._drop_emitted()
+
+    def _make_room(self):
+        while self.max_width < self.output_width + self.buffer_width:
+            group = self._next_to_break()
+            if group is None:
+                return
+            self._break(group)
+
+    def _next_to_break(self):
+        """Takes the outermost group with undecided breakables, newest first.
+
+        Groups passed on the way have nothing to decide yet; they are marked
+        too, so that what they get later is broken at once.
+        """
+        for level in self._by_depth:
+            for index in range(len(level)):
+                group = level[-1 - index]
+                if group.pending:
+                    # IPython counts from the end to find the group and from
+                    # the start to take it out, so with siblings another one
+                    # leaves the line.  It shows in where text breaks, and is
+                    # kept for that reason.
+                    del level[index]
+                    group.want_break = True
+                    return group
+            for group in level:
+                group.want_break = True
+            del level[:]
+        return None
+
+    def _forget(self, group):
+        level = self._by_depth[group.depth]
+        if group in level:
+            level.remove(group)
+
+
+class Printer(Layout):
+    """Prints Python values; this is the `p` that `_repr_pretty_` is given."""
+
+    def __init__(self, output, verbose=False, max_width=WIDTH, newline="\n",
+                 singleton_pprinters=None, type_pprinters=None,
+                 deferred_pprinters=None, max_seq_length=MAX_SEQ_LENGTH):
+        Layout.__init__(self, output, max_width, newline, max_seq_length)
+        self.verbose = verbose
+        # The values being printed now, outermost first, by identity.
+        self.stack = []
+        self.singleton_pprinters = (
+            singleton_printers if singleton_pprinters is None else singleton_pprinters
+        )
+        self.type_pprinters = type_printers if type_pprinters is None else type_pprinters
+        self.deferred_pprinters = (
+            deferred_printers if deferred_pprinters is None else deferred_pprinters
+        )
+
+    def pretty(self, obj):
+        """Prints `obj` with the nearest printer among its classes."""
+        key = id(obj)
+        cycle = key in self.stack
+        self.stack.append(key)
+        self.begin_group()
+        try:
+            printer = self.singleton_pprinters.get(key)
+            if printer is None:
+                printer = self._printer_of(_class_of(obj))
+            return printer(obj, self, cycle)
+        finally:
+            self.end_group()
+            self.stack.pop()
+
+    def _printer_of(self, cls):
+        for base in mro_of(cls):
+            printer = find_printer(base, self.type_pprinters, self.deferred_pprinters)
+            if printer is not None:
+                return printer
+            own = base.__dict__
+            if "_repr_pretty_" in own:
+                method = base._repr_pretty_
+                if callable(method):
+                    return method
+            if (
+                base is not object
+                and "__repr__" in own
+                and callable(_attribute(base, "__repr__"))
+            ):
+                return print_repr
+        return _print_default
+
+
+def find_printer(cls, by_type, by_name):
+    """The printer registered for exactly `cls`, or None.
+
+    Printers registered by name move to the table of types when their type is
+    met, so a module need not be imported to print what is in it.
+    """
+    printer = by_type.get(cls)
+    if printer is None and by_name:
+        name = (_attribute(cls, "__module__"), _attribute(cls, "__name__"))
+        try:
+            printer = by_name.pop(name, None)
+        except TypeError:  # A class may call itself anything, even a list.
+            return None
+        if printer is not None:
+            by_type[cls] = printer
+    return printer
+
+
+def mro_of(cls):
+    return getattr(cls, "__mro__", None) or type.mro(type(cls))
+
+
+def _attribute(obj, name, default=None):
+    """`getattr` that also survives attributes which raise."""
+    try:
+        return getattr(obj, name, default)
+    except Exception:
+        return default
+
+
+def _class_of(obj):
+    return _attribute(obj, "__class__") or type(obj)
+
+
+class Verbatim:
+    """Prints its text as it is, where a value is expected."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def _repr_pretty_(self, p, cycle):
+        p.text(self.value)
+
+
+class Call:
+    """Prints ``name(a, b, key=c)``, broken between the arguments."""
+
+    def __init__(self, name, args=(), keywords=None):
+        self.name = name
+        self.args = args
+        self.keywords = keywords or {}
+
+    def _repr_pretty_(self, p, cycle):
+        head = self.name + "("
+        p.begin_group(len(head), head)
+        first = True
+        for value in self.args:
+            if not first:
+                p.text(",")
+                p.breakable()
+            first = False
+            p.pretty(value)
+        for key, value in self.keywords.items():
+            if not first:
+                p.text(",")
+                p.breakable()
+            first = False
+            label = key + "="
+            with p.group(len(label), label):
+                p.pretty(value)
+        p.end_group(len(head), ")")
+
+
+def print_repr(obj, p, cycle):
+    """Prints `repr`, its lines kept and indented as deep as the value is."""
+    lines = repr(obj).splitlines()
+    p.begin_group()
+    try:
+        for index, line in enumerate(lines):
+            if index:
+                p.break_()
+            p.text(line)
+    finally:
+        p.end_group()
+
+
+def _print_default(obj, p, cycle):
+    cls = _class_of(obj)
+    if _attribute(cls, "__repr__") is not object.__repr__:
+        print_repr(obj, p, cycle)
+        return
+    p.begin_group(1, "<")
+    p.pretty(cls)
+    p.text(" at 0x%x" % id(obj))
+    if cycle:
+        p.text(" ...")
+    p.end_group(1, ">")
+
+
+def _items(p, values):
+    for index, value in p._enumerate(values):
+        if index:
+            p.text(",")
+            p.breakable()
+        p.pretty(value)
+
+
+def _sequence(start, end):
+    def show(obj, p, cycle):
+        if cycle:
+            return p.text(start + "..." + end)
+        p.begin_group(len(start), start)
+        _items(p, obj)
+        if len(obj) == 1 and isinstance(obj, tuple):
+            p.text(",")
+        p.end_group(len(start), end)
+
+    return show
+
+
+def _set(start, end):
+    def show(obj, p, cycle):
+        if cycle:
+            return p.text(start + "..." + end)
+        if not len(obj):
+            return p.text(type(obj).__name__ + "()")
+        p.begin_group(len(start), start)
+        # Sorting a huge set only to cut it would be work for nothing.
+        whole = not p.max_seq_length or len(obj) < p.max_seq_length
+        _items(p, _sorted(obj) if whole else obj)
+        p.end_group(len(start), end)
+
+    return show
+
+
+def _sorted(values):
+    values = list(values)
+    try:
+        return sorted(values)
+    except Exception:
+        try:
+            return sorted(values, key=str)
+        except Exception:
+            return values
+
+
+def _mapping(start, end):
+    def show(obj, p, cycle):
+        if cycle:
+            return p.text("{...}")
+        p.begin_group(len(start), start)
+        for index, key in p._enumerate(obj.keys()):
+            if index:
+                p.text(",")
+                p.breakable()
+            p.pretty(key)
+            p.text(": ")
+            p.pretty(obj[key])
+        p.end_group(len(start), end)
+
+    return show
+
+
+def _print_super(obj, p, cycle):
+    p.begin_group(8, "<super: ")
+    p.pretty(obj.__thisclass__)
+    p.text(",")
+    p.breakable()
+    p.pretty(obj.__self__)
+    p.end_group(8, ">")
+
+
+def _print_class(obj, p, cycle):
+    # A metaclass with a `__repr__` of its own knows better.
+    for meta in mro_of(type(obj)):
+        if "__repr__" in vars(meta):
+            if meta is not type:
+                return print_repr(obj, p, cycle)
+            break
+    name = _attribute(obj, "__qualname__")
+    if not isinstance(name, str):
+        name = obj.__name__
+        if not isinstance(name, str):
+            name = "<unknown type>"
+    module = _attribute(obj, "__module__")
+    if module is None or module in _BUILTIN_MODULES:
+        p.text(name)
+    else:
+        p.text(module + "." + name)
+
+
+def _print_function(obj, p, cycle):
+    import inspect
+
+    name = _attribute(obj, "__qualname__", obj.__name__)
+    module = obj.__module__
+    if module and module not in _BUILTIN_MODULES:
+        name = module + "." + name
+    options = {}
+    if sys.version_info >= (3, 14):
+        # Annotations may name what does not exist yet; show them all the same.
+        import annotationlib
+
+        options["annotation_format"] = annotationlib.Format.FORWARDREF
+    try:
+        name += str(inspect.signature(obj, **options))
+    except (ValueError, TypeError):
+        pass
+    p.text("<function %s>" % name)
+
+
+def _print_exception(obj, p, cycle):
+    cls = obj.__class__
+    name = getattr(cls, "__qualname__", cls.__name__)
+    if cls.__module__ not in ("exceptions", "builtins"):
+        name = "%s.%s" % (cls.__module__, name)
+    p.pretty(Call(name, getattr(obj, "args", ())))
+
+
+def _print_pattern(obj, p, cycle):
+    raw = Verbatim("r" + repr(obj.pattern).replace("\\\\", "\\"))
+    args = [raw]
+    if obj.flags:
+        import re
+
+        names = ("IGNORECASE", "LOCALE", "MULTILINE", "DOTALL", "UNICODE", "VERBOSE", "DEBUG")
+        named = ["re." + name for name in names if obj.flags & getattr(re, name)]
+        args.append(Verbatim("|".join(named)))
+    p.pretty(Call("re.compile", args))
+
+
+def _print_namespace(obj, p, cycle):
+    if cycle:
+        p.pretty(Call("namespace", [Verbatim("...")]))
+    else:
+        p.pretty(Call("namespace", (), obj.__dict__))
+
+
+def _constructed(arguments):
+    """A printer for a class shown as the call that would make the value."""
+
+    def show(obj, p, cycle):
+        if cycle:
+            args, keywords = [Verbatim("...")], None
+        else:
+            args, keywords = arguments(obj)
+        p.pretty(Call(obj.__class__.__name__, args, keywords))
+
+    return show
+
+
+def _deque_arguments(obj):
+    return [list(obj)], None if obj.maxlen is None else {"maxlen": obj.maxlen}
+
+
+class _Bound:
+    def method(self):
+        """Is here to take the type of a bound method from."""
+
+
+#: Printers by type.  Also what `for_type` of the text/plain formatter changes.
+type_printers = {
+    int: print_repr,
+    float: print_repr,
+    str: print_repr,
+    bytes: print_repr,
+    range: print_repr,
+    slice: print_repr,
+    tuple: _sequence("(", ")"),
+    list: _sequence("[", "]"),
+    dict: _mapping("{", "}"),
+    set: _set("{", "}"),
+    frozenset: _set("frozenset({", "})"),
+    super: _print_super,
+    type: _print_class,
+    BaseException: _print_exception,
+    type(pretty): _print_function,
+    type(len): _print_function,
+    type(_Bound().method): print_repr,
+    type(sys.implementation): _print_namespace,
+    type(type.__dict__): _mapping("mappingproxy({", "})"),
+    type(os.environ): _mapping("environ{", "}"),
+}
+
+#: Printers by (module, name), for types whose module may not be imported.
+deferred_printers = {
+    ("re", "Pattern"): _print_pattern,
+    ("datetime", "datetime"): print_repr,
+    ("datetime", "timedelta"): print_repr,
+    ("collections", "defaultdict"): _constructed(
+        lambda obj: ([obj.default_factory, dict(obj)], None)
+    ),
+    ("collections", "OrderedDict"): _constructed(
+        lambda obj: ([list(obj.items())] if len(obj) else [], None)
+    ),
+    ("collections", "Counter"): _constructed(
+        lambda obj: ([dict(obj.most_common())] if len(obj) else [], None)
+    ),
+    ("collections", "deque"): _constructed(_deque_arguments),
+    ("collections", "UserList"): _constructed(lambda obj: ([obj.data], None)),
+}
+
+#: Printers by identity: values that a printer for `int` must not catch.
+singleton_printers = {
+    id(value): print_repr for value in (None, True, False, Ellipsis, NotImplemented)
+}

@@ -1,0 +1,338 @@
+"""The session: the user's namespace, what was run, and everything that is reported about it.
+
+Owns the order of reports: what was written before a display, a result or the end of a cell has been
+handed over before it. It must not know how the process was started.
+"""
+
+import builtins
+import os
+import sys
+
+from .channel import Channel, clean, to_json
+from .execute import Executor
+from .interrupt import Interrupt
+from .streams import Descriptors, Streams
+
+_BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
+
+
+class StdinNotImplementedError(RuntimeError):
+    """Raised where code wants input; IPython's kernel raises the same name."""
+
+
+class Session:
+    def __init__(self, channel, namespace):
+        self.channel = channel
+        self.namespace = namespace
+        self.count = 0
+        self.history = [""]
+        self.outputs = {}
+        self.artifacts = None
+        self.shell_object = None
+        self.running = None
+        self.capturing = []
+        self.interrupt = Interrupt(channel)
+        self.streams = Streams(self)
+        self.descriptors = Descriptors()
+        self.executor = Executor(self)
+        self._set_up_namespace()
+
+    # Reports.
+
+    def send_stream(self, name, data):
+        """Bytes of a stream: to whoever captures, else to the host."""
+        if self.capturing:
+            self.capturing[-1].stream(name, bytes(data))
+            return
+        self.channel.send("stream", self._id() + ',"name":"%s"' % name, (data,))
+
+    def _id(self):
+        return '"id":%s' % ("null" if self.running is None else self.running)
+
+    def flush(self):
+        """Hands over what Python and C hold back, so that what follows comes after it."""
+        self.streams.flush()
+        _flush_c()
+
+    def _bundle(self, data, metadata):
+        parts, payload = [], []
+        for kind, value in data.items():
+            if isinstance(value, (bytes, bytearray, memoryview)):
+                form, raw = "b", bytes(value)
+            elif isinstance(value, str):
+                if kind in _BINARY:
+                    import base64
+
+                    form, raw = "b", base64.b64decode(value)
+                else:
+                    form, raw = "t", clean(value).encode()
+            else:
+                import json
+
+                form, raw = "j", json.dumps(value, default=repr).encode()
+            parts.append([kind, form, len(raw)])
+            payload.append(raw)
+        if metadata:
+            import json
+
+            text = json.dumps(metadata, default=repr)
+        else:
+            text = ""
+        return '"parts":%s,"metadata":%s' % (to_json(parts), to_json(text)), payload
+
+    def display(self, data, metadata=None, *, display_id=None, update=False):
+        """Shows something."""
+        if self.capturing:
+            self.capturing[-1].display(data, metadata or {}, display_id, update)
+            return
+        self.flush()
+        fields, payload = self._bundle(data, metadata)
+        if display_id is not None:
+            fields += ',"display_id":' + to_json(str(display_id))
+        if update:
+            fields += ',"update":true'
+        self.channel.send("display", self._id() + "," + fields, payload)
+
+    def clear_output(self, wait=False):
+        if self.capturing:
+            self.capturing[-1].clear(wait)
+            return
+        self.flush()
+        self.channel.send("clear", self._id() + ',"wait":' + to_json(bool(wait)))
+
+    def status(self, op, **fields):
+        """Tells what a helper did, for whoever watches."""
+        self.display({"application/x-omp-status": dict(op=op, **fields)}, {})
+
+    def refuse_input(self, prompt, password):
+        """Nobody can type: says so at once instead of waiting."""
+        self.flush()
+        fields = '"prompt":%s,"password":%s' % (to_json(str(prompt)), to_json(bool(password)))
+        self.channel.send("input", self._id() + "," + fields)
+        raise StdinNotImplementedError(
+            "raw_input was called, but this frontend does not support input requests."
+        )
+
+    def capture(self):
+        """A context in which output is collected instead of sent."""
+        from .capture import Capture
+
+        return Capture(self)
+
+    # The user's namespace.
+
+    def _set_up_namespace(self):
+        namespace = self.namespace
+        # What started the process is no name of the user's.
+        for name in [name for name in namespace if not name.startswith("__")]:
+            del namespace[name]
+        namespace["__name__"] = "__main__"
+        namespace["__builtins__"] = builtins
+        namespace.setdefault("__doc__", None)
+        for name, value in (("In", self.history), ("Out", self.outputs), ("_oh", self.outputs), ("_ih", self.history)):
+            namespace[name] = value
+        namespace["_dh"] = [os.getcwd()]
+        for name in ("_", "__", "___", "_i", "_ii", "_iii"):
+            namespace[name] = ""
+        self._initial = set(namespace) | {"get_ipython", "exit", "quit"}
+        builtins.input = lambda prompt="": self.refuse_input(prompt, False)
+        builtins.display = self._display_function
+        builtins.get_ipython = lambda: self.shell
+
+    @property
+    def shell(self):
+        """What `get_ipython()` returns; made when it is first asked for."""
+        if self.shell_object is None:
+            from .shell import Shell
+
+            self.shell_object = Shell(self)
+        return self.shell_object
+
+    @staticmethod
+    def _display_function(*objects, **options):
+        from .formatting import display
+
+        return display(*objects, **options)
+
+    def reset_namespace(self):
+        """Forgets what the user defined."""
+        for name in [name for name in self.namespace if name not in self._initial]:
+            del self.namespace[name]
+        self.outputs.clear()
+        del self.history[1:]
+        self.install_prelude()
+
+    prelude_level = "off"
+
+    def install_prelude(self):
+        if self.prelude_level != "off":
+            from . import prelude
+
+            prelude.install(self, self.prelude_level)
+            self._initial |= set(self.namespace)
+
+    def set_cwd(self, path):
+        os.chdir(path)
+        path = os.getcwd()
+        if path in sys.path:
+            sys.path.remove(path)
+        sys.path.insert(0, path)
+
+    def run_source(self, code, *, filename=None):
+        """Runs code by the rules of a cell, without a number of its own."""
+        self.executor.run(code, filename or "<inkcell>", self._show_display)
+
+    def eval(self, code):
+        return eval(code, self.namespace)
+
+    def _show_display(self, value):
+        from .formatting import display
+
+        display(value)
+
+    # Running a cell.
+
+    def run_cell(self, request):
+        """Runs one request from its start to its end; never raises."""
+        self.running = request["id"]
+        silent = request.get("silent", False)
+        number = self.count + 1
+        self.streams.install()
+        self.descriptors.restore()
+        error = None
+        self._apply(request)
+        self.channel.send("started", self._id() + ',"count":%s' % ("null" if silent else number))
+        try:
+            with self.interrupt:
+                error = self._run(request["code"], number, silent)
+        except KeyboardInterrupt as interrupt:
+            # It came between the cell and its end; the cell was interrupted all the same.
+            error = interrupt
+        self._finish(error, number, silent)
+
+    def _apply(self, request):
+        for name, value in (request.get("env") or {}).items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+        if request.get("cwd"):
+            try:
+                self.set_cwd(request["cwd"])
+            except OSError:
+                # The folder is gone; the cell will say so when it needs it.
+                pass
+
+    def _run(self, code, number, silent):
+        if not silent:
+            self.count = number
+            self.history.append(code)
+            self.namespace["_iii"], self.namespace["_ii"] = self.namespace.get("_ii", ""), self.namespace.get("_i", "")
+            self.namespace["_i"] = self.namespace["_i%d" % number] = code
+        filename = "<cell %d>" % number if not silent else "<inkcell>"
+        shell = self.shell_object
+        try:
+            if shell is not None:
+                shell.events.trigger("pre_run_cell", None)
+            self.executor.run(code, filename, (lambda value: None) if silent else self._show_result)
+            return None
+        except BaseException as error:
+            return error
+        finally:
+            if shell is not None:
+                shell.events.trigger("post_run_cell", None)
+            self._show_figures()
+
+    def _show_figures(self):
+        if "matplotlib.pyplot" in sys.modules:
+            try:
+                from .figures import show_open_figures
+
+                show_open_figures(self)
+            except Exception as problem:
+                print("inkcell: figures could not be shown: %r" % (problem,), file=sys.stderr)
+
+    def _show_result(self, value):
+        from . import formatting
+
+        number = self.count
+        namespace = self.namespace
+        if formatting.has_own_display(value):
+            value._ipython_display_()
+        else:
+            data, metadata = formatting.bundle(value)
+            self.flush()
+            fields, payload = self._bundle(data, metadata)
+            self.channel.send("result", self._id() + ',"count":%d,%s' % (number, fields), payload)
+        # As IPython: a `_` that the user assigned is left alone.
+        if not ("_" in builtins.__dict__):
+            namespace["___"], namespace["__"] = namespace.get("__", ""), namespace.get("_", "")
+            namespace["_"] = value
+        namespace["_%d" % number] = value
+        self.outputs[number] = value
+
+    def _finish(self, error, number, silent):
+        status, cancelled = "ok", False
+        try:
+            if error is not None:
+                status = "error"
+                cancelled = isinstance(error, KeyboardInterrupt)
+                from .tracebacks import describe
+
+                name, value, coloured, plain = describe(error, self)
+                self.streams.install()
+                self.flush()
+                self.channel.send(
+                    "error",
+                    self._id()
+                    + ',"ename":%s,"evalue":%s,"traceback":%s,"plain":%s'
+                    % (to_json(name), to_json(value), to_json(coloured), to_json(plain)),
+                )
+            else:
+                self.flush()
+        finally:
+            fields = ',"status":"%s","count":%s,"cancelled":%s' % (
+                status,
+                "null" if silent else number,
+                to_json(cancelled),
+            )
+            self.channel.send("done", self._id() + fields)
+            self.running = None
+
+
+_flush_all = None
+
+
+def _flush_c():
+    """Pushes out what C code holds in its own buffers; `_ctypes` alone is quick to load."""
+    global _flush_all
+    if _flush_all is None:
+        if not _c_may_write():
+            return
+        try:
+            import _ctypes
+
+            address = _ctypes.dlsym(_ctypes.dlopen(None, 2), "fflush")
+            _flush_all = lambda: _ctypes.call_function(address, (None,))  # noqa: E731
+        except (ImportError, OSError, AttributeError):
+            _flush_all = lambda: None  # noqa: E731
+    _flush_all()
+
+
+_builtin_extensions = None
+
+
+def _c_may_write():
+    """Whether any extension module was loaded since the start; without one no C code can have written."""
+    global _builtin_extensions
+    loaded = len(sys.modules)
+    if _builtin_extensions is None:
+        _builtin_extensions = loaded
+    return loaded > _builtin_extensions
+
+
+def make(control_fd):
+    """The session of this process, in its `__main__`."""
+    import __main__
+
+    return Session(Channel(control_fd), __main__.__dict__)

@@ -1,0 +1,144 @@
+"""sys.stdout, sys.stderr and sys.stdin of the user's code.
+
+Owns the objects that turn writes into frames. Output keeps its order because standard error is never
+held back and pushes standard output out first; it keeps its speed because standard output is one of
+Python's own buffered text streams.
+"""
+
+import io
+import os
+import sys
+
+
+class FrameWriter(io.RawIOBase):
+    """The bottom of a stream: what arrives here goes to the host."""
+
+    def __init__(self, session, name, fd):
+        self._session = session
+        self._stream = name
+        self._fd = fd
+
+    def writable(self):
+        return True
+
+    def isatty(self):
+        return False
+
+    def fileno(self):
+        # Children and C code that ask for the descriptor get the real one, which the host reads too.
+        return self._fd
+
+    def write(self, data):
+        if os.getpid() != self._session.channel.pid:
+            return os.write(self._fd, data)
+        self._session.send_stream(self._stream, data)
+        return len(data)
+
+
+class _OrderedText(io.TextIOWrapper):
+    """Standard error: goes out at once, and only after what standard output holds."""
+
+    _before = None
+
+    def write(self, text):
+        if self._before is not None:
+            try:
+                self._before.flush()
+            except (OSError, ValueError):
+                pass
+        written = super().write(text)
+        super().flush()
+        return written
+
+    def writelines(self, lines):
+        for line in lines:
+            self.write(line)
+
+
+class RefusingInput(io.TextIOBase):
+    """Standard input: nobody is there to type."""
+
+    def __init__(self, session):
+        self._session = session
+
+    def readable(self):
+        return True
+
+    def fileno(self):
+        return 0
+
+    def isatty(self):
+        return False
+
+    def read(self, size=-1):
+        return self._session.refuse_input("", False)
+
+    def readline(self, size=-1):
+        return self._session.refuse_input("", False)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self._session.refuse_input("", False)
+
+
+def _stream(session, name, fd, kind):
+    buffered = io.BufferedWriter(FrameWriter(session, name, fd), 1 << 16)
+    text = kind(buffered, encoding="utf-8", errors="backslashreplace", newline="\n")
+    text.mode = "w"
+    return text
+
+
+class Streams:
+    """The three streams, made whole again before every cell."""
+
+    def __init__(self, session):
+        self._session = session
+        self._make()
+        self.stdin = RefusingInput(session)
+
+    def _make(self):
+        self.stdout = _stream(self._session, "stdout", 1, io.TextIOWrapper)
+        self.stderr = _stream(self._session, "stderr", 2, _OrderedText)
+        self.stderr._before = self.stdout
+
+    def install(self):
+        """Puts the streams in place, whatever the last cell did to them."""
+        if self.stdout.closed or self.stderr.closed or self.stdout.buffer.closed or self.stderr.buffer.closed:
+            self._make()
+        sys.stdout = sys.__stdout__ = self.stdout
+        sys.stderr = sys.__stderr__ = self.stderr
+        sys.stdin = sys.__stdin__ = self.stdin
+
+    def flush(self):
+        """Pushes everything out; what user code put in our place is asked too."""
+        for stream in (sys.__dict__.get("stdout"), sys.__dict__.get("stderr"), self.stdout, self.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                # A closed, deleted or broken stream has nothing more to give.
+                pass
+
+
+class Descriptors:
+    """Descriptors 1 and 2 as the host gave them, to be put back when a cell closed or moved them."""
+
+    def __init__(self):
+        self._kept = {fd: os.dup(fd) for fd in (1, 2)}
+        for fd, kept in self._kept.items():
+            os.set_inheritable(kept, False)
+        self._marks = {fd: self._mark(fd) for fd in (1, 2)}
+
+    @staticmethod
+    def _mark(fd):
+        try:
+            found = os.fstat(fd)
+        except OSError:
+            return None
+        return (found.st_dev, found.st_ino)
+
+    def restore(self):
+        for fd, kept in self._kept.items():
+            if self._mark(fd) != self._marks[fd]:
+                os.dup2(kept, fd, inheritable=True)

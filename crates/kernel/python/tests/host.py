@@ -1,0 +1,130 @@
+"""A host for tests: starts a runner the way the real one does and collects what it says."""
+
+import json
+import os
+import select
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BOOT = (
+    "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.__main__ as m;"
+    "del sys.path[0];m.main(int(sys.argv[2]),int(sys.argv[3]))"
+)
+
+
+class Host:
+    def __init__(self, python=None, prelude="off", cwd=None, env=None, **hello):
+        ours, theirs = socket.socketpair()
+        lifeline_read, self.lifeline = os.pipe()
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
+        self.process = subprocess.Popen(
+            [python or sys.executable, "-I", "-c", BOOT, ROOT, str(theirs.fileno()), str(lifeline_read)],
+            pass_fds=(theirs.fileno(), lifeline_read),
+            stdin=subprocess.DEVNULL,
+            stdout=out_write,
+            stderr=err_write,
+            start_new_session=True,
+            env=env,
+        )
+        for fd in (lifeline_read, out_write, err_write):
+            os.close(fd)
+        theirs.close()
+        self.socket = ours
+        self.pipes = {out_read: "stdout", err_read: "stderr"}
+        self.buffer = b""
+        self.sequence = 0
+        self.next_id = 0
+        self._send(t="hello", nonce="abc", cwd=cwd or os.getcwd(), prelude=prelude, **hello)
+        self.ready = self._frame()
+        assert self.ready["t"] == "ready", self.ready
+
+    def _send(self, **command):
+        self.socket.sendall(json.dumps(command).encode() + b"\n")
+
+    def _fill(self, deadline):
+        left = deadline - time.monotonic()
+        readable, _, _ = select.select([self.socket, *self.pipes], [], [], max(0, left))
+        if not readable:
+            raise TimeoutError
+        return readable
+
+    def _frame(self, timeout=20, events=None):
+        deadline = time.monotonic() + timeout
+        while True:
+            end = self.buffer.find(b"\n")
+            if end >= 0:
+                frame = json.loads(self.buffer[:end])
+                size = frame.get("bytes", 0)
+                if len(self.buffer) >= end + 1 + size:
+                    frame["payload"] = self.buffer[end + 1 : end + 1 + size]
+                    self.buffer = self.buffer[end + 1 + size :]
+                    self.sequence += 1
+                    if frame["t"] != "ready":
+                        assert frame["n"] == "abc"
+                    assert frame["s"] == self.sequence, (frame["s"], self.sequence)
+                    return frame
+            for source in self._fill(deadline):
+                if source is self.socket:
+                    data = self.socket.recv(1 << 20)
+                    if not data:
+                        raise EOFError
+                    self.buffer += data
+                else:
+                    data = os.read(source, 1 << 16)
+                    if not data:
+                        del self.pipes[source]
+                    elif events is not None:
+                        events.append(("fd", self.pipes[source], data))
+
+    def run(self, code, timeout=20, after=None, **fields):
+        """Runs code; gives all events, the last of them `done`."""
+        self.next_id += 1
+        self._send(t="run", id=self.next_id, code=code, **fields)
+        if after:
+            after(self)
+        events = []
+        while True:
+            frame = self._frame(timeout, events)
+            kind = frame["t"]
+            if kind == "stream":
+                events.append(("stream", frame["name"], frame["payload"]))
+            elif kind in ("display", "result"):
+                data, at = {}, 0
+                for mime, form, size in frame["parts"]:
+                    raw = frame["payload"][at : at + size]
+                    at += size
+                    data[mime] = raw if form == "b" else raw.decode() if form == "t" else json.loads(raw)
+                frame["data"] = data
+                events.append((kind, data, frame))
+            else:
+                events.append((kind, frame))
+            if kind == "done":
+                return events
+
+    def interrupt(self):
+        os.killpg(self.process.pid, signal.SIGINT)
+
+    def text(self, code, **fields):
+        """What code wrote, all streams together."""
+        events = self.run(code, **fields)
+        return b"".join(event[2] for event in events if event[0] in ("stream", "fd")).decode()
+
+    def close(self):
+        try:
+            self._send(t="exit")
+        except OSError:
+            pass
+        try:
+            self.process.wait(5)
+        except subprocess.TimeoutExpired:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
+        self.socket.close()
+        os.close(self.lifeline)
+        for fd in self.pipes:
+            os.close(fd)

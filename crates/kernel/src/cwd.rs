@@ -1,0 +1,49 @@
+//! The working folder of a kernel, looked at before anything is started.
+//!
+//! Owns the check and its wording. It must not know what is started there.
+
+use std::io;
+use std::path::Path;
+
+use crate::error::LaunchError;
+
+/// Whether a kernel can work in this folder.
+pub fn check_cwd(cwd: &Path) -> Result<(), LaunchError> {
+    let shown = || cwd.display().to_string();
+    match std::fs::metadata(cwd) {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(LaunchError::CwdNotAFolder { cwd: shown() }),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
+        {
+            Err(LaunchError::NoCwd { cwd: shown() })
+        }
+        Err(source) => {
+            Err(LaunchError::Resources { what: "look at the working directory", source })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B:E-15
+    #[test]
+    fn only_a_folder_is_taken() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let dangling = temp.path().join("dangling");
+        std::os::unix::fs::symlink("nowhere", &dangling).unwrap();
+        assert!(check_cwd(temp.path()).is_ok());
+        let check = |path: &Path, start: &str| {
+            let said = check_cwd(path).unwrap_err().to_string();
+            assert_eq!(said, format!("{start}: {}", path.display()));
+        };
+        check(&temp.path().join("no"), "Working directory does not exist");
+        check(&file.join("below"), "Working directory does not exist");
+        check(&dangling, "Working directory does not exist");
+        check(&file, "Working directory is not a directory");
+    }
+}

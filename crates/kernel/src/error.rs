@@ -1,0 +1,66 @@
+//! Why a kernel could not be had.
+//!
+//! Owns the errors of launching. What goes wrong afterwards is an event, not an error.
+
+use std::io;
+
+/// Why a kernel did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum LaunchError {
+    /// The working folder is not there.
+    #[error("Working directory does not exist: {cwd}")]
+    NoCwd {
+        /// The folder.
+        cwd: String,
+    },
+    /// The working folder is something else.
+    #[error("Working directory is not a directory: {cwd}")]
+    CwdNotAFolder {
+        /// The folder.
+        cwd: String,
+    },
+    /// The interpreter could not be started.
+    #[error("{python} could not be started: {source}")]
+    Spawn {
+        /// The interpreter.
+        python: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It ended before it was ready.
+    #[error("{python} ended before it was ready ({cause}){}", tail(.stderr_tail))]
+    EndedEarly {
+        /// The interpreter.
+        python: String,
+        /// How.
+        cause: crate::event::DeathCause,
+        /// The last it wrote to standard error.
+        stderr_tail: String,
+    },
+    /// It was not ready in time.
+    #[error("{python} was not ready within {seconds} s{}", tail(.stderr_tail))]
+    TimedOut {
+        /// The interpreter.
+        python: String,
+        /// The limit.
+        seconds: u64,
+        /// The last it wrote to standard error.
+        stderr_tail: String,
+    },
+    /// The caller gave up.
+    #[error("the start was cancelled")]
+    Cancelled,
+    /// The machine could not provide what a kernel needs.
+    #[error("cannot {what}: {source}")]
+    Resources {
+        /// What was tried.
+        what: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+fn tail(stderr: &str) -> String {
+    let stderr = stderr.trim_end();
+    if stderr.is_empty() { String::new() } else { format!("; it said:\n{stderr}") }
+}

@@ -1,0 +1,210 @@
+//! What a kernel says: the events of an execution, how it ended, and how a kernel dies.
+//!
+//! Owns the vocabulary every backend speaks. It must not know sessions, notebooks or how an event is
+//! shown.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+/// Names one execution of one piece of code in one kernel. The engine makes these.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ExecId(pub u64);
+
+/// Names a display that may be updated later, as Jupyter's `display_id`.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct DisplayId(pub Arc<str>);
+
+/// What a kernel reports, in order.
+#[derive(Clone, PartialEq, Debug)]
+pub enum KernelEvent {
+    /// Something about an execution.
+    Exec {
+        /// Which one.
+        exec: ExecId,
+        /// What.
+        event: ExecEvent,
+    },
+    /// Output that belongs to no running execution: a thread that went on, a child that was left.
+    Orphan(ExecEvent),
+    /// Something odd that the kernel survives.
+    Notice(String),
+    /// The kernel is gone. Always the last event, exactly once.
+    Died(Death),
+}
+
+/// What happens while code runs.
+#[derive(Clone, PartialEq, Debug)]
+pub enum ExecEvent {
+    /// The kernel has begun; from here on the code may have had effects.
+    Started {
+        /// The number of the cell, when it has one.
+        count: Option<u32>,
+    },
+    /// Bytes written to a stream, as written: decoding is the reader's work.
+    Stream {
+        /// Which stream.
+        name: StreamName,
+        /// The bytes.
+        data: Bytes,
+    },
+    /// Something was displayed.
+    Display {
+        /// By which it can be updated.
+        id: Option<DisplayId>,
+        /// Its forms.
+        data: MimeBundle,
+    },
+    /// A display that was shown earlier is different now.
+    UpdateDisplay {
+        /// Which.
+        id: DisplayId,
+        /// Its new forms.
+        data: MimeBundle,
+    },
+    /// The value of the last expression.
+    Result {
+        /// The number of the cell.
+        count: u32,
+        /// Its forms.
+        data: MimeBundle,
+    },
+    /// Outputs so far are to be removed.
+    ClearOutput {
+        /// When the next one comes.
+        wait: bool,
+    },
+    /// The code wanted a line of input.
+    InputRequested {
+        /// What it asked.
+        prompt: String,
+        /// Whether it was to be hidden.
+        password: bool,
+    },
+    /// The end: exactly once for each execution, unless the kernel dies.
+    Finished(Outcome),
+}
+
+/// The two streams.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum StreamName {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl StreamName {
+    /// The name Jupyter uses.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            StreamName::Stdout => "stdout",
+            StreamName::Stderr => "stderr",
+        }
+    }
+}
+
+/// One form of an output.
+#[derive(Clone, PartialEq, Debug)]
+pub enum MimeData {
+    /// Text, as UTF-8.
+    Text(String),
+    /// Bytes of a binary kind such as `image/png`; base64 is made where a file or a protocol wants it.
+    Binary(Bytes),
+    /// A JSON value, as the text the kernel sent.
+    Json(String),
+}
+
+/// The forms of an output, in the order the kernel gave them, with their metadata as JSON text.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct MimeBundle {
+    /// MIME type and content.
+    pub data: Vec<(String, MimeData)>,
+    /// A JSON object; empty means `{}`.
+    pub metadata: String,
+}
+
+impl MimeBundle {
+    /// The form of this type.
+    pub fn get(&self, mime: &str) -> Option<&MimeData> {
+        self.data.iter().find(|(name, _)| name == mime).map(|(_, data)| data)
+    }
+}
+
+/// How an execution ended.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// Without an exception.
+    Ok,
+    /// With an exception that nobody caught.
+    Error(PyError),
+    /// It was never begun, because something before it failed.
+    Aborted,
+}
+
+/// An exception as the kernel describes it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct PyError {
+    /// The class.
+    pub name: String,
+    /// The message.
+    pub value: String,
+    /// Lines for the file, coloured as the kernel colours them.
+    pub traceback: Vec<String>,
+    /// The same for a reader, without colours; empty where the kernel gives only one form.
+    pub plain: Vec<String>,
+}
+
+/// The end of a kernel.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Death {
+    /// Why.
+    pub cause: DeathCause,
+    /// The last of what its process wrote to standard error outside of any execution.
+    pub stderr_tail: String,
+    /// Processes it started that left its group and are still there.
+    pub survivors: Vec<u32>,
+}
+
+/// Why a kernel is gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DeathCause {
+    /// It was asked to end.
+    Shutdown,
+    /// It ended by itself.
+    Exit {
+        /// The exit code.
+        code: i32,
+    },
+    /// A signal ended it.
+    Signal {
+        /// Which.
+        signal: i32,
+    },
+    /// The system ended it because memory ran out.
+    OutOfMemory,
+    /// It did not listen to an interrupt and was killed.
+    IgnoredInterrupt,
+    /// It sent something that is not of the protocol.
+    Protocol {
+        /// What.
+        problem: String,
+    },
+    /// It cannot be told.
+    Unknown,
+}
+
+impl fmt::Display for DeathCause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            DeathCause::Shutdown => f.write_str("was shut down"),
+            DeathCause::Exit { code } => write!(f, "exited with code {code}"),
+            DeathCause::Signal { signal } => write!(f, "killed by signal {signal}"),
+            DeathCause::OutOfMemory => f.write_str("killed because memory ran out"),
+            DeathCause::IgnoredInterrupt => f.write_str("killed because it ignored the interrupt"),
+            DeathCause::Protocol { problem } => write!(f, "ended after a broken frame: {problem}"),
+            DeathCause::Unknown => f.write_str("ended for an unknown reason"),
+        }
+    }
+}

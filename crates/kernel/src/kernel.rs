@@ -1,0 +1,144 @@
+//! The contract every backend keeps: commands are posted, facts are received.
+//!
+//! No method here waits for Python, so nothing that drives a kernel can deadlock against a full pipe.
+//! The rules, each held by the conformance suite:
+//!
+//! 1. After [`Kernel::execute`] succeeds, either one `Finished` for that id or one `Died` follows.
+//! 2. Finished means finished: output that the code wrote before its end has been delivered.
+//! 3. Nothing follows `Died`; dropping the [`Kernel`] kills its process group and ends the stream.
+//! 4. [`Kernel::interrupt`] while idle is harmless, and never leaks into the next execution.
+//! 5. Stream data is the bytes as written, in order.
+//! 6. Liveness is the backend's duty and has one result: `Died`.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LaunchError;
+use crate::event::{Death, ExecId, KernelEvent};
+
+/// Makes kernels.
+pub trait Backend: Send + Sync {
+    /// Which one it is.
+    fn kind(&self) -> BackendKind;
+
+    /// Starts a kernel; ready to execute when it returns. Cancelling leaves nothing behind.
+    fn launch<'a>(
+        &'a self,
+        spec: &'a KernelSpec,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>>;
+}
+
+/// The three ways to get a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum BackendKind {
+    /// The embedded runner.
+    Runner,
+    /// A Jupyter kernel over ZeroMQ.
+    Zmq,
+    /// A kernel on a Jupyter gateway or server.
+    Gateway,
+}
+
+/// What a kernel is to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelSpec {
+    /// The interpreter.
+    pub python: PathBuf,
+    /// Where it works.
+    pub cwd: PathBuf,
+    /// Its whole environment; nothing is inherited.
+    pub env: BTreeMap<String, String>,
+    /// How long it may take to be ready.
+    pub start_timeout: Duration,
+}
+
+/// A kernel that was just started: the handle to command it and the stream of what it reports.
+pub struct Launched {
+    /// Commands go here.
+    pub kernel: Box<dyn Kernel>,
+    /// Facts come from here.
+    pub events: KernelEvents,
+}
+
+/// A live interpreter that runs at most one request at a time. One session owns it.
+pub trait Kernel: Send {
+    /// What is known about it.
+    fn info(&self) -> &KernelInfo;
+
+    /// Posts code to run. At most one request is open at a time.
+    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone>;
+
+    /// Answers an input request.
+    fn reply_input(&mut self, exec: ExecId, line: String) -> Result<(), Gone>;
+
+    /// Interrupts what is running.
+    fn interrupt(&mut self) -> Result<(), Gone>;
+
+    /// Ends the kernel: politely, then by force, in at most about `grace` and two seconds.
+    fn shutdown(self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death>;
+}
+
+/// What is known about a kernel from its start.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelInfo {
+    /// Which backend made it.
+    pub backend: BackendKind,
+    /// Its process, when it is on this machine.
+    pub pid: Option<u32>,
+    /// The version of its Python, such as `3.11.7`.
+    pub python_version: String,
+    /// The interpreter.
+    pub executable: String,
+}
+
+/// The kernel is gone; its last event says why.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the kernel is gone")]
+pub struct Gone;
+
+/// Code to run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CodeRequest {
+    /// Its name in events.
+    pub exec: ExecId,
+    /// The code.
+    pub code: String,
+    /// Whether it counts and is remembered.
+    pub history: History,
+    /// Managed variables to set (`Some`) or remove (`None`) first.
+    pub env: Vec<(String, Option<String>)>,
+    /// Where to go first.
+    pub cwd: Option<PathBuf>,
+}
+
+/// Whether an execution is a cell of the user's or something done on the side.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum History {
+    /// It has a number and is remembered.
+    Store,
+    /// It has none and shows no result.
+    Silent,
+}
+
+/// The stream of what a kernel reports.
+#[derive(Debug)]
+pub struct KernelEvents(mpsc::Receiver<KernelEvent>);
+
+impl KernelEvents {
+    /// A bounded stream and the end that feeds it.
+    pub fn channel(capacity: usize) -> (mpsc::Sender<KernelEvent>, KernelEvents) {
+        let (sender, receiver) = mpsc::channel(capacity);
+        (sender, KernelEvents(receiver))
+    }
+
+    /// The next event; none after `Died` was taken. Cancel-safe.
+    pub async fn next(&mut self) -> Option<KernelEvent> {
+        self.0.recv().await
+    }
+}

@@ -1,0 +1,189 @@
+//! The frames of the runner, taken apart and put together. No input or output.
+//!
+//! Owns the wire form: a line of JSON with nonce and sequence, and as many raw bytes behind it as the
+//! line says. A frame out of place is an error, never believed.
+
+use bytes::{Buf, Bytes, BytesMut};
+use serde::{Deserialize, Serialize};
+
+/// A line longer than this is no frame of ours.
+const MAX_HEADER_BYTES: usize = 64 << 20;
+
+/// More than this behind one line is no frame of ours.
+const MAX_PAYLOAD_BYTES: usize = 4 << 30;
+
+/// What the host tells the runner.
+#[derive(Serialize, Debug)]
+#[serde(tag = "t", rename_all = "lowercase")]
+pub(crate) enum Command<'a> {
+    Hello {
+        nonce: &'a str,
+        cwd: &'a str,
+        prelude: &'a str,
+        path: &'a [String],
+        modules: &'a [(String, String)],
+    },
+    Run {
+        id: u64,
+        code: &'a str,
+        silent: bool,
+        #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
+        env: serde_json::Map<String, serde_json::Value>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
+    },
+    Exit,
+}
+
+impl Command<'_> {
+    /// The command as a line.
+    pub(crate) fn to_line(&self) -> Vec<u8> {
+        // A command holds only strings, numbers and maps of them: it can always be written.
+        let mut line = serde_json::to_vec(self).unwrap_or_default();
+        line.push(b'\n');
+        line
+    }
+}
+
+/// What the runner tells the host.
+#[derive(Deserialize, Debug, PartialEq, Eq)]
+#[serde(tag = "t", rename_all = "lowercase")]
+pub(crate) enum Frame {
+    Ready {
+        version: String,
+        executable: String,
+        pid: u32,
+    },
+    Started {
+        id: u64,
+        count: Option<u32>,
+    },
+    Stream {
+        id: Option<u64>,
+        name: String,
+    },
+    Display {
+        id: Option<u64>,
+        parts: Vec<Part>,
+        metadata: String,
+        display_id: Option<String>,
+        #[serde(default)]
+        update: bool,
+    },
+    Result {
+        id: u64,
+        count: u32,
+        parts: Vec<Part>,
+        metadata: String,
+    },
+    Clear {
+        id: Option<u64>,
+        wait: bool,
+    },
+    Input {
+        id: Option<u64>,
+        prompt: String,
+        password: bool,
+    },
+    Error {
+        id: u64,
+        ename: String,
+        evalue: String,
+        traceback: Vec<String>,
+        plain: Vec<String>,
+    },
+    Done {
+        id: u64,
+    },
+}
+
+/// MIME type, form (`t`ext, `b`inary, `j`son) and size of one part of a payload.
+#[derive(Deserialize, Debug, PartialEq, Eq)]
+pub(crate) struct Part(pub(crate) String, pub(crate) char, pub(crate) usize);
+
+#[derive(Deserialize)]
+struct Envelope {
+    n: String,
+    s: u64,
+    #[serde(default)]
+    bytes: usize,
+}
+
+/// Why bytes are not frames of this kernel.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum FrameError {
+    #[error("a line of more than {MAX_HEADER_BYTES} bytes")]
+    TooLong,
+    #[error("a payload of {0} bytes")]
+    TooLarge(usize),
+    #[error("not a frame: {0}")]
+    NotAFrame(String),
+    #[error("a frame of someone else")]
+    WrongNonce,
+    #[error("frame {found} where {expected} was due")]
+    OutOfOrder { expected: u64, found: u64 },
+}
+
+/// Collects bytes and hands out frames.
+pub(crate) struct Decoder {
+    nonce: String,
+    sequence: u64,
+    buffer: BytesMut,
+    /// A frame whose payload is still coming.
+    waiting: Option<(Frame, usize)>,
+    searched: usize,
+}
+
+impl Decoder {
+    pub(crate) fn new(nonce: String) -> Decoder {
+        Decoder { nonce, sequence: 0, buffer: BytesMut::new(), waiting: None, searched: 0 }
+    }
+
+    /// Where bytes that were read go.
+    pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        &mut self.buffer
+    }
+
+    /// The next whole frame and its payload.
+    pub(crate) fn next(&mut self) -> Result<Option<(Frame, Bytes)>, FrameError> {
+        if self.waiting.is_none() {
+            let Some(end) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') else {
+                self.searched = self.buffer.len();
+                if self.buffer.len() > MAX_HEADER_BYTES {
+                    return Err(FrameError::TooLong);
+                }
+                return Ok(None);
+            };
+            let line = self.buffer.split_to(self.searched + end);
+            self.buffer.advance(1);
+            self.searched = 0;
+            self.waiting = Some(self.header(&line)?);
+        }
+        match self.waiting.take() {
+            Some((frame, size)) if self.buffer.len() >= size => {
+                Ok(Some((frame, self.buffer.split_to(size).freeze())))
+            }
+            waiting => {
+                self.waiting = waiting;
+                Ok(None)
+            }
+        }
+    }
+
+    fn header(&mut self, line: &[u8]) -> Result<(Frame, usize), FrameError> {
+        let not_a_frame = |error: serde_json::Error| FrameError::NotAFrame(error.to_string());
+        let envelope: Envelope = serde_json::from_slice(line).map_err(not_a_frame)?;
+        if envelope.n != self.nonce {
+            return Err(FrameError::WrongNonce);
+        }
+        self.sequence += 1;
+        if envelope.s != self.sequence {
+            return Err(FrameError::OutOfOrder { expected: self.sequence, found: envelope.s });
+        }
+        if envelope.bytes > MAX_PAYLOAD_BYTES {
+            return Err(FrameError::TooLarge(envelope.bytes));
+        }
+        let frame = serde_json::from_slice(line).map_err(not_a_frame)?;
+        Ok((frame, envelope.bytes))
+    }
+}

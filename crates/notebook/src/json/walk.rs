@@ -1,0 +1,215 @@
+//! Walkers over JSON text that has been checked.
+//!
+//! They look for ends only, so they are several times quicker than the scanner, and they cannot fail;
+//! on unchecked text they would give wrong spans but stay inside it.
+
+use super::Span;
+use super::string::decode;
+
+/// The offset just past the value at `at`.
+pub(crate) fn skip(bytes: &[u8], at: usize) -> usize {
+    match bytes.get(at) {
+        Some(b'"') => skip_string(bytes, at),
+        Some(b'[' | b'{') => {
+            let mut depth = 0usize;
+            let mut at = at;
+            while let Some(byte) = bytes.get(at) {
+                match byte {
+                    b'"' => {
+                        at = skip_string(bytes, at);
+                        continue;
+                    }
+                    b'[' | b'{' => depth += 1,
+                    b']' | b'}' => {
+                        depth -= 1;
+                        if depth == 0 {
+                            return at + 1;
+                        }
+                    }
+                    _ => {}
+                }
+                at += 1;
+            }
+            bytes.len()
+        }
+        _ => {
+            let rest = bytes.get(at..).unwrap_or_default();
+            let ends =
+                |byte: &u8| matches!(byte, b',' | b']' | b'}' | b' ' | b'\n' | b'\r' | b'\t');
+            at + rest.iter().position(ends).unwrap_or(rest.len())
+        }
+    }
+}
+
+fn skip_string(bytes: &[u8], open: usize) -> usize {
+    let mut at = open + 1;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+fn space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\n' | b'\r' | b'\t') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// One `"key": value` of an object.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Member {
+    /// The key with its quotes.
+    pub(crate) key: Span,
+    pub(crate) value: Span,
+}
+
+impl Member {
+    /// From the key's opening quote to the end of the value.
+    pub(crate) fn whole(self) -> Span {
+        Span { start: self.key.start, end: self.value.end }
+    }
+}
+
+/// The first key of the checked object that starts at `bytes[0]`, and where its value begins. Unlike
+/// [`members`] this does not walk over the rest.
+pub(crate) fn first_key(bytes: &[u8]) -> Option<(Span, usize)> {
+    let at = space(bytes, 1);
+    if bytes.first() != Some(&b'{') || bytes.get(at) != Some(&b'"') {
+        return None;
+    }
+    let end = skip_string(bytes, at);
+    Some((Span::new(at, end), space(bytes, space(bytes, end) + 1)))
+}
+
+/// The members of the checked object that starts at `bytes[0]`; nothing for any other value.
+pub(crate) fn members(bytes: &[u8]) -> Vec<Member> {
+    let mut found = Vec::new();
+    if bytes.first() != Some(&b'{') {
+        return found;
+    }
+    let mut at = space(bytes, 1);
+    while bytes.get(at) == Some(&b'"') {
+        let key_end = skip_string(bytes, at);
+        let value = space(bytes, space(bytes, key_end) + 1);
+        let end = skip(bytes, value);
+        found.push(Member { key: Span::new(at, key_end), value: Span::new(value, end) });
+        at = space(bytes, end);
+        if bytes.get(at) != Some(&b',') {
+            break;
+        }
+        at = space(bytes, at + 1);
+    }
+    found
+}
+
+/// The items of the checked array that starts at `bytes[0]`; nothing for any other value.
+pub(crate) fn items(bytes: &[u8]) -> Vec<Span> {
+    let mut found = Vec::new();
+    if bytes.first() != Some(&b'[') {
+        return found;
+    }
+    let mut at = space(bytes, 1);
+    while at < bytes.len() && bytes[at] != b']' {
+        let end = skip(bytes, at);
+        found.push(Span::new(at, end));
+        at = space(bytes, end);
+        if bytes.get(at) != Some(&b',') {
+            break;
+        }
+        at = space(bytes, at + 1);
+    }
+    found
+}
+
+/// A place in checked text that walks into containers, so that nested values are passed only once.
+pub(crate) struct Cursor<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(bytes: &'a [u8]) -> Cursor<'a> {
+        Cursor { bytes, at: space(bytes, 0) }
+    }
+
+    pub(crate) fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    /// Steps behind this opening bracket; stays when something else is here.
+    pub(crate) fn enter(&mut self, bracket: u8) -> bool {
+        let is_here = self.peek() == Some(bracket);
+        self.at += usize::from(is_here);
+        is_here
+    }
+
+    /// Steps to the next entry of the container the cursor is in, or past its closing bracket.
+    pub(crate) fn next_entry(&mut self) -> bool {
+        self.at = space(self.bytes, self.at);
+        if self.peek() == Some(b',') {
+            self.at = space(self.bytes, self.at + 1);
+        }
+        match self.peek() {
+            Some(b']' | b'}') => {
+                self.at += 1;
+                false
+            }
+            Some(_) => true,
+            None => false,
+        }
+    }
+
+    /// Steps over a key and its colon.
+    pub(crate) fn key(&mut self) -> Span {
+        let end = skip_string(self.bytes, self.at);
+        let key = Span::new(self.at, end);
+        self.at = space(self.bytes, space(self.bytes, end) + 1);
+        key
+    }
+
+    /// Steps over a value, counting its lines when it is a string.
+    pub(crate) fn value_lines(&mut self) -> (Span, usize) {
+        if self.peek() != Some(b'"') {
+            return (self.value(), 0);
+        }
+        let start = self.at;
+        let (mut feeds, mut line_start) = (0, start + 1);
+        self.at += 1;
+        while let Some(found) =
+            self.bytes.get(self.at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest))
+        {
+            self.at += found;
+            if self.bytes[self.at] == b'"' {
+                let lines = feeds + usize::from(line_start < self.at);
+                self.at += 1;
+                return (Span::new(start, self.at), lines);
+            }
+            let is_feed = self.bytes.get(self.at + 1) == Some(&b'n');
+            self.at += 2;
+            if is_feed {
+                (feeds, line_start) = (feeds + 1, self.at);
+            }
+        }
+        self.at = self.bytes.len();
+        (Span::new(start, self.at), feeds)
+    }
+
+    /// Steps over a value.
+    pub(crate) fn value(&mut self) -> Span {
+        let end = skip(self.bytes, self.at);
+        let value = Span::new(self.at, end);
+        self.at = end;
+        value
+    }
+}
+
+/// The value of `key` in a checked object. Of duplicate keys the last one counts, as in Python.
+pub(crate) fn get<'a>(object: &'a [u8], key: &str) -> Option<&'a [u8]> {
+    let is_key = |member: &Member| decode(member.key.of(object)).text == key;
+    members(object).into_iter().rfind(is_key).map(|member| member.value.of(object))
+}
