@@ -18,7 +18,7 @@ pub use names::MANAGED;
 pub(crate) use names::names_a_secret;
 use names::{
     ALLOWED, ALLOWED_PREFIXES, ALLOWED_SUFFIXES, ALLOWED_WINDOWS, Addresses, DENIED, PROXIES,
-    is_never_passed, is_own_secret, without_userinfo,
+    is_never_passed, is_own_secret, names_an_index_user, without_userinfo,
 };
 pub use pattern::{Pattern, PatternError};
 use pattern::glob_matches;
@@ -190,7 +190,7 @@ fn verdict(name: &str, rules: &EnvRules) -> Verdict {
     if ALLOWED.contains(&name) || ALLOWED_WINDOWS.contains(&name) {
         return Verdict::Pass;
     }
-    if names_a_secret(name) {
+    if names_a_secret(name) || names_an_index_user(name) {
         return Verdict::Withhold;
     }
     if ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {

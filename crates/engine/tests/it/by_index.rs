@@ -20,7 +20,7 @@ fn refused(desk: &Desk, value: &serde_json::Value, wanted: &str) {
     assert_eq!(error.to_string(), wanted, "{value}");
 }
 
-/// B:N-12 B:N-19
+/// B:N-12
 #[test]
 fn errors_have_the_words_of_the_documents() {
     let desk = Desk::new();
@@ -158,7 +158,7 @@ fn a_deleted_string_comes_back_as_lines() {
     assert_eq!(result.expect("done").cell_source, ["a\n", "b"]);
 }
 
-/// B:N-10
+/// What a request does not know it does not ignore.
 #[test]
 fn unknown_arguments_are_refused() {
     let bad =

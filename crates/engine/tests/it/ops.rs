@@ -90,7 +90,7 @@ fn every_operation_is_read() {
         (r#"{"op": "meta", "cell": 0, "unset": ["a"]}"#, meta(Some(zero()), &[], &["a"])),
     ];
     for (json, wanted) in table {
-        assert_eq!(parse_ops(json, DEFAULT).expect(json), [wanted.clone()], "{json}");
+        assert_eq!(parse_ops(json, DEFAULT).expect(json), std::slice::from_ref(&wanted), "{json}");
         // The same in a list, and in an object that names the list.
         let list = format!("[{json}, {json}]");
         assert_eq!(parse_ops(&list, DEFAULT).expect(&list), [wanted.clone(), wanted.clone()]);

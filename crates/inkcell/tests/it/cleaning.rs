@@ -40,7 +40,7 @@ fn chosen_metadata_go_too() {
     assert_eq!(now["cells"][1]["outputs"].as_array().map(Vec::len), Some(3));
 }
 
-/// F-062: a filter that changes nothing gives the bytes back, and twice is once.
+/// A filter that changes nothing gives the bytes back, and twice is once.
 #[test]
 fn the_filter_is_idempotent_and_keeps_bytes() {
     for (name, bytes) in inkcell_testkit::notebooks::odd() {

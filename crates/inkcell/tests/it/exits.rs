@@ -195,3 +195,32 @@ fn reading_writes_nothing_beside_the_notebook() {
     command.args(["read", "nb.ipynb"]).env("INKCELL_STATE_DIR", "/proc/no/such/folder");
     inkcell_testkit::env::finish(command, b"").ok();
 }
+
+/// B:N-01 S-060: no command starts a program, opens a connection, or makes a thread for a small file.
+#[test]
+fn no_command_starts_or_contacts_anything() {
+    if !inkcell_testkit::need::strace("no_command_starts_or_contacts_anything") {
+        return;
+    }
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env.put("other.ipynb", rich());
+    let commands: [&[&str]; 9] = [
+        &["read", "nb.ipynb"],
+        &["read", "nb.ipynb", "--outputs", "full"],
+        &["to", "script", "nb.ipynb"],
+        &["to", "markdown", "nb.ipynb"],
+        &["diff", "nb.ipynb", "other.ipynb"],
+        &["edit", "nb.ipynb", "replace", "1", "--source", "import os"],
+        &["edit", "nb.ipynb", "--old", "prose", "--new", "verse"],
+        &["clean", "nb.ipynb"],
+        &["new", "new.ipynb"],
+    ];
+    let calls =
+        "execve,execveat,fork,vfork,clone,clone3,socket,socketpair,connect,bind,listen,sendto";
+    for args in commands {
+        let made = crate::trace::record(&env, args, calls);
+        let names: Vec<&str> = made.iter().map(|call| call.name.as_str()).collect();
+        assert_eq!(names, ["execve"], "{args:?}: only the command itself is started");
+    }
+}

@@ -20,15 +20,13 @@ import sys
 # From 3.12 on an f-string may hold its own quotes, brackets and newlines.
 _NESTED_FSTRINGS = sys.version_info >= (3, 12)
 
-_PREFIXES = frozenset(
-    "r u b f t br rb fr rf tr rt".split()
-)
+_PREFIXES = frozenset("r u b f t br rb fr rf tr rt".split())
 
 _NAME = re.compile(r"[^\W\d]\w*")
 # Stretches in which nothing can hide or end a logical line.
 _PLAIN = re.compile(r"[^\w\"'#\\()\[\]{}\n=?]+")
 _NUMBER = re.compile(r"\d\w*")
-_ASSIGNED = re.compile(r"[ \t]*(!|%(?=[^\W\d]))")
+_ASSIGNED = re.compile(r"(?:[ \t]|\\\r?\n)*(!|%(?=[^\W\d]))")
 _CELL_MAGIC = re.compile(r"%%\S")
 _CELL_HELP = re.compile(r"%%\w+\?")
 # What may stand before a closing question mark: a magic's name, or a dotted

@@ -119,7 +119,7 @@ pub const MANAGED: &[&str] = &[
 ];
 
 /// Words that, anywhere in a name, say that its value is a secret.
-const SECRET_WORDS: &[&str] = &["KEY", "KEYS", "APIKEY", "AUTH", "PAT", "USERNAME"];
+const SECRET_WORDS: &[&str] = &["KEY", "KEYS", "APIKEY", "AUTH", "PAT"];
 
 /// Endings of a word that say the same, so that `GATEWAYTOKEN` counts as well as `GATEWAY_TOKEN`.
 const SECRET_ENDINGS: &[&str] = &[
@@ -143,6 +143,12 @@ pub(crate) fn names_a_secret(name: &str) -> bool {
     name.split('_').any(|word| {
         SECRET_WORDS.contains(&word) || SECRET_ENDINGS.iter().any(|ending| word.ends_with(ending))
     })
+}
+
+/// Whether it is one half of an index's credentials, such as `UV_INDEX_CORP_USERNAME`, which often is the
+/// token itself.
+pub(super) fn names_an_index_user(name: &str) -> bool {
+    name.ends_with("_USERNAME") && (name.starts_with("PIP_") || name.starts_with("UV_"))
 }
 
 /// Whether this is a name of ours that never comes from the parent.

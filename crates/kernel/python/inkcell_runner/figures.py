@@ -1,0 +1,246 @@
+"""Figures of matplotlib, shown after each cell as Jupyter's inline backend shows them.
+
+Owns when a figure is shown and closed, and how it becomes a PNG.  It must not import matplotlib
+on its own: everything here waits until the user's code has imported it, and costs nothing before.
+
+The backend is plain Agg rather than one of our own, so that programs started from a cell, which
+inherit MPLBACKEND but not this package, draw as well.
+"""
+
+import os
+import sys
+
+# Backends that draw to memory or files.  Where one with windows was chosen, it shows its own figures.
+_SILENT = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
+# Jupyter's own backend, which the environment of a Jupyter terminal may still name.
+_INLINE = ("inline", "module://matplotlib_inline.backend_inline", "module://ipykernel.pylab.backend_inline")
+
+# Figures displayed as a value since the last flush, with what was shown of them.
+_displayed = {}
+
+
+def _pyplot():
+    """The pyplot that was imported to its end, or None."""
+    module = sys.modules.get("matplotlib.pyplot")
+    return module if hasattr(module, "get_fignums") else None
+
+
+def _open_figures():
+    helpers = sys.modules.get("matplotlib._pylab_helpers")
+    if helpers is None:
+        return []
+    return [manager.canvas.figure for manager in helpers.Gcf.get_all_fig_managers()]
+
+
+def use_inline():
+    """Takes over a pyplot that has just been imported; does nothing before, or a second time."""
+    pyplot = _pyplot()
+    if pyplot is None or getattr(pyplot, "_inkcell", None) is not None:
+        return
+    import matplotlib
+
+    # Read past the lookup, which would choose and load a backend.
+    backend = dict.get(matplotlib.rcParams, "backend")
+    name = backend.lower() if isinstance(backend, str) else None
+    pyplot._inkcell = name is None or name in _INLINE or name in _SILENT
+    if not pyplot._inkcell:
+        return
+    if name is None or name in _INLINE:
+        pyplot.switch_backend("agg")
+    # The inline backend sets nothing but this; its figure.dpi and face colour are matplotlib's.
+    matplotlib.interactive(True)
+    pyplot._inkcell_quiet = _track_quiet(pyplot, matplotlib)
+    pyplot.show = _shower(pyplot)
+
+
+def _track_quiet(pyplot, matplotlib):
+    """The figures made while `plt.ioff()` held, which only `plt.show()` shows."""
+    import weakref
+
+    quiet = weakref.WeakSet()
+    make = pyplot.new_figure_manager
+
+    def new_figure_manager(*args, **kwargs):
+        manager = make(*args, **kwargs)
+        if not matplotlib.is_interactive():
+            quiet.add(manager.canvas.figure)
+        return manager
+
+    new_figure_manager.__doc__ = make.__doc__
+    pyplot.new_figure_manager = new_figure_manager
+    return quiet
+
+
+def _shower(pyplot):
+    def show(close=None, block=None):
+        """Shows all open figures here, in the order they were made, and closes them."""
+        from . import current
+
+        _show(current(), pyplot, _open_figures(), close is None or close)
+
+    return show
+
+
+def show_open_figures(session):
+    """Shows and closes the figures a cell left open; called after every cell, failed ones too."""
+    pyplot = _pyplot()
+    if pyplot is None:
+        return
+    use_inline()
+    try:
+        figures = _open_figures()
+        quiet = getattr(pyplot, "_inkcell_quiet", ())
+        if pyplot._inkcell and any(figure not in quiet for figure in figures):
+            _show(session, pyplot, [figure for figure in figures if not _was_displayed(figure)], True)
+    finally:
+        _displayed.clear()
+
+
+def _was_displayed(figure):
+    """Whether the figure was the value of the cell or given to `display`, and is still the same."""
+    shown = _displayed.get(id(figure))
+    if shown is None:
+        return False
+    if not figure.stale:
+        return True
+    # Something was touched since; only drawing again tells whether it shows.
+    try:
+        return _render(figure) == shown
+    except Exception:
+        # It cannot be drawn any more; showing it says why.
+        return False
+
+
+def _show(session, pyplot, figures, close):
+    from . import formatting
+
+    try:
+        for figure in figures:
+            data, metadata = formatting.bundle(figure)
+            metadata.update(_background(figure))
+            session.display(data, metadata)
+    finally:
+        # Closing collects garbage, which is slow, so only where there is something to close.
+        if close and _open_figures():
+            pyplot.close("all")
+        for figure in figures:
+            _displayed.pop(id(figure), None)
+
+
+def png(figure):
+    """The PNG of a figure that is being shown; None for an empty one, of which text says enough."""
+    data = _render(figure)
+    if data is not None:
+        _displayed[id(figure)] = data
+        # Saving leaves the mark of a figure to be drawn; from here on it means a change.
+        figure.stale = False
+    return data
+
+
+def _render(figure):
+    if not figure.axes and not figure.lines:
+        return None
+    import io
+
+    if figure.canvas is None:
+        from matplotlib.backend_bases import FigureCanvasBase
+
+        FigureCanvasBase(figure)
+    out = io.BytesIO()
+    figure.canvas.print_figure(
+        out,
+        format="png",
+        facecolor=figure.get_facecolor(),
+        edgecolor=figure.get_edgecolor(),
+        dpi=figure.dpi,
+        bbox_inches="tight",
+    )
+    return out.getvalue()
+
+
+def _background(figure):
+    """Tells a reader with a dark or light page what a see-through figure is legible on."""
+    from matplotlib import colors
+
+    try:
+        if colors.to_rgba(figure.get_facecolor())[3] >= 0.5:
+            return {}
+        light = set()
+        for axes in figure.axes:
+            for axis in (axes.xaxis, axes.yaxis):
+                for label in axis.get_ticklabels():
+                    red, green, blue = colors.to_rgb(label.get_color())
+                    light.add(0.299 * red + 0.587 * green + 0.114 * blue > 0.5)
+    except Exception:
+        return {}
+    if len(light) != 1:
+        return {}
+    return {"needs_background": "dark" if light.pop() else "light"}
+
+
+# Being told when a module is imported.
+
+
+def _hook_ipython():
+    from .formatting import hook_real_ipython
+
+    hook_real_ipython()
+
+
+class _Watcher:
+    """Calls a function when a module has been imported, in the same cell and before its next line."""
+
+    def __init__(self, waiting):
+        self.waiting = waiting
+
+    def find_spec(self, name, path=None, target=None):
+        action = self.waiting.get(name)
+        if action is None:
+            return None
+        for finder in sys.meta_path:
+            find = None if finder is self else getattr(finder, "find_spec", None)
+            spec = find(name, path, target) if find else None
+            if spec is not None:
+                self._wrap(spec, name, action)
+                return spec
+        return None
+
+    def _wrap(self, spec, name, action):
+        loader = spec.loader
+        load = getattr(loader, "exec_module", None)
+        if load is None:
+            return
+
+        def exec_module(module):
+            load(module)
+            if module.__name__ == name:
+                _attempt(action)
+
+        try:
+            loader.exec_module = exec_module
+        except AttributeError:
+            # The check after each cell comes to it later.
+            pass
+
+
+def _attempt(action):
+    """A failure of ours must not look like a failure of the user's import."""
+    try:
+        action()
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+
+
+_ACTIONS = {"matplotlib.pyplot": use_inline, "IPython": _hook_ipython}
+
+
+def watch_imports():
+    """Called once at the start: readies matplotlib and IPython at their import, or now when preloaded."""
+    os.environ.setdefault("MPLBACKEND", "Agg")
+    if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Watcher(dict(_ACTIONS)))
+    for name, action in _ACTIONS.items():
+        if name in sys.modules:
+            _attempt(action)

@@ -1,0 +1,211 @@
+"""The prelude: which helpers exist, and how they get into the user's namespace.
+
+Owns the table of names, the deferred callables that stand for them, `install`
+and `docs`. Must not know what any helper does, and imports nothing: a kernel
+pays for a helper when it is first called, not when it starts.
+"""
+
+import sys
+
+# One row a category: its title, the module that implements it, its names.
+TABLE = (
+    ("Navigation", "navigation", "pwd cd ls tree stat"),
+    ("File I/O", "file_io", "read write append cat touch"),
+    ("File ops", "file_ops", "mkdir rm mv cp"),
+    ("Search", "search", "find glob_files grep rgrep"),
+    ("Text", "text", "head tail wc sort_lines sort uniq cols counter"),
+    ("Find/Replace", "find_replace", "replace sed rsed"),
+    ("Line ops", "line_ops", "lines delete_lines delete_matching insert_at"),
+    ("Batch", "batch", "diff batch parallel pipeline"),
+    ("Shell", "shell", "env run sh bash"),
+    (
+        "Git",
+        "git",
+        "git_status git_diff git_log git_show git_file_at git_branch git_has_changes",
+    ),
+    ("Output", "output", "output display log phase"),
+    ("Output", "bridge", "tool"),
+)
+
+MINIMAL = frozenset("display bash sh run env output log phase tool".split())
+LEVELS = ("full", "minimal", "off")
+
+# The runner starts isolated, so at this moment no directory of the user is on
+# the path. Helpers must get their library modules from here even when the
+# user's directory holds, say, a `subprocess.py`.
+_OWN_PATH = tuple(sys.path)
+_LIBRARY_NAMES = getattr(
+    sys,
+    "stdlib_module_names",
+    # Python 3.9 has no list of its own; these are what the helpers import.
+    frozenset(
+        "codecs collections concurrent contextlib contextvars dataclasses datetime"
+        " difflib email fnmatch http io json os pathlib queue random re select"
+        " selectors shlex shutil signal socket ssl string subprocess tempfile"
+        " threading types typing urllib".split()
+    ),
+)
+
+
+def _shadowing():
+    """Whether a directory added since start holds a module named like the library's."""
+    os = sys.modules["os"]
+    for entry in sys.path:
+        if entry in _OWN_PATH:
+            continue
+        try:
+            names = os.listdir(entry or ".")
+        except (OSError, TypeError, ValueError):
+            continue
+        for name in names:
+            stem = name.partition(".")[0]
+            if stem in _LIBRARY_NAMES and stem not in sys.modules:
+                return True
+    return False
+
+
+def _implementation(module):
+    """Import one module of this package, out of reach of the user's own modules."""
+    full_name = __name__ + "." + module
+    if full_name in sys.modules:
+        return sys.modules[full_name]
+    if not _shadowing():
+        return __import__(full_name, fromlist=["*"])
+    # Other threads see the shorter path for the length of this import. That is
+    # why it happens only when there is something to hide.
+    kept, sys.path = sys.path, list(_OWN_PATH)
+    try:
+        return __import__(full_name, fromlist=["*"])
+    finally:
+        sys.path = kept
+
+
+class Deferred:
+    # This comment takes the place of a docstring, because `__doc__` must answer
+    # with the helper's own text. An instance looks like the function it stands
+    # for to `help`, `inspect` and pickle, and loads it when any of them, or a
+    # call, needs it.
+    __slots__ = ("__name__", "category", "_module", "_function")
+
+    def __init__(self, name, category, module):
+        self.__name__ = name
+        self.category = category
+        self._module = module
+        self._function = None
+
+    @property
+    def __wrapped__(self):
+        if self._function is None:
+            self._function = getattr(_implementation(self._module), self.__name__)
+        return self._function
+
+    @property
+    def __doc__(self):
+        return self.__wrapped__.__doc__
+
+    def __call__(self, *args, **kwargs):
+        return self.__wrapped__(*args, **kwargs)
+
+    def __getattr__(self, name):
+        # Only the attributes functions have are passed on: a display that asks
+        # for `_repr_html_` must not cause an import.
+        if name.startswith("__") and name.endswith("__"):
+            return getattr(self.__wrapped__, name)
+        raise AttributeError(name)
+
+    def __get__(self, instance, owner=None):
+        # Besides binding as functions do, this is what makes `inspect` and
+        # `help` treat the object as a routine and print its signature.
+        if instance is None:
+            return self
+        return type(self.__call__)(self, instance)
+
+    def __reduce__(self):
+        return (helper, (self.__name__,))
+
+    def __repr__(self):
+        return "<prelude helper %s>" % self.__name__
+
+
+class Tools:
+    """Calls the host's tools: `tool.name({...}, **more)` answers with the tool's value."""
+
+    __slots__ = ()
+    __name__ = "tool"
+    category = "Output"
+
+    def __getattr__(self, name):
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self[name]
+
+    def __getitem__(self, name):
+        return _implementation("bridge").Tool(name)
+
+    def __reduce__(self):
+        return (helper, ("tool",))
+
+    def __repr__(self):
+        return _implementation("bridge").describe()
+
+
+_HELPERS = {
+    name: Tools() if name == "tool" else Deferred(name, category, module)
+    for category, module, names in TABLE
+    for name in names.split()
+}
+
+
+def helper(name):
+    """The object that stands for the helper `name`."""
+    return _HELPERS[name]
+
+
+def install(session, level="full"):
+    """Put the helpers of `level` into the session's namespace; return the names added.
+
+    A name that is already there is left alone, so the user's own wins and a
+    second call adds only what is missing, which is what `%reset` needs.
+    """
+    if level not in LEVELS:
+        raise ValueError(
+            "python.prelude is %r; it can be %s" % (level, ", ".join(map(repr, LEVELS)))
+        )
+    if level == "off":
+        return []
+    namespace = session.namespace
+    added = [
+        name
+        for name in _HELPERS
+        if name not in namespace and (level == "full" or name in MINIMAL)
+    ]
+    for name in added:
+        namespace[name] = _HELPERS[name]
+    return added
+
+
+def installed(namespace):
+    """The names in `namespace` that are still helpers, for listings of the user's names."""
+    return {name for name, value in _HELPERS.items() if namespace.get(name) is value}
+
+
+def docs():
+    """Name, signature, first line and category of every helper, by category and name."""
+    import inspect
+
+    rows = []
+    for name, value in _HELPERS.items():
+        if isinstance(value, Tools):
+            signature = ".name(args=None, /, **kwargs)"
+        else:
+            signature = str(inspect.signature(value))
+        text = inspect.getdoc(value) or ""
+        rows.append(
+            {
+                "name": name,
+                "signature": signature,
+                "doc": text.partition("\n")[0],
+                "category": value.category,
+            }
+        )
+    return sorted(rows, key=lambda row: (row["category"], row["name"]))

@@ -1,0 +1,194 @@
+"""Output: `output`, `display`, `log`, `phase`.
+
+Owns reading stored output by id and what is shown on purpose. Must not know how
+frames are sent or where the session keeps its index.
+"""
+
+import json
+import os
+import re
+from pathlib import Path
+
+from .paths import setting, split_lines
+from .report import NAMES, session, status
+
+_FORMATS = ("raw", "json", "stripped")
+_ANSI = re.compile(
+    "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])"
+)
+_STEP = re.compile(r'\.?\[\s*(-?\d+)\s*\]|\.?\[\s*"([^"]*)"\s*\]|\.?([^.\[\]"\s]+)')
+_RICH = (
+    "_repr_mimebundle_",
+    "_repr_html_",
+    "_repr_markdown_",
+    "_repr_svg_",
+    "_repr_png_",
+    "_repr_jpeg_",
+    "_repr_json_",
+    "_repr_latex_",
+)
+
+
+def display(*values, raw=False, **options):
+    """Show values; plain dicts, lists and tuples as JSON. raw=True sends a MIME bundle."""
+    here = session()
+    for value in values:
+        if raw:
+            if not isinstance(value, dict):
+                raise TypeError("display(raw=True) takes a dict of MIME types")
+            data, metadata = dict(value), {}
+            data.setdefault("text/plain", "")
+        else:
+            data, metadata = _bundle(here, value)
+        here.display(data, metadata, **options)
+
+
+def _bundle(here, value):
+    plain = isinstance(value, (dict, list, tuple))
+    if plain and not any(hasattr(value, name) for name in _RICH):
+        try:
+            json.dumps(value, allow_nan=False)
+            return {"application/json": value, "text/plain": repr(value)}, {}
+        except (TypeError, ValueError, RecursionError):
+            # Not JSON after all, so it is shown as any other value.
+            pass
+    format_value = getattr(here, "format", None)
+    if format_value is not None:
+        return format_value(value)
+    return {"text/plain": repr(value)}, {}
+
+
+def log(message):
+    """Tell the host something, outside the cell's output."""
+    status("log", message=str(message))
+
+
+def phase(title):
+    """Name the phase the work is in, for the host to show."""
+    status("phase", title=str(title))
+
+
+def output(*ids, format="raw", query=None, offset=None, limit=None):
+    """Stored output by id: text, or a dict with format='json'; a list for several ids.
+
+    `format='stripped'` removes colour codes. `query` picks from JSON output, such
+    as '.files[0].name'. `offset` (from 1) and `limit` pick lines.
+    """
+    store = _store()
+    if not ids:
+        _refuse(ValueError, "no output id given; name at least one")
+    if format not in _FORMATS:
+        known = ", ".join(map(repr, _FORMATS))
+        _refuse(ValueError, "format is %r; it can be %s" % (format, known))
+    if query and (offset is not None or limit is not None):
+        _refuse(ValueError, "query cannot be combined with offset or limit")
+    contents = {wanted: store.read(str(wanted)) for wanted in ids}
+    missing = [str(wanted) for wanted, content in contents.items() if content is None]
+    if missing:
+        _not_found(missing, sorted(map(str, store.ids())))
+    results = [
+        _select(str(wanted), contents[wanted], format, query, offset, limit) for wanted in ids
+    ]
+    sizes = [len(result["content"]) for result in results]
+    if len(results) == 1:
+        status("output", id=str(ids[0]), chars=sizes[0])
+        return results[0] if format == "json" else results[0]["content"]
+    status("output", count=len(results), total_chars=sum(sizes))
+    if format == "json":
+        return results
+    return [{"id": result["id"], "content": result["content"]} for result in results]
+
+
+def _refuse(kind, text, **fields):
+    status("output", error=text, **fields)
+    raise kind(text)
+
+
+def _not_found(missing, available):
+    text = "Output not found: " + ", ".join(missing)
+    if available:
+        text += "\n\nAvailable outputs: " + ", ".join(available[:NAMES])
+        if len(available) > NAMES:
+            text += " (and %d more)" % (len(available) - NAMES)
+    status("output", error=text, not_found=missing, available_count=len(available))
+    raise FileNotFoundError(text)
+
+
+def _select(wanted, content, format, query, offset, limit):
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    result = {"id": wanted}
+    if query:
+        try:
+            value = json.loads(text)
+        except ValueError as error:
+            _refuse(ValueError, "output %s is not JSON: %s" % (wanted, error), id=wanted)
+        text = json.dumps(_pick(value, query), indent=2, ensure_ascii=False)
+        result["query"] = query
+    elif offset is not None or limit is not None:
+        rows = split_lines(text)
+        start = max(1, offset or 1)
+        if start > len(rows):
+            _refuse(
+                ValueError,
+                "offset %d is past the end of output %s (%d lines)" % (start, wanted, len(rows)),
+                id=wanted,
+            )
+        stop = len(rows) if limit is None else min(len(rows), start - 1 + max(0, limit))
+        result["range"] = {"start_line": start, "end_line": stop, "total_lines": len(rows)}
+        text = "\n".join(rows[start - 1 : stop])
+    if format == "stripped":
+        text = _ANSI.sub("", text)
+    result.update(line_count=len(split_lines(text)), char_count=len(text), content=text)
+    return result
+
+
+def _pick(value, query):
+    """Follow a path of `.key`, `[0]` and `["key"]` steps; None where it leads nowhere."""
+    path, at = query.strip(), 0
+    while at < len(path) and path[at:] != ".":
+        step = _STEP.match(path, at)
+        if step is None:
+            text = "query %r is not understood at %r; use .key, [0] or [\"key\"]"
+            _refuse(ValueError, text % (query, path[at:]))
+        at = step.end()
+        index, quoted, bare = step.groups()
+        try:
+            if index is not None:
+                value = value[int(index)] if isinstance(value, list) else None
+            else:
+                key = bare if quoted is None else quoted
+                value = value.get(key) if isinstance(value, dict) else None
+        except IndexError:
+            value = None
+    return value
+
+
+class _Directory:
+    """Outputs as files `<id>.md` in a directory, for hosts without an index."""
+
+    def __init__(self, path):
+        self._path = Path(path)
+
+    def read(self, wanted):
+        # An id is a name, never a way out of the directory.
+        if os.path.basename(wanted) != wanted or wanted in ("", ".", ".."):
+            return None
+        try:
+            return (self._path / (wanted + ".md")).read_bytes()
+        except OSError:
+            return None
+
+    def ids(self):
+        return [path.stem for path in self._path.glob("*.md")]
+
+
+def _store():
+    store = session().artifacts
+    if store is not None:
+        return store
+    directory = setting("ARTIFACTS_DIR") or os.environ.get("ARTIFACTS")
+    if not directory:
+        _refuse(RuntimeError, "no artifacts directory: this session stores no output")
+    if not os.path.isdir(directory):
+        _refuse(RuntimeError, "no artifacts directory: %s does not exist" % directory)
+    return _Directory(directory)

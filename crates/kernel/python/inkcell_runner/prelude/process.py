@@ -1,0 +1,184 @@
+"""Running one child process: live output, limits, interrupt and time limit.
+
+Owns the child's process group and its two pipes. Must not know which shell is
+started or what is reported. POSIX only, as the runner is.
+"""
+
+import codecs
+import os
+import selectors
+import signal
+import subprocess
+import threading
+import time
+
+MAX_BYTES = 1 << 20
+MAX_LINES = 3000
+# How long a child may take to end after it was asked to, before it is killed.
+GRACE = 2.0
+# How often to look whether the child has ended while something else, such as a
+# background process it left, still holds its pipes.
+TICK = 0.05
+
+
+class Capture:
+    """One stream of the child: decoded, shown when wanted, kept up to the limit."""
+
+    def __init__(self, name, full, show):
+        self.name = name
+        self.cut = None
+        self._full = full
+        self._show = show
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+        self._parts = []
+        self._bytes = 0
+        self._lines = 0
+
+    def feed(self, chunk, final=False):
+        if not self._full:
+            chunk = self._within_limits(chunk)
+        text = self._decode(chunk, final)
+        if text:
+            self._parts.append(text)
+            if self._show is not None:
+                self._show(text)
+
+    def _within_limits(self, chunk):
+        # What is past a limit is dropped but still read, so that the child
+        # does not stop at a full pipe.
+        if self.cut is not None:
+            return b""
+        room = MAX_BYTES - self._bytes
+        if len(chunk) > room:
+            chunk, self.cut = chunk[:room], "%d bytes" % MAX_BYTES
+        lines = chunk.count(b"\n")
+        if self._lines + lines > MAX_LINES or (
+            self._lines + lines == MAX_LINES and not chunk.endswith(b"\n")
+        ):
+            pieces = chunk.split(b"\n", MAX_LINES - self._lines)
+            chunk = chunk[: len(chunk) - len(pieces[-1])]
+            self.cut = "%d lines" % MAX_LINES
+        self._bytes += len(chunk)
+        self._lines += lines
+        return chunk
+
+    def text(self):
+        return "".join(self._parts)
+
+
+class Child:
+    """A child in a session and process group of its own, with nothing on its stdin."""
+
+    def __init__(self, args, cwd, out, err):
+        self.timed_out = False
+        self._process = subprocess.Popen(
+            args,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+        self._pipes = {self._process.stdout: out, self._process.stderr: err}
+        self._selector = selectors.DefaultSelector()
+        for pipe in self._pipes:
+            self._selector.register(pipe, selectors.EVENT_READ)
+
+    def finish(self, timeout=None):
+        """Pump output until the child ends; return its code.
+
+        A KeyboardInterrupt goes on to the child and, once it has ended, to the
+        caller: the rest of the cell must not run.
+        """
+        try:
+            self._pump(timeout)
+            if self._alive():
+                self.timed_out = True
+                self._stop(signal.SIGTERM)
+        except KeyboardInterrupt:
+            self._stop(signal.SIGINT)
+            raise
+        except BaseException:
+            # Output could not be shown; a child nobody listens to must not stay.
+            self._signal(signal.SIGKILL)
+            raise
+        finally:
+            self._close()
+        return self._process.returncode
+
+    def _alive(self):
+        return self._process.poll() is None
+
+    def _pump(self, seconds):
+        """Read until both pipes are closed and the child is gone, or time is up."""
+        end = None if seconds is None else time.monotonic() + seconds
+        idle_since_exit = False
+        while self._selector.get_map():
+            wait = TICK if end is None else min(TICK, max(0.0, end - time.monotonic()))
+            if self._read(wait):
+                idle_since_exit = False
+            elif not self._alive():
+                # What the child wrote is in the pipe when it ends, so one quiet
+                # round after that means the rest belongs to someone else.
+                if idle_since_exit:
+                    return
+                idle_since_exit = True
+            if end is not None and time.monotonic() >= end:
+                return
+        while self._alive():
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return
+            try:
+                self._process.wait(left)
+            except subprocess.TimeoutExpired:
+                return
+
+    def _read(self, wait):
+        ready = self._selector.select(wait)
+        for key, _ in ready:
+            chunk = os.read(key.fd, 1 << 16)
+            if not chunk:
+                self._selector.unregister(key.fileobj)
+            self._pipes[key.fileobj].feed(chunk, final=not chunk)
+        return bool(ready)
+
+    def _stop(self, first):
+        """Ask the group to end, give it two seconds, then kill it."""
+        self._signal(first)
+        try:
+            self._pump(GRACE)
+        except KeyboardInterrupt:
+            # Whoever interrupts twice does not want to wait.
+            pass
+        if self._alive():
+            self._signal(signal.SIGKILL)
+            self._process.wait()
+        self._pump(TICK)
+
+    def _signal(self, number):
+        # Until the leader is reaped its id cannot belong to another group.
+        if self._alive():
+            try:
+                os.killpg(self._process.pid, number)
+            except (ProcessLookupError, PermissionError):
+                pass
+
+    def _close(self):
+        left = [key.fileobj for key in list(self._selector.get_map().values())]
+        self._selector.close()
+        for pipe, capture in self._pipes.items():
+            if pipe in left:
+                capture.feed(b"", final=True)
+                # A background process still writes here. Closing the pipe would
+                # kill it with SIGPIPE at its next line, so it is read to the end.
+                threading.Thread(target=_drain, args=(pipe,), daemon=True).start()
+            else:
+                pipe.close()
+
+
+def _drain(pipe):
+    with pipe:
+        while pipe.read(1 << 16):
+            pass

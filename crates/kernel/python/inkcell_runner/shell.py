@@ -1,0 +1,498 @@
+"""What `get_ipython()` returns: the part of IPython's shell that notebooks call.
+
+Owns the lookup of magics, the expansion of variables in their lines, events
+and the attributes that users' code reads. It must not know what any magic
+does (see `magics/`), nor how cells are run or output is sent: for those it
+asks the session.
+"""
+
+import sys
+
+
+class UsageError(Exception):
+    """A magic was used wrongly; shown as one line, without a traceback."""
+
+
+class ExecutionInfo:
+    """What the callbacks of `pre_run_cell` are told."""
+
+    def __init__(self, raw_cell, store_history=False, silent=False):
+        self.raw_cell = raw_cell
+        self.store_history = store_history
+        self.silent = silent
+        self.shell_futures = True
+        self.cell_id = None
+
+
+class ExecutionResult:
+    """What became of a `run_cell`."""
+
+    def __init__(self, info, count=None):
+        self.info = info
+        self.execution_count = count
+        self.result = None
+        self.error_before_exec = None
+        self.error_in_exec = None
+
+    @property
+    def success(self):
+        return self.error_before_exec is None and self.error_in_exec is None
+
+    def raise_error(self):
+        """Raises what the code raised, if anything."""
+        error = self.error_before_exec or self.error_in_exec
+        if error is not None:
+            raise error
+
+
+class Events:
+    """Callbacks around cells."""
+
+    NAMES = ("pre_execute", "post_execute", "pre_run_cell", "post_run_cell", "shell_initialized")
+
+    def __init__(self, shell):
+        self._shell = shell
+        self.callbacks = {name: [] for name in self.NAMES}
+
+    def register(self, event, function):
+        if not callable(function):
+            raise TypeError("Need a callable, got %r" % (function,))
+        if function not in self.callbacks[event]:
+            self.callbacks[event].append(function)
+
+    def unregister(self, event, function):
+        if function not in self.callbacks[event]:
+            raise ValueError("Function %r is not registered as a %s callback" % (function, event))
+        self.callbacks[event].remove(function)
+
+    def trigger(self, event, *args):
+        """Calls everyone; what a callback raises is reported and stops nobody."""
+        callbacks = self.callbacks[event]
+        if not callbacks:
+            return
+        if args == (None,):
+            args = (self._described(event),)
+        for function in list(callbacks):
+            try:
+                function(*args[: _accepted(function, len(args))])
+            except (Exception, KeyboardInterrupt):
+                print("Error in callback %r (for %s):" % (function, event), file=sys.stderr)
+                self._shell.showtraceback()
+
+    def _described(self, event):
+        """What IPython would pass: callbacks read the source of the cell from it."""
+        history = self._shell.session.history
+        info = ExecutionInfo(history[-1] if history else "", store_history=True)
+        if event == "post_run_cell":
+            return ExecutionResult(info, self._shell.execution_count)
+        return info
+
+
+def _accepted(function, given):
+    """How many of `given` arguments the callback takes; old callbacks take none."""
+    import inspect
+
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return given
+    if any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        return given
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return min(given, sum(p.kind in positional for p in parameters))
+
+
+class Settings(dict):
+    """A configuration in which any section can be named: `config.InlineBackend.rc = {}`."""
+
+    def __getattr__(self, name):
+        if name in self:
+            return self[name]
+        if name[:1].isupper():
+            self[name] = section = Settings()
+            return section
+        raise AttributeError(name)
+
+    def __setattr__(self, name, value):
+        self[name] = value
+
+
+class MagicsTable:
+    """IPython's `magics_manager`: the magics by kind and name."""
+
+    def __init__(self, shell):
+        from .magics import builtin_tables
+
+        self.shell = shell
+        self.magics = builtin_tables(shell)
+        self.registry = {}
+        self.auto_magic = False
+
+    def lsmagic(self):
+        return self.magics
+
+    def register_function(self, func, magic_kind="line", magic_name=None):
+        name = magic_name or func.__name__
+        kinds = ("line", "cell") if magic_kind == "line_cell" else (magic_kind,)
+        for kind in kinds:
+            if kind not in self.magics:
+                raise ValueError("magic_kind must be line, cell or line_cell, not %r" % (magic_kind,))
+            self.magics[kind][name] = func
+
+    def register(self, *objects):
+        for one in objects:
+            if isinstance(one, type):
+                one = one(self.shell)
+            self.registry[type(one).__name__] = one
+            for kind, table in one.magics.items():
+                for name, func in table.items():
+                    self.magics[kind][name] = getattr(one, func) if isinstance(func, str) else func
+
+    def register_alias(self, alias_name, magic_name, magic_kind="line", magic_params=None):
+        extra = magic_params + " " if magic_params else ""
+        if magic_kind == "line":
+            alias = lambda line: self.shell.run_line_magic(magic_name, extra + line)  # noqa: E731
+        else:
+            alias = lambda line, cell: self.shell.run_cell_magic(magic_name, extra + line, cell)  # noqa: E731
+        alias.__doc__ = "Alias of %s." % magic_name
+        self.magics[magic_kind][alias_name] = alias
+
+
+class DisplayPublisher:
+    """IPython's `display_pub`."""
+
+    def __init__(self, session):
+        self._session = session
+
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **_):
+        display_id = (transient or {}).get("display_id")
+        self._session.display(data, metadata or {}, display_id=display_id, update=update)
+
+    def clear_output(self, wait=False):
+        self._session.clear_output(wait)
+
+
+class TypeFormatter:
+    """Functions that users registered for showing a type as one MIME kind."""
+
+    enabled = True
+
+    def __init__(self):
+        self.type_printers = {}
+        self.deferred_printers = {}
+
+    def for_type(self, typ, func=None):
+        if isinstance(typ, str):
+            module, _, name = typ.rpartition(".")
+            return self.for_type_by_name(module, name, func)
+        before = self.type_printers.get(typ)
+        if func is not None:
+            self.type_printers[typ] = func
+        return before
+
+    def for_type_by_name(self, module, name, func=None):
+        before = self.deferred_printers.get((module, name))
+        if func is not None:
+            self.deferred_printers[module, name] = func
+        return before
+
+    def pop(self, typ, default=None):
+        return self.type_printers.pop(typ, default)
+
+    def lookup_by_type(self, typ):
+        """The function for a type or its nearest base; KeyError when there is none."""
+        for base in typ.__mro__:
+            if base in self.type_printers:
+                return self.type_printers[base]
+            func = self.deferred_printers.get((base.__module__, base.__name__))
+            if func is not None:
+                return func
+        raise KeyError(typ)
+
+    def lookup(self, obj):
+        return self.lookup_by_type(type(obj))
+
+
+class DisplayFormatter:
+    """IPython's `display_formatter`: how objects become bundles.
+
+    The formatters hold only what users registered; the usual ways are the
+    business of the module `formatting`.
+    """
+
+    def __init__(self):
+        kinds = "text/plain text/html text/markdown image/svg+xml image/png application/pdf image/jpeg"
+        kinds += " text/latex application/json application/javascript"
+        self.formatters = {kind: TypeFormatter() for kind in kinds.split()}
+        self.active_types = list(self.formatters)
+        self.mimebundle_formatter = TypeFormatter()
+        self.ipython_display_formatter = TypeFormatter()
+
+    def format(self, obj, include=None, exclude=None):
+        from .formatting import bundle
+
+        data, metadata = bundle(obj)
+        if include:
+            data = {kind: data[kind] for kind in data if kind in include}
+        if exclude:
+            data = {kind: data[kind] for kind in data if kind not in exclude}
+        return data, {kind: metadata[kind] for kind in metadata if kind in data}
+
+
+class Shell:
+    """The interactive shell as users' code sees it."""
+
+    def __init__(self, session):
+        self.session = session
+        self.events = Events(self)
+        self.magics_manager = MagicsTable(self)
+        self.display_pub = DisplayPublisher(session)
+        self.display_formatter = DisplayFormatter()
+        self.ast_node_interactivity = "last_expr"
+        self.ast_transformers = []
+        self.input_transformers_cleanup = []
+        self.input_transformers_post = []
+        self.configurables = []
+        self.custom_exceptions = ()
+        self.loaded_extensions = []
+        self.autoawait = True
+        self.colors = "NoColor"
+        self.xmode = "Context"
+        self._settings = Settings()
+
+    # Names.
+
+    @property
+    def user_ns(self):
+        return self.session.namespace
+
+    user_global_ns = user_ns
+
+    @property
+    def user_module(self):
+        return sys.modules["__main__"]
+
+    @property
+    def user_ns_hidden(self):
+        """The names that are not the user's own, as `%who` sees it."""
+        return getattr(self.session, "hidden", ())
+
+    @property
+    def execution_count(self):
+        return self.session.count
+
+    @property
+    def config(self):
+        # IPython's own `Magics` hands a shell that has a configuration to traitlets as a parent,
+        # which accepts IPython's shell alone. Without one it takes any shell.
+        if sys._getframe(1).f_globals.get("__name__") == "IPython.core.magic":
+            raise AttributeError("config")
+        # Extensions built on traitlets insist on its class.
+        if "traitlets.config" in sys.modules and type(self._settings) is Settings:
+            self._settings = sys.modules["traitlets.config"].Config(self._settings)
+        return self._settings
+
+    def get_ipython(self):
+        return self
+
+    def push(self, variables, interactive=True):
+        """Adds names: a dict, or names found where this was called."""
+        if not isinstance(variables, dict):
+            names = variables.split() if isinstance(variables, str) else variables
+            frame = sys._getframe(1)
+            variables = {name: eval(name, frame.f_globals, frame.f_locals) for name in names}
+        self.user_ns.update(variables)
+
+    def drop_by_id(self, variables):
+        for name, value in variables.items():
+            if self.user_ns.get(name, self) is value:
+                del self.user_ns[name]
+
+    def del_var(self, varname, by_name=False):
+        if varname in ("__builtin__", "__builtins__"):
+            raise ValueError("Refusing to delete %s" % varname)
+        if varname not in self.user_ns:
+            raise NameError("name '%s' is not defined" % varname)
+        value = self.user_ns.pop(varname)
+        if not by_name:
+            for name in [name for name, other in self.user_ns.items() if other is value]:
+                del self.user_ns[name]
+
+    # Code.
+
+    def transform_cell(self, raw_cell):
+        from .transform import transform
+
+        source = self._through(self.input_transformers_cleanup, raw_cell)
+        return self._through(self.input_transformers_post, transform(source))
+
+    @staticmethod
+    def _through(transformers, source):
+        if transformers:
+            lines = source.splitlines(keepends=True)
+            for function in transformers:
+                lines = function(lines)
+            source = "".join(lines)
+        return source
+
+    @property
+    def input_transformer_manager(self):
+        return self
+
+    def run_cell(self, raw_cell, store_history=False, silent=False, shell_futures=True, cell_id=None):
+        """Runs code by the rules of a cell; what it raises is shown and kept in the result."""
+        result = ExecutionResult(ExecutionInfo(raw_cell, store_history, silent), self.execution_count)
+        try:
+            result.result = self.session.run_source(raw_cell)
+        except SyntaxError as error:
+            result.error_before_exec = error
+            self.showtraceback()
+        except (Exception, SystemExit) as error:
+            result.error_in_exec = error
+            self.showtraceback()
+        return result
+
+    def run_code(self, code_obj, result=None, *, async_=False):
+        """Runs compiled code or source; gives whether it failed."""
+        try:
+            exec(code_obj, self.user_ns)
+        except Exception as error:
+            if result is not None:
+                result.error_in_exec = error
+            self.showtraceback()
+            return True
+        return False
+
+    def ev(self, expr):
+        return self.session.eval(expr)
+
+    def ex(self, cmd):
+        exec(cmd, self.user_ns)
+
+    def set_custom_exc(self, exc_tuple, handler):
+        """Accepted; failing cells are reported by the host all the same."""
+        self.custom_exceptions = exc_tuple
+        self.CustomTB = handler
+
+    def showtraceback(self, *args, **kwargs):
+        """Writes the exception being handled to standard error."""
+        error = sys.exc_info()[1]
+        if error is None:
+            print("No traceback available to show.", file=sys.stderr)
+            return
+        if isinstance(error, UsageError):
+            print("UsageError: %s" % error, file=sys.stderr)
+            return
+        try:
+            from .tracebacks import describe
+
+            lines = describe(error, self.session)[3]
+        except Exception:
+            import traceback
+
+            lines = traceback.format_exception(type(error), error, error.__traceback__)
+        print("\n".join(line.rstrip("\n") for line in lines), file=sys.stderr)
+
+    showsyntaxerror = showtraceback
+
+    def show_usage(self):
+        from .help import USAGE
+
+        print(USAGE)
+
+    def set_next_input(self, text, replace=False):
+        """Accepted; a cell that runs here has no next cell to fill."""
+
+    # Magics.
+
+    def find_magic(self, magic_name, magic_kind="line"):
+        return self.magics_manager.magics[magic_kind].get(magic_name)
+
+    def find_line_magic(self, magic_name):
+        return self.find_magic(magic_name, "line")
+
+    def find_cell_magic(self, magic_name):
+        return self.find_magic(magic_name, "cell")
+
+    def run_line_magic(self, magic_name, line, _stack_depth=1):
+        function = self.find_line_magic(magic_name)
+        if function is None:
+            text = "Line magic function `%%%s` not found" % magic_name
+            if self.find_cell_magic(magic_name) is not None:
+                text += " (But cell magic `%%%%%s` exists, did you mean that instead?)" % magic_name
+            raise UsageError(text + ".")
+        return self._call(function, line, (), sys._getframe(_stack_depth))
+
+    def run_cell_magic(self, magic_name, line, cell):
+        function = self.find_cell_magic(magic_name)
+        hint = self.find_line_magic(magic_name)
+        if function is None:
+            text = "Cell magic `%%%%%s` not found" % magic_name
+            if hint is not None:
+                text += " (But line magic `%%%s` exists, did you mean that instead?)" % magic_name
+            raise UsageError(text + ".")
+        if cell == "":
+            text = "%%%%%s is a cell magic, but the cell body is empty." % magic_name
+            if hint is not None:
+                text += " Did you mean the line magic %%%s (single %%)?" % magic_name
+            raise UsageError(text)
+        return self._call(function, line, (cell,), sys._getframe(1))
+
+    def _call(self, function, line, rest, frame):
+        if not getattr(function, "_ipython_magic_no_var_expand", False):
+            line = self._expanded(line, frame)
+        if getattr(function, "needs_local_scope", False):
+            return function(line, *rest, local_ns=frame.f_locals)
+        return function(line, *rest)
+
+    def magic(self, arg_s):
+        """The old spelling: `magic("time x")`."""
+        name, _, line = arg_s.lstrip("%").partition(" ")
+        return self.run_line_magic(name, line.lstrip(), _stack_depth=2)
+
+    def register_magic_function(self, func, magic_kind="line", magic_name=None):
+        self.magics_manager.register_function(func, magic_kind, magic_name)
+
+    def register_magics(self, *objects):
+        self.magics_manager.register(*objects)
+
+    def _expanded(self, text, frame):
+        if "$" not in text and "{" not in text:
+            return text
+        from .magics.expand import expand
+
+        return expand(text, dict(self.user_ns, **frame.f_locals))
+
+    def var_expand(self, cmd, depth=0, formatter=None):
+        return self._expanded(cmd, sys._getframe(depth + 1))
+
+    # Shell lines.
+
+    def system(self, cmd):
+        """Runs a command, its output shown as it comes; the code is left in `_exit_code`."""
+        from .magics.process import system
+
+        self.user_ns["_exit_code"] = system(self.session, self._expanded(cmd, sys._getframe(1)))
+
+    system_raw = system_piped = system
+
+    def getoutput(self, cmd, split=True, depth=0):
+        """What a command writes, as lines (or as text)."""
+        from .magics.process import getoutput
+
+        lines = getoutput(self._expanded(cmd, sys._getframe(depth + 1)))
+        self.user_ns["_exit_code"] = lines.returncode
+        return lines if split else lines.n
+
+    # Figures.
+
+    def enable_matplotlib(self, gui=None):
+        self.run_line_magic("matplotlib", gui or "inline")
+        return "inline", "module://inkcell_runner.figures"
+
+    def enable_gui(self, gui=None):
+        """Accepted; there is no window system to serve."""
+
+
+# Users' code asks for this name to learn whether it runs in a notebook, and it does.
+Shell.__name__ = Shell.__qualname__ = "ZMQInteractiveShell"

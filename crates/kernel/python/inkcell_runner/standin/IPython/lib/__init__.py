@@ -1,0 +1,1 @@
+"""The part of `IPython.lib` that notebooks import from."""

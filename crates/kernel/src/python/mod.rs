@@ -1,0 +1,18 @@
+//! Which Python a kernel is: the candidates in order, what each answers, and the choice with its reason.
+//!
+//! Nothing here runs unless a kernel is wanted: reading and editing notebooks never come this way.
+
+mod cache;
+mod candidate;
+mod find;
+mod interpreter;
+mod probe;
+mod shim;
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
+
+pub use candidate::{Candidate, Candidates, Search, candidates};
+pub use find::{FindError, Finder};
+pub use interpreter::{Interpreter, OLDEST, Reason, Skipped, Version, Why};
+pub use probe::{DEFAULT_PROBE_TIMEOUT, Probed, probe};

@@ -1,0 +1,204 @@
+//! Asks a program whether it is a Python and which: one short run with an end, whatever the program does.
+//!
+//! Owns the question and how its answer is read. It must not know where the program was found or whether
+//! its answer is remembered.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt};
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::interpreter::{OLDEST, Version, Why};
+
+/// How long a candidate may take to answer, when nothing else was decided.
+pub const DEFAULT_PROBE_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How long output may still come after the program ended: a child it left may hold the pipe.
+const LATE_OUTPUT: Duration = Duration::from_millis(300);
+
+/// More than any answer; a program that writes more is not asked on.
+const MOST_OUTPUT_BYTES: usize = 256 * 1024;
+
+const FIRST_LINE: &str = "inkcell-python 1";
+const LAST_LINE: &str = "inkcell-python end";
+
+/// Nothing is imported that is not loaded already, so the answer costs no more than the start, and paths
+/// travel as hex digits, so that neither a locale nor an odd name spoils them.
+const PROGRAM: &str = r#"
+import sys, os
+h = lambda text: os.fsencode(text or "").hex()
+lines = ["inkcell-python 1", "%d %d %d" % sys.version_info[:3], sys.implementation.name]
+lines += [h(sys.executable), h(sys.prefix), h(sys.base_prefix)]
+lines += [h(name + "=" + value) for name, value in os.environ.items()]
+lines += ["inkcell-python end"]
+sys.stdout.write("\n" + "\n".join(lines) + "\n")
+"#;
+
+/// What a Python says about itself.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Probed {
+    /// Its version.
+    pub version: Version,
+    /// Such as `cpython`.
+    pub implementation: String,
+    /// Its `sys.executable`.
+    pub executable: PathBuf,
+    /// Its `sys.prefix`.
+    pub prefix: PathBuf,
+    /// Its `sys.base_prefix`, which differs in a virtual environment.
+    pub base_prefix: PathBuf,
+    /// Variables that it has with other values than it was given: what a wrapper around it did.
+    pub changed_env: Vec<String>,
+}
+
+/// Runs a program in `cwd` with exactly `env` and reads its answer. It never takes much longer than
+/// `limit`; when that passes, or the future is dropped, the program and its group are killed.
+pub async fn probe(
+    program: &Path,
+    cwd: &Path,
+    env: &BTreeMap<String, String>,
+    limit: Duration,
+) -> Result<Probed, Why> {
+    let ran = run(program, cwd, env, limit).await?;
+    if let Some(signal) = ran.status.signal() {
+        return Err(Why::Signal(signal));
+    }
+    let code = ran.status.code().unwrap_or_default();
+    if code != 0 {
+        // Python before 3.4 does not know `-I`.
+        let ancient = String::from_utf8_lossy(&ran.stderr).contains("Unknown option: -I");
+        return Err(if ancient { Why::Ancient } else { Why::ExitCode(code) });
+    }
+    let probed = read_answer(&ran.stdout, env).ok_or(Why::NotAPython)?;
+    if probed.version < OLDEST { Err(Why::TooOld(probed.version)) } else { Ok(probed) }
+}
+
+struct Ran {
+    status: ExitStatus,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+}
+
+async fn run(
+    program: &Path,
+    cwd: &Path,
+    env: &BTreeMap<String, String>,
+    limit: Duration,
+) -> Result<Ran, Why> {
+    let cannot_start = |error: io::Error| Why::CannotStart { problem: describe(&error) };
+    let mut child = Command::new(program)
+        // Isolated: files of the working folder, the user's site and PYTHON* variables have no say.
+        .args(["-I", "-c", PROGRAM])
+        .current_dir(cwd)
+        .env_clear()
+        .envs(env)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(cannot_start)?;
+    let mut group = Group(child.id());
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+    let outputs = (child.stdout.take(), child.stderr.take());
+    let status = {
+        let mut reading = pin!(async {
+            tokio::join!(collect(outputs.0, &mut stdout), collect(outputs.1, &mut stderr))
+        });
+        let mut all_read = false;
+        let ended = timeout(limit, async {
+            loop {
+                tokio::select! {
+                    status = child.wait() => break status,
+                    _ = &mut reading, if !all_read => all_read = true,
+                }
+            }
+        });
+        let status = ended.await.map_err(|_| Why::NoAnswer { within: limit })?;
+        group.0 = None;
+        if !all_read {
+            let _late = timeout(LATE_OUTPUT, &mut reading).await;
+        }
+        status.map_err(cannot_start)?
+    };
+    Ok(Ran { status, stdout, stderr })
+}
+
+/// Kills the group of a program that was not waited for to the end.
+struct Group(Option<u32>);
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let pid = self.0.and_then(|pid| i32::try_from(pid).ok());
+        if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
+            // The leader was not reaped, so the number is still this group's. It may be gone already.
+            let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+        }
+    }
+}
+
+/// Reads to the end, or until there is more than an answer can be; then the pipe is closed.
+async fn collect(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
+    let Some(mut from) = from else { return };
+    let mut chunk = [0; 4096];
+    while into.len() < MOST_OUTPUT_BYTES {
+        match from.read(&mut chunk).await {
+            Ok(0) | Err(_) => return,
+            Ok(n) => into.extend_from_slice(&chunk[..n]),
+        }
+    }
+}
+
+fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+/// Finds the answer in what was written; a `sitecustomize` may have written before and after it.
+fn read_answer(stdout: &[u8], given: &BTreeMap<String, String>) -> Option<Probed> {
+    let text = String::from_utf8_lossy(stdout);
+    let mut lines = text.lines().map(str::trim_end).skip_while(|line| *line != FIRST_LINE).skip(1);
+    let mut numbers = lines.next()?.split(' ').map(|number| number.parse().ok());
+    let version =
+        Version { major: numbers.next()??, minor: numbers.next()??, micro: numbers.next()?? };
+    let implementation = lines.next()?.to_owned();
+    let mut path = || Some(PathBuf::from(OsString::from_vec(unhex(lines.next()?)?)));
+    let (executable, prefix, base_prefix) = (path()?, path()?, path()?);
+    let mut changed_env = Vec::new();
+    loop {
+        let line = lines.next()?;
+        if line == LAST_LINE {
+            break;
+        }
+        let variable = String::from_utf8_lossy(&unhex(line)?).into_owned();
+        let (name, value) = variable.split_once('=')?;
+        if given.get(name).is_none_or(|given| given != value) {
+            changed_env.push(name.to_owned());
+        }
+    }
+    Some(Probed { version, implementation, executable, prefix, base_prefix, changed_env })
+}
+
+fn unhex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    if !digits.len().is_multiple_of(2) {
+        return None;
+    }
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let byte = |pair: &[u8]| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok();
+    digits.chunks_exact(2).map(byte).collect()
+}

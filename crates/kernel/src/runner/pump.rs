@@ -1,0 +1,300 @@
+//! Reading what a runner says, in the order it happened, until it is gone.
+//!
+//! Owns the three streams and the exit of one runner. Frames keep their order; what C code and children
+//! wrote to descriptors 1 and 2 is delivered before the next display, result or end of a cell.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::process::Child;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use tokio::io::AsyncReadExt;
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::{OwnedReadHalf, pipe};
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{
+    Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
+    PyError, StreamName,
+};
+use crate::process::{cause, kill_group};
+use crate::runner::frames::{Decoder, Frame, Part};
+
+/// What one read may bring.
+const READ_BYTES: usize = 1 << 18;
+
+/// A pipe holds 64 KiB unless someone made it larger; what was written before a frame is at most that
+/// much, so a writer that never stops cannot hold the frame up.
+const DRAIN_BYTES: usize = 1 << 20;
+
+/// How much of what a runner wrote outside of cells is kept to explain its death.
+const TAIL_BYTES: usize = 8 << 10;
+
+/// How long output may still come from a process that is gone.
+const AFTERMATH: Duration = Duration::from_millis(200);
+
+pub(crate) struct Pump {
+    child: Child,
+    exit: AsyncFd<OwnedFd>,
+    control: OwnedReadHalf,
+    stdout: Option<pipe::Receiver>,
+    stderr: Option<pipe::Receiver>,
+    decoder: Decoder,
+    events: mpsc::Sender<KernelEvent>,
+    stop: CancellationToken,
+    current: Option<ExecId>,
+    error: Option<PyError>,
+    tail: Vec<u8>,
+    oom_kills: u64,
+}
+
+/// What woke the pump.
+enum Woke {
+    Control(io::Result<usize>),
+    Stdout(io::Result<Bytes>),
+    Stderr(io::Result<Bytes>),
+    Exited,
+}
+
+impl Pump {
+    #[expect(clippy::too_many_arguments, reason = "each is a part of one runner and used once")]
+    pub(crate) fn new(
+        child: Child,
+        control: OwnedReadHalf,
+        stdout: pipe::Receiver,
+        stderr: pipe::Receiver,
+        decoder: Decoder,
+        events: mpsc::Sender<KernelEvent>,
+        stop: CancellationToken,
+        oom_kills: u64,
+    ) -> io::Result<Pump> {
+        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+        let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
+        let exit = AsyncFd::new(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)?;
+        Ok(Pump {
+            child,
+            exit,
+            control,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            decoder,
+            events,
+            stop,
+            current: None,
+            error: None,
+            tail: Vec::new(),
+            oom_kills,
+        })
+    }
+
+    /// Runs until the runner is gone, and says why.
+    pub(crate) async fn run(mut self, died: watch::Sender<Option<Death>>) {
+        let problem = self.pump().await;
+        let death = self.end(problem).await;
+        died.send_replace(Some(death.clone()));
+        self.send(KernelEvent::Died(death)).await;
+    }
+
+    /// The problem that ended it, when it is ours and not the process's own end.
+    async fn pump(&mut self) -> Option<String> {
+        loop {
+            // Frames that came with others are still in the decoder.
+            loop {
+                match self.decoder.next() {
+                    Ok(Some((frame, payload))) => self.frame(frame, payload).await,
+                    Ok(None) => break,
+                    Err(error) => return Some(error.to_string()),
+                }
+            }
+            let woke = tokio::select! {
+                read = self.control.read_buf(self.decoder.buffer()) => Woke::Control(read),
+                read = read_pipe(self.stdout.as_mut()) => Woke::Stdout(read),
+                read = read_pipe(self.stderr.as_mut()) => Woke::Stderr(read),
+                _ = self.exit.readable() => Woke::Exited,
+            };
+            match woke {
+                Woke::Control(Ok(0) | Err(_)) | Woke::Exited => return None,
+                Woke::Control(Ok(_)) => {}
+                Woke::Stdout(Ok(data)) if !data.is_empty() => self.raw(StreamName::Stdout, data).await,
+                Woke::Stderr(Ok(data)) if !data.is_empty() => self.raw(StreamName::Stderr, data).await,
+                Woke::Stdout(_) => self.stdout = None,
+                Woke::Stderr(_) => self.stderr = None,
+            }
+        }
+    }
+
+    async fn frame(&mut self, frame: Frame, payload: Bytes) {
+        if !matches!(frame, Frame::Started { .. } | Frame::Stream { .. }) {
+            self.drain().await;
+        }
+        match frame {
+            Frame::Ready { .. } => {}
+            Frame::Started { id, count } => {
+                self.current = Some(ExecId(id));
+                self.error = None;
+                self.exec(Some(id), ExecEvent::Started { count }).await;
+            }
+            Frame::Stream { id, name } => {
+                let name = if name == "stderr" { StreamName::Stderr } else { StreamName::Stdout };
+                self.exec(id, ExecEvent::Stream { name, data: payload }).await;
+            }
+            Frame::Display { id, parts, metadata, display_id, update } => {
+                let data = bundle(&parts, metadata, payload);
+                let display = display_id.map(|id| DisplayId(Arc::from(id)));
+                let event = match (display, update) {
+                    (Some(id), true) => ExecEvent::UpdateDisplay { id, data },
+                    (id, _) => ExecEvent::Display { id, data },
+                };
+                self.exec(id, event).await;
+            }
+            Frame::Result { id, count, parts, metadata } => {
+                let data = bundle(&parts, metadata, payload);
+                self.exec(Some(id), ExecEvent::Result { count, data }).await;
+            }
+            Frame::Clear { id, wait } => self.exec(id, ExecEvent::ClearOutput { wait }).await,
+            Frame::Input { id, prompt, password } => {
+                self.exec(id, ExecEvent::InputRequested { prompt, password }).await;
+            }
+            Frame::Error { ename, evalue, traceback, plain, .. } => {
+                self.error = Some(PyError { name: ename, value: evalue, traceback, plain });
+            }
+            Frame::Done { id } => {
+                let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
+                self.current = None;
+                self.exec(Some(id), ExecEvent::Finished(outcome)).await;
+            }
+        }
+    }
+
+    /// Delivers what is in the pipes now.
+    async fn drain(&mut self) {
+        for name in [StreamName::Stdout, StreamName::Stderr] {
+            let mut budget = DRAIN_BYTES;
+            while budget > 0 {
+                let pipe = match name {
+                    StreamName::Stdout => &self.stdout,
+                    StreamName::Stderr => &self.stderr,
+                };
+                let Some(pipe) = pipe else { break };
+                let mut data = BytesMut::zeroed(READ_BYTES.min(budget));
+                match pipe.try_read(&mut data) {
+                    Ok(size) if size > 0 => {
+                        data.truncate(size);
+                        budget -= size;
+                        self.raw(name, data.freeze()).await;
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+
+    /// Bytes of C code or of a child.
+    async fn raw(&mut self, name: StreamName, data: Bytes) {
+        if self.current.is_none() && name == StreamName::Stderr {
+            self.tail.extend_from_slice(&data);
+            let extra = self.tail.len().saturating_sub(TAIL_BYTES);
+            self.tail.drain(..extra);
+        }
+        let id = self.current.map(|exec| exec.0);
+        self.exec(id, ExecEvent::Stream { name, data }).await;
+    }
+
+    async fn exec(&mut self, id: Option<u64>, event: ExecEvent) {
+        let event = match id {
+            Some(id) => KernelEvent::Exec { exec: ExecId(id), event },
+            None => KernelEvent::Orphan(event),
+        };
+        self.send(event).await;
+    }
+
+    /// Waits for room, unless nobody listens any more.
+    async fn send(&mut self, event: KernelEvent) {
+        tokio::select! {
+            sent = self.events.send(event) => {
+                if sent.is_err() {
+                    self.stop.cancel();
+                    kill_group(self.child.id(), Signal::KILL);
+                }
+            }
+            () = self.stop.cancelled() => {}
+        }
+    }
+
+    /// The rest of the output, the exit status, and the cause.
+    async fn end(&mut self, problem: Option<String>) -> Death {
+        if problem.is_some() {
+            kill_group(self.child.id(), Signal::KILL);
+        }
+        // The channel can end a moment before the process does; one that stays is ended.
+        if tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await.is_err() {
+            kill_group(self.child.id(), Signal::KILL);
+            let _ = tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await;
+        }
+        let _ = tokio::time::timeout(AFTERMATH, self.rest()).await;
+        let status = self.child.try_wait().ok().flatten();
+        // What the cell started must not outlive its kernel.
+        kill_group(self.child.id(), Signal::KILL);
+        let cause = match (problem, status.map(cause)) {
+            (Some(problem), _) => DeathCause::Protocol { problem },
+            (None, _) if self.stop.is_cancelled() => DeathCause::Shutdown,
+            (None, Some(DeathCause::Signal { signal: 9 })) if oom_kills() > self.oom_kills => {
+                DeathCause::OutOfMemory
+            }
+            (None, cause) => cause.unwrap_or(DeathCause::Unknown),
+        };
+        let stderr_tail = String::from_utf8_lossy(&self.tail).into_owned();
+        Death { cause, stderr_tail, survivors: Vec::new() }
+    }
+
+    /// Frames and bytes that were sent before the end.
+    async fn rest(&mut self) {
+        while let Ok(size) = self.control.read_buf(self.decoder.buffer()).await {
+            while let Ok(Some((frame, payload))) = self.decoder.next() {
+                self.frame(frame, payload).await;
+            }
+            if size == 0 {
+                break;
+            }
+        }
+        self.drain().await;
+    }
+}
+
+/// Reads what is there; a pipe that was closed is never ready.
+async fn read_pipe(pipe: Option<&mut pipe::Receiver>) -> io::Result<Bytes> {
+    match pipe {
+        None => std::future::pending().await,
+        Some(pipe) => {
+            let mut data = BytesMut::with_capacity(READ_BYTES);
+            pipe.read_buf(&mut data).await?;
+            Ok(data.freeze())
+        }
+    }
+}
+
+fn bundle(parts: &[Part], metadata: String, mut payload: Bytes) -> MimeBundle {
+    let mut data = Vec::with_capacity(parts.len());
+    for Part(mime, form, size) in parts {
+        let raw = payload.split_to((*size).min(payload.len()));
+        let text = || String::from_utf8_lossy(&raw).into_owned();
+        let content = match form {
+            'b' => MimeData::Binary(raw.clone()),
+            'j' => MimeData::Json(text()),
+            _ => MimeData::Text(text()),
+        };
+        data.push((mime.clone(), content));
+    }
+    MimeBundle { data, metadata }
+}
+
+/// How often the system has ended a process because memory ran out.
+pub(crate) fn oom_kills() -> u64 {
+    let Ok(text) = std::fs::read_to_string("/proc/vmstat") else { return 0 };
+    let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
+    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+}
