@@ -130,6 +130,15 @@ pub enum EngineError {
         /// Which.
         error: TextError,
     },
+    /// The text is what a reader was shown of a part of the notebook.
+    #[error(
+        "{path}: this text is a part of the notebook, as it was read by lines, cells or pages; writing it \
+         back would cut the rest off, so nothing was written"
+    )]
+    PartOfText {
+        /// The path.
+        path: String,
+    },
     /// An operation was refused.
     #[error("{path}: {}{error}", in_batch(.error, *.batch))]
     Edit {
@@ -339,6 +348,9 @@ impl EngineError {
             EngineError::CannotKeep { .. } => {
                 "run as the owner of the file, write to another file with -o, or accept the loss with --force"
                     .to_owned()
+            }
+            EngineError::PartOfText { path } => {
+                format!("read all of it (inkcell read {path}), or change cells (inkcell edit {path} ...)")
             }
             EngineError::OutsideRoots { .. } => {
                 "use a path inside one of them, or allow the folder with --root".to_owned()

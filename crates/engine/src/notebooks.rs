@@ -165,6 +165,18 @@ impl Notebooks {
         Ok((content.bytes, version))
     }
 
+    /// Remembers that a text shows only a part of a notebook, so that it is not taken for the whole.
+    pub fn note_part(&self, opened: &Opened, text: &[u8]) {
+        self.records(&opened.path).keep_part(text);
+    }
+
+    /// Refuses a text that was shown as a part of the notebook at this path.
+    pub fn refuse_part(&self, path: &str, text: &[u8]) -> Result<(), EngineError> {
+        let is_part =
+            self.target(path).is_ok_and(|target| self.records(&target.path).is_part(text));
+        if is_part { Err(EngineError::PartOfText { path: path.to_owned() }) } else { Ok(()) }
+    }
+
     /// Whether something is at this path.
     pub fn exists(&self, path: &str) -> bool {
         self.config.place.absolute(path).exists()

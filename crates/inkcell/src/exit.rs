@@ -105,12 +105,24 @@ pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCod
             Exit::Internal
         }
         Err(Failure::Engine(error)) => {
-            let kind = format!("{:?}", error.kind()).to_lowercase();
-            output.error(&error.to_string(), error.hint().as_deref(), &kind);
+            output.error(&error.to_string(), error.hint().as_deref(), kind_name(error.kind()));
             Exit::of_kind(error.kind())
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// The kind as JSON answers name it.
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Invalid => "invalid",
+        Kind::NotFound => "not_found",
+        Kind::Conflict => "conflict",
+        Kind::Unavailable => "unavailable",
+        Kind::Busy => "busy",
+        Kind::Cancelled => "cancelled",
+        Kind::Internal => "internal",
+    }
 }
 
 /// Ends a command whose arguments were not understood, or that asked for help.

@@ -17,21 +17,28 @@ pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
     pub(crate) form: Form,
     is_terminal: bool,
+    /// A terminal was left in the middle of a line.
+    is_mid_line: bool,
 }
 
 impl Output {
     pub(crate) fn new(form: Form) -> Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
-        Output { stdout: BufWriter::with_capacity(1 << 16, stdout), form, is_terminal }
+        Output {
+            stdout: BufWriter::with_capacity(1 << 16, stdout),
+            form,
+            is_terminal,
+            is_mid_line: false,
+        }
     }
 
     pub(crate) fn is_json(&self) -> bool {
         self.form == Form::Json
     }
 
-    /// Bytes exactly as they are. A terminal gets control characters made visible instead, and a line
-    /// end, so that what a notebook holds cannot drive it.
+    /// Bytes exactly as they are. A terminal gets control characters made visible instead, so that what
+    /// a notebook holds cannot drive it, and at the very end a line end.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {
         if !self.is_terminal {
             return self.stdout.write_all(bytes);
@@ -43,7 +50,10 @@ impl Output {
             }
             self.stdout.write_all(visible(line).as_bytes())?;
         }
-        if text.is_empty() || text.ends_with('\n') { Ok(()) } else { self.stdout.write_all(b"\n") }
+        if !text.is_empty() {
+            self.is_mid_line = !text.ends_with('\n');
+        }
+        Ok(())
     }
 
     /// A line of an answer.
@@ -65,6 +75,9 @@ impl Output {
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        if std::mem::take(&mut self.is_mid_line) {
+            self.stdout.write_all(b"\n")?;
+        }
         self.stdout.flush()
     }
 
@@ -103,6 +116,11 @@ pub(crate) fn visible(line: &str) -> std::borrow::Cow<'_, str> {
         }
     }
     out.into()
+}
+
+/// A number of things, in words.
+pub(crate) fn count(number: usize, noun: &str) -> String {
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 fn is_reordering(c: char) -> bool {

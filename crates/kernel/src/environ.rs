@@ -11,7 +11,6 @@ use crate::event::PyError;
 mod names;
 mod pattern;
 #[cfg(test)]
-#[path = "environ/tests.rs"]
 mod tests;
 
 pub use names::MANAGED;
@@ -20,8 +19,8 @@ use names::{
     ALLOWED, ALLOWED_PREFIXES, ALLOWED_SUFFIXES, ALLOWED_WINDOWS, Addresses, DENIED, PROXIES,
     is_never_passed, is_own_secret, names_an_index_user, without_userinfo,
 };
-pub use pattern::{Pattern, PatternError};
 use pattern::glob_matches;
+pub use pattern::{Pattern, PatternError};
 
 /// The environment inkcell was started with, as far as it is text.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

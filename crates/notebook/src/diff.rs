@@ -8,6 +8,8 @@ use similar::{Algorithm, DiffOp, TextDiff};
 
 use crate::document::Notebook;
 use crate::error::Candidate;
+use crate::style::{Indent, Style, format_value};
+use crate::text::longest_rising;
 use crate::view::CellView;
 
 /// What became of a cell.
@@ -72,7 +74,7 @@ pub fn diff(old: &Notebook, new: &Notebook, compare: Compare) -> Vec<CellDiff> {
     }
     let mut out = Vec::new();
     let mut next_old = 0;
-    let mut highest = None;
+    let stays = longest_rising(&pairs);
     let mut removed_up_to = |limit: usize, out: &mut Vec<CellDiff>| {
         while next_old < limit {
             if !is_paired[next_old] {
@@ -84,18 +86,18 @@ pub fn diff(old: &Notebook, new: &Notebook, compare: Compare) -> Vec<CellDiff> {
             next_old += 1;
         }
     };
-    for (cell, origin) in new.cells().zip(&pairs) {
-        match *origin {
+    for (at, cell) in new.cells().enumerate() {
+        match pairs[at] {
             None => {
                 let (kind, source) =
                     (cell.kind_name().into_owned(), cell.source().text.into_owned());
                 out.push(CellDiff::Added { new: cell.name(), kind, source });
             }
             Some(index) => {
-                removed_up_to(index, &mut out);
-                let moved = highest.is_some_and(|highest| index < highest);
-                highest = highest.max(Some(index));
-                out.extend(changed(old.view(index), cell, moved, compare));
+                if stays[at] {
+                    removed_up_to(index, &mut out);
+                }
+                out.extend(changed(old.view(index), cell, !stays[at], compare));
             }
         }
     }
@@ -162,11 +164,12 @@ fn changed(
     let kind = new.kind_name().into_owned();
     let old_kind = Some(old.kind_name().into_owned()).filter(|old| *old != kind);
     let all = compare == Compare::All;
-    let metadata = all && old.metadata_json() != new.metadata_json();
+    let metadata = all && !is_same_value(old.metadata_json(), new.metadata_json());
     let digests = |cell: CellView<'_>| -> Vec<String> {
         cell.outline().outputs.iter().map(|digest| digest.to_string()).collect()
     };
-    let differ = all && old.outputs_json().unwrap_or(b"[]") != new.outputs_json().unwrap_or(b"[]");
+    let lists = (old.outputs_json().unwrap_or(b"[]"), new.outputs_json().unwrap_or(b"[]"));
+    let differ = all && !is_same_value(lists.0, lists.1);
     let outputs = differ.then(|| (digests(old), digests(new)));
     let count = all && old.execution_count() != new.execution_count();
     let is_same = source.is_none() && old_kind.is_none() && !metadata && outputs.is_none();
@@ -175,6 +178,16 @@ fn changed(
     }
     let (old, new) = (old.name(), new.name());
     Some(CellDiff::Changed { old, new, kind, old_kind, source, metadata, outputs, count, moved })
+}
+
+/// Whether two values differ in layout at most.
+fn is_same_value(one: &[u8], other: &[u8]) -> bool {
+    let plain = |value: &[u8]| {
+        let mut out = Vec::with_capacity(value.len());
+        format_value(&mut out, value, &Indent::Inline, &Style::jupyter());
+        out
+    };
+    one == other || plain(one) == plain(other)
 }
 
 /// The changed lines with three lines around them.

@@ -77,6 +77,7 @@ pub fn to_markdown(notebook: &Notebook, outputs: Outputs) -> String {
         let source = cell.source().text;
         match cell.kind() {
             Some(CellKind::Markdown) => blocks.push(source.trim_end().to_owned()),
+            _ if source.trim().is_empty() => {}
             Some(CellKind::Code) => blocks.push(fenced(&source, &language)),
             _ => blocks.push(fenced(&source, "")),
         }

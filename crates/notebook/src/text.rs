@@ -254,7 +254,7 @@ fn match_cells(base: &dyn TextBase, cells: &[TextCell]) -> Vec<Option<usize>> {
 }
 
 /// Which of the matched cells can stay where they are: a longest rising run of their old positions.
-fn longest_rising(matched: &[Option<usize>]) -> Vec<bool> {
+pub(crate) fn longest_rising(matched: &[Option<usize>]) -> Vec<bool> {
     // `ends[k]` is the place in `matched` where the lowest-ending run of length k + 1 ends.
     let mut ends: Vec<usize> = Vec::new();
     let mut previous: Vec<Option<usize>> = vec![None; matched.len()];

@@ -106,12 +106,28 @@ fn two_notebooks_are_compared_by_cell() {
     assert_eq!(
         lines,
         [
-            "removed cell 1 (id aaaa1111)",
-            "changed cell 0 (id intro-md) to cell 1 (id intro-md), source true, moved true",
+            "changed cell 2 (id bbbb2222) to cell 0 (id bbbb2222), source false, moved true",
+            "changed cell 0 (id intro-md) to cell 1 (id intro-md), source true, moved false",
             "added cell 2 (id cccc3333)",
+            "removed cell 1 (id aaaa1111)",
         ]
     );
     assert!(diff(&parse(&old), &parse(&old), Compare::All).is_empty());
+    // One cell that went to the front is one that moved, not all the others.
+    let cells = [("raw", "a1", "1"), ("raw", "b2", "2"), ("raw", "c3", "3"), ("raw", "d4", "4")];
+    let turned = [cells[3], cells[0], cells[1], cells[2]];
+    let found = diff(
+        &parse(&notebooks::jupyter(&cells)),
+        &parse(&notebooks::jupyter(&turned)),
+        Compare::All,
+    );
+    assert!(
+        matches!(found.as_slice(), [CellDiff::Changed { new, moved: true, .. }] if new.index == 0),
+        "{found:?}"
+    );
+    // Layout is no difference.
+    let wide = old.replace("\n ", "\n     ");
+    assert!(diff(&parse(&old), &parse(&wide), Compare::All).is_empty());
     // Outputs and counts count only when everything is compared.
     let ran = old.replace("\"execution_count\": 3", "\"execution_count\": 4").replace("hi", "ho");
     assert_eq!(diff(&parse(&old), &parse(&ran), Compare::All).len(), 2);
@@ -141,7 +157,7 @@ fn markdown_shows_outputs_on_request() {
         assert!(text.contains("# Title\ntext\n\n"), "{text}");
         assert!(text.contains(&format!("{code}{tail}")), "{text}");
     };
-    check(Outputs::None, "\n\n```\n\n```\n");
+    check(Outputs::None, "\n");
     check(Outputs::Digest, "\n\n*stdout 2 lines 10B*\n\n*error ValueError: bad*\n");
     check(Outputs::Full, "\n\n```text\none\ntwo\n```\n\n```text\nred line\n```\n");
 }

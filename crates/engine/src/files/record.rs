@@ -162,6 +162,22 @@ impl Records {
         self.prune();
     }
 
+    fn part(&self, text: &[u8]) -> PathBuf {
+        self.folder.join(format!("part-{}", Version::of(text)))
+    }
+
+    /// Remembers that a text was only a part of what the file holds.
+    pub(crate) fn keep_part(&self, text: &[u8]) {
+        if private_folder(&self.folder).is_ok() && std::fs::write(self.part(text), "").is_ok() {
+            self.prune();
+        }
+    }
+
+    /// Whether a text is one that was shown as a part.
+    pub(crate) fn is_part(&self, text: &[u8]) -> bool {
+        self.part(text).exists()
+    }
+
     /// Forgets the oldest versions beyond the limits.
     fn prune(&self) {
         // The standard library panics when the handle of a listed folder cannot be closed; pruning

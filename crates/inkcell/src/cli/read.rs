@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::args::{OutputsArg, Read};
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, count};
 use crate::render::{outline, reading};
 use crate::settings::Settings;
 
@@ -50,6 +50,10 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
         } else {
             selector.pick(text.as_bytes()).concat()
         };
+        // Whole cells that are left out are noticed when they are written back; a cell that is cut is not.
+        if shown != text.as_bytes() {
+            settings.notebooks.note_part(&opened, &shown);
+        }
         text_answer(output, path, &opened, &shown)
     };
     written.map_err(Failure::of_output)?;
@@ -72,7 +76,11 @@ fn text_answer(
     }
     output.raw(shown)?;
     output.flush()?;
-    output.aside(&format!("{path}: version {}, {} cells", opened.version, opened.notebook.len()));
+    output.aside(&format!(
+        "{path}: version {}, {}",
+        opened.version,
+        count(opened.notebook.len(), "cell")
+    ));
     Ok(())
 }
 

@@ -33,7 +33,14 @@ pub(crate) fn run(args: &Write, settings: &Settings, output: &mut Output) -> Res
     }
     let whole = whole_notebook(&text, &args.path)?;
     let saved = settings.notebooks.change(&args.path, &options, |notebook, base| match &whole {
-        None => base.apply_text(notebook, &text, rules, &mut IdSource::seeded(random())),
+        None => {
+            let report =
+                base.apply_text(notebook, &text, rules, &mut IdSource::seeded(random()))?;
+            if notebook.is_changed() {
+                settings.notebooks.refuse_part(&args.path, text.as_bytes())?;
+            }
+            Ok(report)
+        }
         Some(new) => {
             if let Some(conflict) = base.conflict() {
                 return Err(conflict);
@@ -56,6 +63,12 @@ fn whole_notebook(text: &str, path: &str) -> Result<Option<Notebook>, EngineErro
             let odd = notebook.cells().find(|cell| cell.kind().is_none()).map(|cell| cell.index());
             match odd {
                 Some(index) => Err(EngineError::BadCell { path: path.to_owned(), index }),
+                None if notebook.version().major.is_none() => Err(EngineError::Argument {
+                    argument: "standard input".to_owned(),
+                    problem:
+                        "it is a JSON object with cells, but without \"nbformat\" it is no notebook"
+                            .to_owned(),
+                }),
                 None => Ok(Some(notebook)),
             }
         }

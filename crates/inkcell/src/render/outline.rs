@@ -6,7 +6,7 @@ use inkcell_engine::Opened;
 use inkcell_engine::notebook::{Hit, OutlineCell, OutputDigest};
 use serde_json::{Value, json};
 
-use crate::output::Output;
+use crate::output::{Output, count};
 
 pub(crate) fn write(
     output: &mut Output,
@@ -30,14 +30,14 @@ pub(crate) fn write(
     let digits = width(&mut rows.iter().map(|row| row.index.to_string().len()));
     for row in &rows {
         let id = row.id.as_deref().unwrap_or("-");
-        let count = match (row.execution_count, row.kind.as_str()) {
+        let number = match (row.execution_count, row.kind.as_str()) {
             (Some(count), _) => format!("[{count}]"),
             (None, "code") => "[ ]".to_owned(),
             (None, _) => String::new(),
         };
         let unit = if row.lines == 1 { "line " } else { "lines" };
         let mut line = format!(
-            "{:>digits$}  {id:<ids$}  {:<kinds$} {count:<5} {:>3} {unit}  {}",
+            "{:>digits$}  {id:<ids$}  {:<kinds$} {number:<5} {:>3} {unit}  {}",
             row.index, row.kind, row.lines, row.first_line
         );
         if !row.tags.is_empty() {
@@ -56,8 +56,8 @@ pub(crate) fn head(path: &str, opened: &Opened) -> String {
     let version = opened.notebook.version();
     let part = |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
     let format = format!("{}.{}", part(version.major), part(version.minor));
-    let count = opened.notebook.len();
-    let mut line = format!("{path}  version {}  {count} cells  nbformat {format}", opened.version);
+    let cells = count(opened.notebook.len(), "cell");
+    let mut line = format!("{path}  version {}  {cells}  nbformat {format}", opened.version);
     if let Some(language) = opened.notebook.language() {
         line.push_str(&format!("  {language}"));
     }
@@ -140,6 +140,7 @@ pub(crate) fn write_hits(
         output.line(&format!("cell {}{id}{place} line {}: {}", hit.cell, hit.line, hit.text))?;
     }
     output.flush()?;
-    output.aside(&format!("{path}: version {}, {} lines match", opened.version, hits.len()));
+    let found = count(hits.len(), "line");
+    output.aside(&format!("{path}: version {}, {found} found", opened.version));
     Ok(())
 }

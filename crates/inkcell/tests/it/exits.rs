@@ -21,9 +21,9 @@ fn every_kind_of_failure_has_its_code() {
         (&["edit", "nb.ipynb"], 2, "invalid"),
         (&["frobnicate"], 2, "invalid"),
         (&["edit", "nb.ipynb", "type", "0", "heading"], 2, "invalid"),
-        (&["read", "missing.ipynb"], 5, "notfound"),
-        (&["edit", "missing.ipynb", "clear"], 5, "notfound"),
-        (&["edit", "nb.ipynb", "delete", "9"], 5, "notfound"),
+        (&["read", "missing.ipynb"], 5, "not_found"),
+        (&["edit", "missing.ipynb", "clear"], 5, "not_found"),
+        (&["edit", "nb.ipynb", "delete", "9"], 5, "not_found"),
         (&["new", "nb.ipynb"], 4, "conflict"),
         (&["edit", "nb.ipynb", "delete", "0", "--hash", "0123456789abcdef"], 4, "conflict"),
     ];
@@ -48,7 +48,7 @@ fn an_error_as_json_has_its_next_step() {
     assert_snapshot!(ran.stdout, @r#"
     {
       "error": {
-        "kind": "notfound",
+        "kind": "not_found",
         "message": "File not found: missing.ipynb",
         "hint": "check the path, or make the notebook first: inkcell new missing.ipynb"
       }

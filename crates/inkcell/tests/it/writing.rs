@@ -1,7 +1,7 @@
 //! `inkcell write`: what was read goes back unchanged, and what was not read does not go away.
 
 use inkcell_testkit::env::{Ran, TestEnv};
-use inkcell_testkit::notebooks::{odd, small};
+use inkcell_testkit::notebooks::{jupyter, odd, small};
 
 use crate::env;
 use crate::samples::{long, rich};
@@ -68,6 +68,35 @@ fn a_part_that_is_written_back_does_not_delete_the_rest() {
         assert_eq!(env.get("nb.ipynb"), bytes.as_bytes(), "{part:?}");
     }
     assert_eq!(env.names(), ["nb.ipynb"]);
+}
+
+/// B:V-13
+#[test]
+fn a_cell_that_was_shown_in_part_is_not_cut() {
+    let env = env();
+    let lines: String = (1..4000).map(|number| format!("x{number} = {number}\n")).collect();
+    let bytes = jupyter(&[("code", "only-one", &lines)]);
+    env.put("nb.ipynb", &bytes);
+    let parts: [&[&str]; 3] = [
+        &["read", "nb.ipynb:1-5"],
+        &["read", "nb.ipynb", "--page"],
+        &["read", "nb.ipynb:1-9", "--no-ids"],
+    ];
+    for part in parts {
+        let ran = piped(&env, part).exits(2);
+        assert!(
+            ran.stderr.contains("this text is a part of the notebook"),
+            "{part:?}: {}",
+            ran.stderr
+        );
+        assert_eq!(env.get("nb.ipynb"), bytes.as_bytes(), "{part:?}");
+    }
+    // Whoever really wants fewer lines still gets them.
+    env.run_with(&["write", "nb.ipynb"], "# %% [code] cell:0\nx1 = 1\n").ok();
+    assert_eq!(
+        env.run(&["read", "nb.ipynb", "--no-ids"]).ok().stdout,
+        "# %% [code] cell:0\nx1 = 1\n"
+    );
 }
 
 /// B:V-13

@@ -40,7 +40,9 @@ def load(session, files):
         sys.stdout = sys.stderr = _Silence()
         try:
             code = compile(source, str(path), "exec", dont_inherit=True)
-            exec(code, session.namespace)
+            # What a module displays is collected and forgotten.
+            with session.capture():
+                exec(code, session.namespace)
         except (Exception, SystemExit) as error:
             text = "Failed to load Python module %s: %s: %s"
             raise ModuleLoadError(text % (path, type(error).__name__, _text(error))) from error

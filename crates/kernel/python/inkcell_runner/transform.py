@@ -145,7 +145,7 @@ def rewrite(source):
         if assigned is not None:
             stop, text = _whole_command(source, assigned)
             out.append(indent + source[pos:assigned] + _captured(text))
-            out.append(_padding(source, pos, stop))
+            out.append(_padding(source, assigned, stop))
         elif asks:
             found = _HELP_END.search(piece.rstrip())
             if found is None:

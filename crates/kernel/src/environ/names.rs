@@ -192,9 +192,9 @@ pub(super) fn without_userinfo(value: &str, addresses: Addresses) -> Cow<'_, str
         starts_address = false;
         let token = rest.split(char::is_whitespace).next().unwrap_or(rest);
         let authority = token.split(['/', '?', '#']).next().unwrap_or(token);
-        let odd_port = authority
-            .rsplit_once(':')
-            .is_some_and(|(_, port)| !port.ends_with(']') && !port.bytes().all(|b| b.is_ascii_digit()));
+        let odd_port = authority.rsplit_once(':').is_some_and(|(_, port)| {
+            !port.ends_with(']') && !port.bytes().all(|b| b.is_ascii_digit())
+        });
         if (authority.contains('@') || odd_port)
             && let Some(at) = token.rfind('@')
         {

@@ -53,7 +53,11 @@ pub(super) struct Evidence {
 
 impl Evidence {
     /// None when the program is not there, and then no old answer holds.
-    pub(super) fn now(program: &Path, venv: Option<&Path>, circumstances: Option<u64>) -> Option<Evidence> {
+    pub(super) fn now(
+        program: &Path,
+        venv: Option<&Path>,
+        circumstances: Option<u64>,
+    ) -> Option<Evidence> {
         let venv = venv.and_then(|venv| Stamp::of(&venv.join("pyvenv.cfg")));
         Some(Evidence { program: Stamp::of(program)?, venv, circumstances })
     }

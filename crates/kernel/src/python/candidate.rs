@@ -107,7 +107,8 @@ impl Found {
     /// asked for.
     fn environment(&mut self, folder: &Path, reason: Reason) {
         let bin = bin_folder(folder);
-        let names = if cfg!(windows) { ["python.exe", "python3.exe"] } else { ["python", "python3"] };
+        let names =
+            if cfg!(windows) { ["python.exe", "python3.exe"] } else { ["python", "python3"] };
         // A dangling link counts: that its Python is gone is to be said, not passed over in silence.
         match names.iter().map(|name| bin.join(name)).find(|path| is_there(path)) {
             Some(path) => self.program(path, reason),
@@ -144,7 +145,8 @@ impl Identity {
     fn of(path: &Path, venv: Option<&Path>) -> Identity {
         let real = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = real.file_name().map(|name| name.to_string_lossy().into_owned());
-        let is_python = name.is_some_and(|name| name.starts_with("python") || name.starts_with("pypy"));
+        let is_python =
+            name.is_some_and(|name| name.starts_with("python") || name.starts_with("pypy"));
         let called = if is_python { None } else { path.file_name().map(PathBuf::from) };
         let venv = venv.map(|venv| std::fs::canonicalize(venv).unwrap_or_else(|_| venv.to_owned()));
         Identity { real, venv, called }

@@ -183,6 +183,6 @@ fn missing(program: &Path) -> String {
 }
 
 fn same_file(one: &Path, other: &Path) -> bool {
-    one == other
-        || matches!((std::fs::canonicalize(one), std::fs::canonicalize(other)), (Ok(a), Ok(b)) if a == b)
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    one == other || real(one).is_some_and(|one| Some(one) == real(other))
 }

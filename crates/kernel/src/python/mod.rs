@@ -9,7 +9,6 @@ mod interpreter;
 mod probe;
 mod shim;
 #[cfg(test)]
-#[path = "tests.rs"]
 mod tests;
 
 pub use candidate::{Candidate, Candidates, Search, candidates};

@@ -126,23 +126,24 @@ async fn run(
             }
         });
         let status = ended.await.map_err(|_| Why::NoAnswer { within: limit })?;
-        group.0 = None;
-        if !all_read {
-            let _late = timeout(LATE_OUTPUT, &mut reading).await;
+        // What still holds the pipe after a while was left behind, and its group is killed with the guard;
+        // while a member lives, the number cannot become another group's.
+        if all_read || timeout(LATE_OUTPUT, &mut reading).await.is_ok() {
+            group.0 = None;
         }
         status.map_err(cannot_start)?
     };
     Ok(Ran { status, stdout, stderr })
 }
 
-/// Kills the group of a program that was not waited for to the end.
+/// Kills the group of a program that did not come to an end by itself.
 struct Group(Option<u32>);
 
 impl Drop for Group {
     fn drop(&mut self) {
         let pid = self.0.and_then(|pid| i32::try_from(pid).ok());
         if let Some(pid) = pid.and_then(rustix::process::Pid::from_raw) {
-            // The leader was not reaped, so the number is still this group's. It may be gone already.
+            // The leader was not reaped or a member lives, so the number is still this group's.
             let _gone = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
         }
     }

@@ -14,7 +14,7 @@ use super::candidate::Search;
 const MANAGERS: &[&str] = &["pyenv", "asdf", "mise", "rtx"];
 
 /// Beginnings of variables that managers set for themselves, or that are theirs to decide by.
-const MANAGER_VARIABLES: &[&str] = &["PYENV_", "ASDF_", "MISE_", "__MISE_", "RTX_"];
+const MANAGER_VARIABLES: &[&str] = &["PYENV_", "ASDF_", "MISE_", "RTX_"];
 
 /// Variables that a shell, Python or the system set on the way and that change nothing for a kernel.
 /// `VIRTUAL_ENV` is set again from the interpreter that was chosen.
@@ -48,6 +48,8 @@ pub(super) fn is_shim(program: &Path) -> bool {
 
 /// Whether this variable belongs to a version manager.
 pub(super) fn is_manager_variable(name: &str) -> bool {
+    // Their private ones begin with an underscore or two.
+    let name = name.trim_start_matches('_');
     MANAGER_VARIABLES.iter().any(|prefix| name.starts_with(prefix))
 }
 

@@ -30,32 +30,41 @@ TABLE = (
 MINIMAL = frozenset("display bash sh run env output log phase tool".split())
 LEVELS = ("full", "minimal", "off")
 
-# The runner starts isolated, so at this moment no directory of the user is on
-# the path. Helpers must get their library modules from here even when the
-# user's directory holds, say, a `subprocess.py`.
-_OWN_PATH = tuple(sys.path)
+# What a module of the library can be called. Python 3.9 has no list of its own;
+# for it these are the modules that the helpers import.
 _LIBRARY_NAMES = getattr(
     sys,
     "stdlib_module_names",
-    # Python 3.9 has no list of its own; these are what the helpers import.
     frozenset(
-        "codecs collections concurrent contextlib contextvars dataclasses datetime"
-        " difflib email fnmatch http io json os pathlib queue random re select"
-        " selectors shlex shutil signal socket ssl string subprocess tempfile"
-        " threading types typing urllib".split()
+        "codecs collections concurrent contextlib contextvars datetime difflib email"
+        " functools http inspect io itertools json os pathlib queue re selectors shlex"
+        " shutil signal socket ssl string subprocess tempfile threading types urllib".split()
     ),
 )
 
 
-def _shadowing():
-    """Whether a directory added since start holds a module named like the library's."""
+def _library_path():
+    """The entries of `sys.path` that hold Python's own library, and those before it."""
     os = sys.modules["os"]
+    library = os.path.dirname(os.__file__)
+    own, before = [], []
     for entry in sys.path:
-        if entry in _OWN_PATH:
-            continue
+        name = os.path.basename(entry)
+        zipped = name.startswith("python") and name.endswith(".zip")
+        if entry == library or name == "lib-dynload" or zipped:
+            own.append(entry)
+        elif library not in own:
+            before.append(entry)
+    return own, before
+
+
+def _shadowed(directories):
+    """Whether one of the directories holds a module named like one of the library's."""
+    os = sys.modules["os"]
+    for directory in directories:
         try:
-            names = os.listdir(entry or ".")
-        except (OSError, TypeError, ValueError):
+            names = os.listdir(directory or ".")
+        except OSError:
             continue
         for name in names:
             stem = name.partition(".")[0]
@@ -65,15 +74,20 @@ def _shadowing():
 
 
 def _implementation(module):
-    """Import one module of this package, out of reach of the user's own modules."""
+    """Import one module of this package, out of reach of the user's own modules.
+
+    A `subprocess.py` in the user's directory is theirs to import; it must not
+    become part of a helper.
+    """
     full_name = __name__ + "." + module
     if full_name in sys.modules:
         return sys.modules[full_name]
-    if not _shadowing():
+    own, before = _library_path()
+    if not own or not _shadowed(before):
         return __import__(full_name, fromlist=["*"])
     # Other threads see the shorter path for the length of this import. That is
     # why it happens only when there is something to hide.
-    kept, sys.path = sys.path, list(_OWN_PATH)
+    kept, sys.path = sys.path, own
     try:
         return __import__(full_name, fromlist=["*"])
     finally:

@@ -70,7 +70,8 @@ def _access():
 
 
 def _run_id():
-    return getattr(session(), "run_id", None) or os.environ.get("PI_TOOL_BRIDGE_RUN")
+    # The host may name the run itself; otherwise it knows the cell by its request.
+    return os.environ.get("PI_TOOL_BRIDGE_RUN") or getattr(session(), "running", None)
 
 
 def _post(url, token, body):

@@ -18,6 +18,7 @@ _ANSI = re.compile(
 )
 _STEP = re.compile(r'\.?\[\s*(-?\d+)\s*\]|\.?\[\s*"([^"]*)"\s*\]|\.?([^.\[\]"\s]+)')
 _RICH = (
+    "_ipython_display_",
     "_repr_mimebundle_",
     "_repr_html_",
     "_repr_markdown_",
@@ -29,33 +30,31 @@ _RICH = (
 )
 
 
-def display(*values, raw=False, **options):
-    """Show values; plain dicts, lists and tuples as JSON. raw=True sends a MIME bundle."""
-    here = session()
+def display(*values, **options):
+    """Show values, plain dicts, lists and tuples as JSON; else as IPython's display."""
+    from ..formatting import display as show
+
+    if options:
+        return show(*values, **options)
     for value in values:
-        if raw:
-            if not isinstance(value, dict):
-                raise TypeError("display(raw=True) takes a dict of MIME types")
-            data, metadata = dict(value), {}
-            data.setdefault("text/plain", "")
+        if _is_plain(value):
+            bundle = {"application/json": value, "text/plain": repr(value)}
+            session().display(bundle, {})
         else:
-            data, metadata = _bundle(here, value)
-        here.display(data, metadata, **options)
+            show(value)
 
 
-def _bundle(here, value):
-    plain = isinstance(value, (dict, list, tuple))
-    if plain and not any(hasattr(value, name) for name in _RICH):
-        try:
-            json.dumps(value, allow_nan=False)
-            return {"application/json": value, "text/plain": repr(value)}, {}
-        except (TypeError, ValueError, RecursionError):
-            # Not JSON after all, so it is shown as any other value.
-            pass
-    format_value = getattr(here, "format", None)
-    if format_value is not None:
-        return format_value(value)
-    return {"text/plain": repr(value)}, {}
+def _is_plain(value):
+    """Whether a value is a container that JSON can hold and that has no look of its own."""
+    if not isinstance(value, (dict, list, tuple)):
+        return False
+    if any(hasattr(type(value), name) for name in _RICH):
+        return False
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True
 
 
 def log(message):

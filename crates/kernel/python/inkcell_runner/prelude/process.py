@@ -20,6 +20,10 @@ GRACE = 2.0
 # background process it left, still holds its pipes.
 TICK = 0.05
 
+# The process groups of children that run now. They are not in the runner's own
+# group, so whoever ends that one has to end these as well.
+GROUPS = set()
+
 
 class Capture:
     """One stream of the child: decoded, shown when wanted, kept up to the limit."""
@@ -80,6 +84,7 @@ class Child:
             bufsize=0,
             start_new_session=True,
         )
+        GROUPS.add(self._process.pid)
         self._pipes = {self._process.stdout: out, self._process.stderr: err}
         self._selector = selectors.DefaultSelector()
         for pipe in self._pipes:
@@ -166,6 +171,8 @@ class Child:
                 pass
 
     def _close(self):
+        if not self._alive():
+            GROUPS.discard(self._process.pid)
         left = [key.fileobj for key in list(self._selector.get_map().values())]
         self._selector.close()
         for pipe, capture in self._pipes.items():

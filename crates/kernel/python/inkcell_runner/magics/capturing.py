@@ -1,0 +1,92 @@
+"""`%%capture`: run a cell and keep its output instead of showing it.
+
+Owns the object the user gets. Collecting is the session's work.
+"""
+
+import sys
+
+from .options import anywhere
+
+
+class RichOutput:
+    """One thing that was displayed."""
+
+    def __init__(self, session, data, metadata=None, display_id=None, update=False):
+        self._session = session
+        self.data = data
+        self.metadata = metadata or {}
+        self.transient = {} if display_id is None else {"display_id": display_id}
+        self.update = update
+
+    def display(self):
+        display_id = self.transient.get("display_id")
+        self._session.display(self.data, self.metadata, display_id=display_id, update=self.update)
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return self.data, self.metadata
+
+
+class CapturedIO:
+    """What a cell wrote and displayed; call it or `show()` to see it."""
+
+    def __init__(self, stdout, stderr, outputs):
+        self.stdout = stdout
+        self.stderr = stderr
+        self.outputs = outputs
+
+    def __str__(self):
+        return self.stdout
+
+    def show(self):
+        """Write and display everything as the cell did."""
+        sys.stdout.write(self.stdout)
+        sys.stderr.write(self.stderr)
+        for output in self.outputs:
+            output.display()
+
+    __call__ = show
+
+
+def capture(shell, line, cell):
+    """Run the cell, capturing stdout, stderr, and rich display() calls.
+
+    ``%%capture [--no-stdout] [--no-stderr] [--no-display] [NAME]``
+    """
+    options, names = anywhere(line, flags="no-stdout no-stderr no-display")
+    session = shell.session
+    collected = None
+    try:
+        with session.capture() as collected:
+            session.run_source(cell)
+    finally:
+        # A cell that fails keeps what it wrote, and its error is not swallowed.
+        if collected is not None:
+            _keep(shell, collected, options, names[0] if names else None, cell)
+
+
+def _keep(shell, collected, options, name, cell):
+    outputs = [RichOutput(shell.session, *_parts(output)) for output in collected.outputs]
+    result = CapturedIO(collected.stdout, collected.stderr, outputs)
+    # What was not to be captured is shown now; the rest is kept.
+    if "no-stdout" in options:
+        sys.stdout.write(result.stdout)
+        result.stdout = ""
+    if "no-stderr" in options:
+        sys.stderr.write(result.stderr)
+        result.stderr = ""
+    if "no-display" in options:
+        for output in outputs:
+            output.display()
+        result.outputs = []
+    if name is not None:
+        shell.user_ns[name] = result
+
+
+def _parts(output):
+    """Data, metadata, display id and update, however the session spells an output."""
+    if isinstance(output, dict):
+        return [output.get(key) for key in ("data", "metadata", "display_id", "update")]
+    return list(output)
+
+
+MAGICS = {"capture": capture}

@@ -1,0 +1,39 @@
+"""`%%html`, `%%markdown` and the like: the body of the cell is the output.
+
+Owns the MIME kind of each. The plain text beside it is what IPython's display
+objects give, since stored outputs are compared.
+"""
+
+from .options import anywhere
+
+
+def _shows(kind, name, doc):
+    def magic(shell, line, cell):
+        data = {kind: cell, "text/plain": "<IPython.core.display.%s object>" % name}
+        shell.session.display(data, {})
+
+    magic.__doc__ = doc
+    return magic
+
+
+def html(shell, line, cell):
+    """Render the cell as a block of HTML. ``--isolated`` keeps it in a frame of its own."""
+    options, _ = anywhere(line, flags="isolated")
+    metadata = {"text/html": {"isolated": True}} if options else {}
+    data = {"text/html": cell, "text/plain": "<IPython.core.display.HTML object>"}
+    shell.session.display(data, metadata)
+
+
+_javascript = _shows("application/javascript", "Javascript", "Run the cell block of Javascript code.")
+_svg = _shows("image/svg+xml", "SVG", "Render the cell as an SVG literal.")
+
+MAGICS = {
+    "html": html,
+    "HTML": html,
+    "javascript": _javascript,
+    "js": _javascript,
+    "latex": _shows("text/latex", "Latex", "Render the cell as a block of LaTeX."),
+    "markdown": _shows("text/markdown", "Markdown", "Render the cell as Markdown text block."),
+    "svg": _svg,
+    "SVG": _svg,
+}

@@ -1,0 +1,493 @@
+"""Bundles and display functions: known results, and the same as the real IPython's where it is installed."""
+
+import base64
+import collections
+import copy
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from unittest import mock
+
+import pytest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, ROOT)
+
+import inkcell_runner  # noqa: E402
+from inkcell_runner import formatting  # noqa: E402
+
+try:
+    import IPython
+
+    have_ipython = not hasattr(IPython, "__inkcell__")
+except ImportError:
+    have_ipython = False
+if not have_ipython:
+    print("!! IPython is not installed: bundles are not compared with it", file=sys.__stderr__)
+
+needs_ipython = pytest.mark.skipif(not have_ipython, reason="!! IPython is not installed")
+
+PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x04rest"
+
+
+class FakeSession:
+    def __init__(self):
+        self.sent = []
+        self.namespace = {}
+        self.shell = None
+
+    def display(self, data, metadata, *, display_id=None, update=False):
+        self.sent.append((data, metadata, display_id, update))
+
+    def clear_output(self, wait):
+        self.sent.append(("clear", wait))
+
+    def flush(self):
+        pass
+
+
+@pytest.fixture
+def session(monkeypatch):
+    fake = FakeSession()
+    monkeypatch.setattr(inkcell_runner, "_current", fake)
+    return fake
+
+
+class All:
+    def __repr__(self):
+        return "All()"
+
+    def _repr_html_(self):
+        return "<b>x</b>"
+
+    def _repr_markdown_(self):
+        return "**x**", {"m": 1}
+
+    def _repr_svg_(self):
+        return "<svg/>"
+
+    def _repr_png_(self):
+        return PNG
+
+    def _repr_jpeg_(self):
+        return base64.b64encode(b"\xff\xd8jpeg").decode(), {"width": 3}
+
+    def _repr_pdf_(self):
+        return b"%PDF"
+
+    def _repr_latex_(self):
+        return "$x$"
+
+    def _repr_json_(self):
+        return {"x": 1}, {"expanded": True}
+
+    def _repr_javascript_(self):
+        return "x()"
+
+
+class Bundle(All):
+    result = ({"text/html": "from bundle", "application/x+json": {"a": 1}}, {"text/html": {"isolated": True}})
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        # A new one each time: IPython adds to the very dict it is given.
+        return copy.deepcopy(self.result)
+
+
+class Partial:
+    def __repr__(self):
+        return "Partial()"
+
+    def _repr_html_(self):
+        return None
+
+    def _repr_latex_(self):
+        raise NotImplementedError
+
+
+class ClassMethod:
+    @classmethod
+    def _repr_html_(cls):
+        return "class"
+
+
+class ListWithBundle(list):
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": "mine", "text/html": "h"}
+
+
+class Instance:
+    def __init__(self):
+        self._repr_html_ = lambda: "on the instance"
+
+    def __repr__(self):
+        return "Instance()"
+
+
+class AnswersAll:
+    def __repr__(self):
+        return "AnswersAll()"
+
+    def __getattr__(self, name):
+        return lambda *args, **kwargs: "lie"
+
+
+class RaisesOnAttribute:
+    def __repr__(self):
+        return "Raises()"
+
+    def __getattr__(self, name):
+        raise RuntimeError(name)
+
+
+def bundle_of(result):
+    made = Bundle()
+    made.result = result
+    return made
+
+
+VALUES = [
+    1, "text", None, [1, 2], {"a": 1}, All(), All, Bundle(), Bundle, Partial(), ClassMethod(), ClassMethod,
+    ListWithBundle([1]), Instance(), AnswersAll(), RaisesOnAttribute(), mock.Mock(), mock.MagicMock(name="m"),
+    bundle_of({"text/html": "only data"}), bundle_of(None), bundle_of({}), bundle_of({"image/png": PNG}),
+    bundle_of({"text/plain": "given", "image/gif": base64.b64encode(b"GIF89a").decode()}),
+    collections.OrderedDict(a=1), object,
+]
+
+
+def as_bytes(data):
+    """IPython's bundle in the form of ours: binary kinds as bytes."""
+    return {
+        kind: base64.b64decode(value) if formatting.is_binary(kind) and isinstance(value, str) else value
+        for kind, value in data.items()
+    }
+
+
+def without_ids(bundle):
+    """Some libraries make a new id for every rendering."""
+    return re.sub(r"altair-viz-\w+|T_[0-9a-f]{5}", "id", repr(bundle))
+
+
+@needs_ipython
+@pytest.mark.parametrize("options", [{}, {"include": ["text/html", "image/png"]}, {"exclude": {"text/plain", "text/html"}}])
+@pytest.mark.parametrize("index", range(len(VALUES)))
+def test_same_bundle_as_ipython(index, options):
+    from IPython.core.formatters import DisplayFormatter
+
+    value = VALUES[index]
+    data, metadata = DisplayFormatter().format(value, **options)
+    ours = formatting.bundle(value, **options)
+    assert ours == (as_bytes(data), metadata)
+    assert list(ours[0]) == list(data), "the kinds come in IPython's order"
+
+
+def test_same_bundle_as_ipython_for_libraries():
+    if not have_ipython:
+        pytest.skip("!! IPython is not installed")
+    from IPython import display as objects
+    from IPython.core.formatters import DisplayFormatter
+
+    values = [
+        objects.HTML("<i>"), objects.Markdown("*m*"), objects.Image(data=PNG, width=3), objects.JSON({"a": 1}),
+        objects.SVG("<svg xmlns='http://www.w3.org/2000/svg'/>"), objects.Latex("x"), objects.Math("x"),
+        objects.Javascript("x()"), objects.Pretty("p"), objects.IFrame("http://x", 1, 2), objects.Code("x = 1", language="python"),
+        objects.Image(url="http://x/y.png"), objects.Audio([0.0, 1.0], rate=8000),
+    ]
+    for name, make in (
+        ("pandas", lambda lib: [lib.DataFrame({"a": [1, 2], "b": ["x", None]}), lib.Series([1, 2]), lib.DataFrame({"a": [1]}).style]),
+        ("numpy", lambda lib: [lib.arange(200).reshape(10, 20), lib.float64(0.1), [lib.float32(1), lib.arange(40)], {"a": lib.eye(12)}]),
+        ("altair", lambda lib: [lib.Chart("d.json").mark_bar()]),
+        ("sympy", lambda lib: [lib.Symbol("x") ** 2]),
+    ):
+        try:
+            values += make(__import__(name))
+        except ImportError:
+            print("!! %s is not installed: its values are not compared" % name, file=sys.__stderr__)
+    for value in values:
+        data, metadata = DisplayFormatter().format(value)
+        ours = formatting.bundle(value)
+        assert without_ids(ours) == without_ids((as_bytes(data), metadata)), value
+
+
+def test_every_kind():
+    data, metadata = formatting.bundle(All())
+    assert data == {
+        "text/plain": "All()", "text/html": "<b>x</b>", "text/markdown": "**x**", "image/svg+xml": "<svg/>",
+        "image/png": PNG, "application/pdf": b"%PDF", "image/jpeg": b"\xff\xd8jpeg", "text/latex": "$x$",
+        "application/json": {"x": 1}, "application/javascript": "x()",
+    }
+    assert metadata == {"text/markdown": {"m": 1}, "image/jpeg": {"width": 3}, "application/json": {"expanded": True}}
+
+
+def test_a_raising_helper_is_left_out_and_told(capsys):
+    class Bad:
+        def __repr__(self):
+            return "Bad()"
+
+        def _repr_html_(self):
+            raise ValueError("inside html")
+
+        def _repr_mimebundle_(self, include, exclude):
+            raise KeyError("inside bundle")
+
+    assert formatting.bundle(Bad()) == ({"text/plain": "Bad()"}, {})
+    told = capsys.readouterr().err
+    assert "Traceback (most recent call last):" in told and "ValueError: inside html" in told and "KeyError" in told
+    assert "inkcell_runner" not in told, "only the user's own frames"
+
+
+class RaisingRepr:
+    def __repr__(self):
+        raise ValueError("no repr")
+
+
+class NonTextRepr:
+    def __repr__(self):
+        return 5
+
+
+class EndlessRepr:
+    def __repr__(self):
+        return repr(self)
+
+
+class EvilException:
+    def __repr__(self):
+        raise EvilError()
+
+
+class EvilError(Exception):
+    def __str__(self):
+        raise self
+
+    __repr__ = __str__
+
+
+@pytest.mark.parametrize("kind", [RaisingRepr, NonTextRepr, EndlessRepr, EvilException])
+def test_a_failing_repr_has_a_fallback(kind, capsys):
+    assert formatting.bundle(kind()) == ({"text/plain": "<unrepr %s>" % kind.__name__}, {})
+    assert formatting.bundle([kind()])[0] == {"text/plain": "<unrepr list>"}
+    assert capsys.readouterr().err
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit])
+def test_exits_and_interrupts_pass_through(kind):
+    class Leaves:
+        def _repr_html_(self):
+            raise kind
+
+    with pytest.raises(kind):
+        formatting.bundle(Leaves())
+
+
+@pytest.mark.parametrize("result", [
+    5, "text", [], (1, 2), ("a",), ({"text/html": "x"},), ({"text/html": "x"}, 5), ({1: 2}, {3: 4}), {None: "x"}, {5: "x"},
+    {"text/html": 5}, {"text/html": object()}, {"image/png": 5}, {"application/json": object()}, {"a/b": {1, 2}},
+    {"application/json": float("nan")}, {"application/json": [float("inf"), b"bytes"]}, {"text/html": b"bytes\xff"},
+    {"image/png": "not base64!"}, {"text/html": None}, {"": "x"}, ({}, {"text/html": object()}),
+])
+@pytest.mark.filterwarnings("ignore")
+def test_garbage_bundles_give_something_that_can_be_sent(result):
+    import json
+
+    class Garbage:
+        def __repr__(self):
+            return "Garbage()"
+
+        def _repr_mimebundle_(self, include=None, exclude=None):
+            return result
+
+    data, metadata = formatting.bundle(Garbage())
+    assert data["text/plain"] == "Garbage()"
+    json.dumps(metadata, allow_nan=False)
+    for kind, value in data.items():
+        assert isinstance(kind, str)
+        assert isinstance(value, (str, bytes)) or json.dumps(value, allow_nan=False)
+        assert formatting.is_binary(kind) or not isinstance(value, bytes)
+
+
+def test_json_that_is_nearly_json():
+    import datetime
+
+    value = {1: float("nan"), "when": datetime.date(2020, 1, 2), "raw": b"x", "many": (n for n in (1, 2))}
+    assert formatting.clean({"application/json": value}) == {
+        "application/json": {"1": "nan", "when": "2020-01-02", "raw": "eA==", "many": [1, 2]}
+    }
+    loop = []
+    loop.append(loop)
+    with pytest.warns(formatting.FormatterWarning):
+        assert formatting.clean({"application/json": loop}) == {}
+
+
+def test_wrong_types_are_warned_about():
+    class Wrong:
+        def __repr__(self):
+            return "Wrong()"
+
+        def _repr_html_(self):
+            return 5
+
+        def _repr_json_(self):
+            return "text"
+
+    with pytest.warns(formatting.FormatterWarning, match="text/html formatter returned invalid type <class 'int'>"):
+        assert formatting.bundle(Wrong()) == ({"text/plain": "Wrong()"}, {})
+
+
+def test_widgets_degrade_to_text():
+    widget = bundle_of({"text/plain": "IntSlider(value=0)", "application/vnd.jupyter.widget-view+json": {"model_id": "1"}})
+    assert "application/vnd.jupyter.widget-view+json" not in formatting.bundle(widget)[0]
+
+
+def test_registered_formatters():
+    html = formatting.display_formatter.formatters["text/html"]
+    plain = formatting.display_formatter.formatters["text/plain"]
+    try:
+        assert html.for_type(Partial, lambda obj: "registered") is None
+        assert formatting.bundle(Partial())[0]["text/html"] == "registered"
+        assert html.for_type("collections.OrderedDict", lambda obj: "by name") is None
+        assert formatting.bundle(collections.OrderedDict())[0]["text/html"] == "by name"
+        before = plain.for_type(int, lambda obj, p, cycle: p.text("I" * obj))
+        assert formatting.bundle([2, True])[0]["text/plain"] == "[II, True]"
+        plain.for_type(int, before)
+        plain.float_precision = 3
+        assert formatting.bundle([0.12345])[0]["text/plain"] == "[0.123]"
+        plain.float_precision = ""
+        assert formatting.bundle([0.12345])[0]["text/plain"] == "[0.12345]"
+        with pytest.raises(ValueError):
+            plain.float_precision = "many"
+    finally:
+        html.pop(Partial)
+        html.pop("collections.OrderedDict")
+    assert html.pop(Partial, None) is None
+    with pytest.raises(KeyError):
+        html.pop(Partial)
+    with pytest.raises(KeyError):
+        html.lookup_by_type(Partial)
+    assert Partial not in html
+
+
+def test_display_sends_each_value(session):
+    assert formatting.display(1, All(), metadata={"text/plain": {"a": 1}}) is None
+    assert session.sent[0] == ({"text/plain": "1"}, {"text/plain": {"a": 1}}, None, False)
+    assert session.sent[1][0]["image/png"] == PNG
+    assert session.sent[1][1]["text/markdown"] == {"m": 1}
+    formatting.display({"text/html": "raw"}, raw=True)
+    assert session.sent[2] == ({"text/html": "raw"}, {}, None, False)
+    formatting.display(3, clear=True, include=["text/plain"])
+    assert session.sent[3] == ("clear", True)
+    with pytest.raises(TypeError, match="data must be a dict"):
+        formatting.display("text", raw=True)
+
+
+def test_displays_can_be_updated(session):
+    handle = formatting.display("a", display_id=True)
+    assert repr(handle) == "<DisplayHandle display_id=%s>" % handle.display_id
+    assert len(handle.display_id) == 32
+    handle.update("b")
+    handle.display("c")
+    formatting.update_display("d", display_id="other")
+    assert [sent[2:] for sent in session.sent] == [
+        (handle.display_id, False), (handle.display_id, True), (handle.display_id, False), ("other", True)
+    ]
+    with pytest.raises(TypeError, match="display_id required"):
+        formatting.display(1, update=True)
+    session.sent.clear()
+    assert formatting.display(display_id="empty").display_id == "empty"
+    assert session.sent == [({}, {}, "empty", False)]
+
+
+def test_own_display(session, capsys):
+    class Own:
+        def _ipython_display_(self):
+            formatting.display("shown")
+
+    class Fails(Own):
+        def __repr__(self):
+            return "Fails()"
+
+        def _ipython_display_(self):
+            raise ValueError("cannot")
+
+    assert formatting.has_own_display(Own()) and not formatting.has_own_display(Own) and not formatting.has_own_display(1)
+    assert not formatting.has_own_display(mock.MagicMock())
+    formatting.display(Own())
+    assert [sent[0] for sent in session.sent] == [{"text/plain": "'shown'"}]
+    formatting.display(Fails())
+    assert session.sent[1][0] == {"text/plain": "Fails()"}
+    assert "ValueError: cannot" in capsys.readouterr().err
+
+
+def test_clear_output(session):
+    formatting.clear_output()
+    formatting.clear_output(wait=True)
+    assert session.sent == [("clear", False), ("clear", True)]
+
+
+REAL = """
+    import sys
+    sys.path.insert(0, {root!r})
+    import inkcell_runner
+    from inkcell_runner import figures, formatting
+
+    class Shell:
+        pass
+
+    class Session:
+        sent = []
+        shell = Shell()
+        def display(self, data, metadata, *, display_id=None, update=False):
+            self.sent.append((data, metadata, display_id, update))
+        def clear_output(self, wait):
+            self.sent.append(("clear", wait))
+
+    session = inkcell_runner._current = Session()
+    figures.watch_imports()
+    from IPython.display import display, clear_output, update_display, DisplayHandle, HTML, Image, GeoJSON, display_html
+    display(1, HTML("<b>"))
+    assert [sent[0] for sent in session.sent] == [
+        {{"text/plain": "1"}}, {{"text/plain": "<IPython.core.display.HTML object>", "text/html": "<b>"}}
+    ], session.sent
+    session.sent.clear()
+    handle = display("a", display_id="x")
+    assert type(handle) is DisplayHandle
+    handle.update("b"); update_display("c", display_id="x"); clear_output(wait=True)
+    assert session.sent == [
+        ({{"text/plain": "'a'"}}, {{}}, "x", False), ({{"text/plain": "'b'"}}, {{}}, "x", True),
+        ({{"text/plain": "'c'"}}, {{}}, "x", True), ("clear", True),
+    ], session.sent
+    session.sent.clear()
+    display(Image(data={png!r})); display(GeoJSON({{"type": "x"}})); display_html(HTML("h")); display({{"text/html": "r"}}, raw=True)
+    assert session.sent[0][0]["image/png"] == {png!r}
+    assert session.sent[1][0]["application/geo+json"] == {{"type": "x"}}
+    assert session.sent[2][0] == {{"text/html": "h"}}
+    assert session.sent[3][0] == {{"text/html": "r"}}
+    import IPython
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.getipython import get_ipython
+    assert get_ipython() is IPython.get_ipython() is InteractiveShell.instance() and InteractiveShell.initialized()
+    get_ipython().display_formatter.formatters["text/html"].for_type(int, str)
+    session.sent.clear(); display(5)
+    assert session.sent[0][0] == {{"text/plain": "5", "text/html": "5"}}
+    Shell.display_pub, Shell.display_formatter = formatting.display_pub, formatting.display_formatter
+    Shell.events, Shell.configurables = formatting._NoEvents(), []
+    assert get_ipython() is session.shell, "a shell that is complete is given as it is"
+    formatting.hook_real_ipython()
+    shell = IPython.terminal.interactiveshell.TerminalInteractiveShell if hasattr(IPython, "terminal") else None
+    print("whole")
+"""
+
+
+@needs_ipython
+def test_the_real_ipython_shows_through_the_session():
+    code = textwrap.dedent(REAL).format(root=ROOT, png=PNG)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout == "whole\n", done.stdout + done.stderr
+
+
+def test_import_brings_little():
+    code = "import sys; sys.path.insert(0, %r); import inkcell_runner.formatting, inkcell_runner.figures; " % ROOT
+    code += "print(sorted({'re', 'typing', 'dataclasses', 'inspect', 'json', 'traceback', 'IPython', 'matplotlib'} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
+    assert done.stdout == "[]\n", done.stdout + done.stderr

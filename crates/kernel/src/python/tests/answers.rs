@@ -1,0 +1,89 @@
+//! What real, odd and broken programs answer, and that none of them is left running.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use super::{LONG, Tree, real_python, write_program};
+use crate::python::{OLDEST, Probed, Version, Why, probe};
+
+async fn probe_script(text: &str, limit: Duration) -> Result<Probed, Why> {
+    let temp = tempfile::tempdir().unwrap();
+    let program = temp.path().join("python");
+    write_program(&program, text);
+    let path = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())];
+    probe(&program, temp.path(), &path.into(), limit).await
+}
+
+#[tokio::test]
+async fn a_program_that_hangs_is_killed_with_its_children() {
+    let temp = tempfile::tempdir().unwrap();
+    let pids = temp.path().join("pids");
+    let script = format!("#!/bin/sh\nsleep 1000 &\necho $$ $! > {}\nwait\n", pids.display());
+    // Long enough for the shell to get going on a busy machine.
+    let limit = Duration::from_secs(2);
+    let begun = Instant::now();
+    let answer = probe_script(&script, limit).await;
+    assert_eq!(answer, Err(Why::NoAnswer { within: limit }));
+    assert_eq!(answer.unwrap_err().to_string(), "no answer within 2 s");
+    assert!(begun.elapsed() < LONG);
+    all_end(&pids, begun).await;
+}
+
+/// Waits until the processes whose numbers are in the file are gone.
+async fn all_end(pids: &Path, begun: Instant) {
+    let said = fs::read_to_string(pids).unwrap();
+    assert!(!said.trim().is_empty());
+    for pid in said.split_whitespace() {
+        let is_running = || {
+            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with('Z'))
+        };
+        while is_running() {
+            assert!(begun.elapsed() < LONG, "{pid} is still there");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn odd_programs_get_true_answers() {
+    let check = async |script: &str, expected: Why| {
+        assert_eq!(probe_script(script, LONG).await, Err(expected), "{script}");
+    };
+    check("#!/bin/sh\nexit 3\n", Why::ExitCode(3)).await;
+    check("#!/bin/sh\nkill -TERM $$\n", Why::Signal(15)).await;
+    check("#!/bin/sh\necho Python 3.11\n", Why::NotAPython).await;
+    check("#!/bin/sh\nprintf 'inkcell-python 1\\n3 11 7\\ncpython\\nzz\\n'\n", Why::NotAPython)
+        .await;
+    check("#!/bin/sh\nhead -c 3000000 /dev/zero\nexit 0\n", Why::NotAPython).await;
+    check("#!/bin/sh\necho 'Unknown option: -I' >&2\nexit 2\n", Why::Ancient).await;
+    let old = "#!/bin/sh\nprintf 'inkcell-python 1\\n3 8 18\\ncpython\\n2f\\n2f\\n2f\\ninkcell-python end\\n'\n";
+    let version = Version { major: 3, minor: 8, micro: 18 };
+    check(old, Why::TooOld(version)).await;
+    assert_eq!(Why::TooOld(version).to_string(), "Python 3.8.18 is older than 3.9");
+}
+
+#[tokio::test]
+async fn a_child_that_keeps_the_pipe_makes_no_answer_late_and_is_not_left() {
+    let temp = tempfile::tempdir().unwrap();
+    let pids = temp.path().join("pids");
+    let script = format!("#!/bin/sh\nsleep 1000 &\necho $! > {}\nexit 4\n", pids.display());
+    let begun = Instant::now();
+    assert_eq!(probe_script(&script, LONG).await, Err(Why::ExitCode(4)));
+    all_end(&pids, begun).await;
+}
+
+/// S-025, as far as the question goes. B:E-12
+#[tokio::test]
+async fn files_of_the_working_folder_have_no_say_in_the_answer() {
+    let tree = Tree::new();
+    for name in ["os.py", "sys.py", "site.py", "sitecustomize.py", "encodings.py"] {
+        fs::write(tree.path("cwd").join(name), "raise SystemExit(9)").unwrap();
+    }
+    let answer = probe(&real_python(), &tree.search.cwd, &BTreeMap::new(), LONG).await.unwrap();
+    assert!(answer.version >= OLDEST);
+    assert_eq!(answer.implementation, "cpython");
+    assert_eq!(answer.executable, real_python());
+}
