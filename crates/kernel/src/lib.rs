@@ -8,7 +8,9 @@ mod environ;
 mod error;
 mod event;
 mod kernel;
+mod process;
 mod python;
+mod runner;
 
 pub use cwd::check_cwd;
 pub use environ::{
@@ -28,3 +30,4 @@ pub use python::{
     Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, FindError, Finder, Interpreter, OLDEST, Probed,
     Reason, Search, Skipped, Version, Why, candidates, probe,
 };
+pub use runner::{Prelude, RunnerBackend, RunnerConfig};

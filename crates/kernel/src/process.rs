@@ -15,7 +15,8 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
 
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, PidfdFlags, Signal};
+use tokio::io::unix::AsyncFd;
 
 use crate::event::DeathCause;
 
@@ -83,6 +84,16 @@ fn spawn(command: &mut Command, keep: &[OwnedFd]) -> io::Result<Child> {
         });
     }
     command.spawn()
+}
+
+/// Something that becomes readable when the process ends.
+#[allow(unsafe_code, reason = "tokio cannot check that a descriptor stays the same")]
+pub(crate) fn watch_exit(pid: u32) -> io::Result<AsyncFd<OwnedFd>> {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidInput)?;
+    let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+    // SAFETY: an `OwnedFd` gives the same open descriptor every time it is asked, until it is dropped,
+    // and the `AsyncFd` owns it from here on.
+    Ok(unsafe { AsyncFd::register(handle) }?)
 }
 
 /// Signals a whole group; a group that is gone is no error.

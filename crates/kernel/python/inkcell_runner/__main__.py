@@ -38,11 +38,12 @@ def _keep_flushing(session):
     others = 2
     while True:
         time.sleep(0.05)
-        if session.running is None and _count() <= others:
+        alone = session.running is None and _count() <= others
+        session.streams.flush()
+        if alone:
+            # Nobody is left who could write; the next cell lets this thread go on.
             session.idle.acquire()
             session.idle.release()
-            continue
-        session.streams.flush()
 
 
 def main(control, lifeline):

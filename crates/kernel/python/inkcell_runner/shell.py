@@ -31,87 +31,6 @@ class Settings(dict):
         self[name] = value
 
 
-class DisplayPublisher:
-    """IPython's `display_pub`."""
-
-    def __init__(self, session):
-        self._session = session
-
-    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **_):
-        display_id = (transient or {}).get("display_id")
-        self._session.display(data, metadata or {}, display_id=display_id, update=update)
-
-    def clear_output(self, wait=False):
-        self._session.clear_output(wait)
-
-
-class TypeFormatter:
-    """Functions that users registered for showing a type as one MIME kind."""
-
-    enabled = True
-
-    def __init__(self):
-        self.type_printers = {}
-        self.deferred_printers = {}
-
-    def for_type(self, typ, func=None):
-        if isinstance(typ, str):
-            module, _, name = typ.rpartition(".")
-            return self.for_type_by_name(module, name, func)
-        before = self.type_printers.get(typ)
-        if func is not None:
-            self.type_printers[typ] = func
-        return before
-
-    def for_type_by_name(self, module, name, func=None):
-        before = self.deferred_printers.get((module, name))
-        if func is not None:
-            self.deferred_printers[module, name] = func
-        return before
-
-    def pop(self, typ, default=None):
-        return self.type_printers.pop(typ, default)
-
-    def lookup_by_type(self, typ):
-        """The function for a type or its nearest base; KeyError when there is none."""
-        for base in typ.__mro__:
-            if base in self.type_printers:
-                return self.type_printers[base]
-            func = self.deferred_printers.get((base.__module__, base.__name__))
-            if func is not None:
-                return func
-        raise KeyError(typ)
-
-    def lookup(self, obj):
-        return self.lookup_by_type(type(obj))
-
-
-class DisplayFormatter:
-    """IPython's `display_formatter`: how objects become bundles.
-
-    The formatters hold only what users registered; the usual ways are the
-    business of the module `formatting`.
-    """
-
-    def __init__(self):
-        kinds = "text/plain text/html text/markdown image/svg+xml image/png application/pdf image/jpeg"
-        kinds += " text/latex application/json application/javascript"
-        self.formatters = {kind: TypeFormatter() for kind in kinds.split()}
-        self.active_types = list(self.formatters)
-        self.mimebundle_formatter = TypeFormatter()
-        self.ipython_display_formatter = TypeFormatter()
-
-    def format(self, obj, include=None, exclude=None):
-        from .formatting import bundle
-
-        data, metadata = bundle(obj)
-        if include:
-            data = {kind: data[kind] for kind in data if kind in include}
-        if exclude:
-            data = {kind: data[kind] for kind in data if kind not in exclude}
-        return data, {kind: metadata[kind] for kind in metadata if kind in data}
-
-
 class Shell:
     """The interactive shell as users' code sees it."""
 
@@ -119,8 +38,6 @@ class Shell:
         self.session = session
         self.events = Events(self)
         self.magics_manager = magics.MagicsTable(self)
-        self.display_pub = DisplayPublisher(session)
-        self.display_formatter = DisplayFormatter()
         self.ast_node_interactivity = "last_expr"
         self.ast_transformers = []
         self.input_transformers_cleanup = []
@@ -132,6 +49,20 @@ class Shell:
         self.colors = "NoColor"
         self.xmode = "Context"
         self._settings = Settings()
+
+    # Display, whose modules are loaded when something rich is first shown.
+
+    @property
+    def display_pub(self):
+        from .formatting import display_pub
+
+        return display_pub
+
+    @property
+    def display_formatter(self):
+        from .formatting import display_formatter
+
+        return display_formatter
 
     # Names.
 

@@ -1,4 +1,4 @@
-"""Figures of matplotlib, against the real inline backend where it is installed.  Each test is a process of its own,
+"""Figures of matplotlib, against the real inline backend where it is installed.  Tests run processes of their own,
 since a backend is chosen once."""
 
 import importlib.util
@@ -72,6 +72,7 @@ class Shell(InteractiveShell):
     display_pub_class = Publisher
     displayhook_class = Hook
     def showtraceback(self, *args, **kwargs): pass
+    def enable_gui(self, gui=None): pass
 shell = Shell.instance()
 InteractiveShell._instance = shell
 shell.user_ns["say"] = lambda text: sent.append(["said", text])
@@ -105,10 +106,11 @@ def size(png):
 PLOT = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]);\n"
 
 CELLS = {
+    # Comes first: it must work in the very cell that imports matplotlib.
+    "show first thing": ["from matplotlib import pyplot; pyplot.plot([1]); pyplot.show(); say('x')"],
     "one": [PLOT + "None"],
     "two in order": [PLOT + "plt.title('a'); plt.figure(figsize=(3, 2)); plt.plot([3, 1]); None"],
     "show in the middle": [PLOT + "say('before'); plt.show(); say('after'); plt.plot([2, 1]); None"],
-    "show first thing": ["from matplotlib import pyplot; pyplot.plot([1]); pyplot.show(); say('x')"],
     "failed cell": [PLOT + "1 / 0"],
     "nothing left for the next cell": [PLOT + "None", "plt.get_fignums()"],
     "closed": [PLOT + "plt.close(); None"],
@@ -133,11 +135,32 @@ CELLS = {
 }
 
 
+RESET = "import matplotlib, matplotlib.pyplot as plt\nplt.close('all'); matplotlib.rcdefaults(); plt.ion()\nsay('reset')"
+
+
+def run_all(program):
+    """What each of `CELLS` sends, from one process for all of them."""
+    cells = []
+    for group in CELLS.values():
+        cells += group + [RESET]
+    results, sent = [], []
+    for event in run(program, *cells):
+        sent.append(event)
+        if sent[-2:] == [["said", "reset"], ["end"]]:
+            results.append(sent[:-2])
+            sent = []
+    return dict(zip(CELLS, results))
+
+
+@pytest.fixture(scope="module")
+def compared():
+    return run_all(OURS), run_all(THEIRS)
+
+
 @needs_inline
 @pytest.mark.parametrize("name", CELLS)
-def test_same_as_the_inline_backend(name):
-    ours = run(OURS, *CELLS[name])
-    theirs = run(THEIRS, *CELLS[name])
+def test_same_as_the_inline_backend(name, compared):
+    ours, theirs = compared[0][name], compared[1][name]
     assert [event[0] for event in ours] == [event[0] for event in theirs]
     for mine, other in zip(ours, theirs):
         if mine[0] == "display":

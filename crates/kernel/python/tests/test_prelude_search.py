@@ -90,6 +90,8 @@ IGNORES = [
     "[a-\\c]b.txt\n",
     "[z-a]b.txt\n",
     "[!a]b.txt\n",
+    "[a-[^b-]*\n",
+    "f**/bar\n",
     "foo[/]bar\n",
     "foo/\\bar\n",
     "foo\\/bar\n",

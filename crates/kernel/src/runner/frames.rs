@@ -147,7 +147,8 @@ impl Decoder {
     /// The next whole frame and its payload.
     pub(crate) fn next(&mut self) -> Result<Option<(Frame, Bytes)>, FrameError> {
         if self.waiting.is_none() {
-            let Some(end) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n') else {
+            let Some(end) = self.buffer[self.searched..].iter().position(|byte| *byte == b'\n')
+            else {
                 self.searched = self.buffer.len();
                 if self.buffer.len() > MAX_HEADER_BYTES {
                     return Err(FrameError::TooLong);

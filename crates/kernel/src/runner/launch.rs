@@ -20,6 +20,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf, pipe};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
+use crate::cwd::check_cwd;
 use crate::error::LaunchError;
 use crate::event::{Death, DeathCause, ExecId};
 use crate::kernel::{
@@ -90,7 +91,7 @@ impl RunnerBackend {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        check_cwd(spec)?;
+        check_cwd(&spec.cwd)?;
         let resources = |what| move |source| LaunchError::Resources { what, source };
         let root = package::install(&self.config.state_dir)
             .map_err(resources("lay out the runner's files in the state folder"))?;
@@ -114,12 +115,8 @@ impl RunnerBackend {
             .spawn(process, keep)
             .await
             .map_err(|source| LaunchError::Spawn { python: python.clone(), source })?;
-        let mut starting = Starting {
-            pid: child.id(),
-            child: Some(child),
-            python,
-            lifeline: wires.our_lifeline,
-        };
+        let mut starting =
+            Starting { pid: child.id(), child: Some(child), python, lifeline: wires.our_lifeline };
         let nonce = nonce().map_err(resources("get randomness"))?;
         let (read, write) = wires.our_control.into_split();
         let link = Link { read, write, stdout: wires.our_stdout, stderr: wires.our_stderr };
@@ -146,7 +143,9 @@ impl RunnerBackend {
         starting: &mut Starting,
     ) -> Result<Launched, LaunchError> {
         let path: Vec<String> = match spec.env.get("PYTHONPATH") {
-            Some(path) => path.split(':').filter(|part| !part.is_empty()).map(str::to_owned).collect(),
+            Some(path) => {
+                path.split(':').filter(|part| !part.is_empty()).map(str::to_owned).collect()
+            }
             None => Vec::new(),
         };
         let module = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
@@ -194,15 +193,6 @@ impl Backend for RunnerBackend {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
         self.start(spec, cancel).boxed()
-    }
-}
-
-fn check_cwd(spec: &KernelSpec) -> Result<(), LaunchError> {
-    let cwd = spec.cwd.display().to_string();
-    match std::fs::metadata(&spec.cwd) {
-        Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(LaunchError::CwdNotAFolder { cwd }),
-        Err(_) => Err(LaunchError::NoCwd { cwd }),
     }
 }
 
@@ -277,7 +267,8 @@ impl Starting {
         kill_group(self.pid, Signal::KILL);
         let mut said = Vec::new();
         // The pipe ends with the process; a child that inherited it must not hold us up.
-        let _ = tokio::time::timeout(Duration::from_secs(1), link.stderr.read_to_end(&mut said)).await;
+        let _ =
+            tokio::time::timeout(Duration::from_secs(1), link.stderr.read_to_end(&mut said)).await;
         let status = self.child.take().and_then(|mut child| child.wait().ok());
         LaunchError::EndedEarly {
             python: self.python.clone(),
@@ -299,13 +290,24 @@ impl Starting {
         let stop = CancellationToken::new();
         let Link { read, write, stdout, stderr } = link;
         tokio::spawn(write_commands(write, queue));
-        let pump = Pump::new(child, read, stdout, stderr, decoder, sender, stop.clone(), oom_kills());
-        let pump = pump.map_err(|source| LaunchError::Resources { what: "watch the kernel", source })?;
+        let pump =
+            Pump::new(child, read, stdout, stderr, decoder, sender, stop.clone(), oom_kills());
+        let pump =
+            pump.map_err(|source| LaunchError::Resources { what: "watch the kernel", source })?;
         tokio::spawn(pump.run(death_sender));
         let lifeline = self.lifeline.try_clone();
-        let lifeline = lifeline
-            .map_err(|source| LaunchError::Resources { what: "keep the kernel's lifeline", source })?;
-        let kernel = RunnerKernel { info, pid: self.pid, commands, death, stop, _lifeline: Arc::new(lifeline) };
+        let lifeline = lifeline.map_err(|source| LaunchError::Resources {
+            what: "keep the kernel's lifeline",
+            source,
+        })?;
+        let kernel = RunnerKernel {
+            info,
+            pid: self.pid,
+            commands,
+            death,
+            stop,
+            _lifeline: Arc::new(lifeline),
+        };
         Ok(Launched { kernel: Box::new(kernel), events })
     }
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::{OwnedReadHalf, pipe};
@@ -21,7 +21,7 @@ use crate::event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
     PyError, StreamName,
 };
-use crate::process::{cause, kill_group};
+use crate::process::{cause, kill_group, watch_exit};
 use crate::runner::frames::{Decoder, Frame, Part};
 
 /// What one read may bring.
@@ -72,9 +72,7 @@ impl Pump {
         stop: CancellationToken,
         oom_kills: u64,
     ) -> io::Result<Pump> {
-        let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-        let pid = pid.ok_or(io::ErrorKind::InvalidInput)?;
-        let exit = AsyncFd::new(rustix::process::pidfd_open(pid, PidfdFlags::empty())?)?;
+        let exit = watch_exit(child.id())?;
         Ok(Pump {
             child,
             exit,
@@ -119,8 +117,12 @@ impl Pump {
             match woke {
                 Woke::Control(Ok(0) | Err(_)) | Woke::Exited => return None,
                 Woke::Control(Ok(_)) => {}
-                Woke::Stdout(Ok(data)) if !data.is_empty() => self.raw(StreamName::Stdout, data).await,
-                Woke::Stderr(Ok(data)) if !data.is_empty() => self.raw(StreamName::Stderr, data).await,
+                Woke::Stdout(Ok(data)) if !data.is_empty() => {
+                    self.raw(StreamName::Stdout, data).await;
+                }
+                Woke::Stderr(Ok(data)) if !data.is_empty() => {
+                    self.raw(StreamName::Stderr, data).await;
+                }
                 Woke::Stdout(_) => self.stdout = None,
                 Woke::Stderr(_) => self.stderr = None,
             }

@@ -87,9 +87,9 @@ def run(shell, line):
     arguments = [one for word in given for one in _globbed(word)] if "G" not in options else given
     if "t" not in options:
         return _run_script(shell, path, arguments, options)
-    from .timing import _measured
+    from .timing import measured
 
-    wall, user, system, _, error = _measured(lambda: _run_script(shell, path, arguments, options))
+    wall, user, system, _, error = measured(lambda: _run_script(shell, path, arguments, options))
     print("\nIPython CPU timings (estimated):\n  User   : %10.2f s.\n  System : %10.2f s." % (user, system))
     print("Wall time: %10.2f s." % wall)
     if error is not None:

@@ -103,7 +103,7 @@ class SList(list):
 
 def system(session, command):
     """Runs a shell command with its output shown as it comes; gives the exit code."""
-    return _run(session, [_shell_path(), "-c", command])
+    return run(session, [_shell_path(), "-c", command])
 
 
 def _reaches_host():
@@ -114,7 +114,7 @@ def _reaches_host():
         return False
 
 
-def _run(session, argv, body=None):
+def run(session, argv, body=None):
     """Runs a program to its end. Negative codes are signals, also those a shell reports."""
     session.flush()
     direct = not getattr(session, "capturing", None) and _reaches_host()
@@ -298,7 +298,7 @@ def _script(shell, options, argv, cell):
                 if key in options:
                     shell.user_ns[options[key]] = text
         else:
-            code = _run(shell.session, given, sent)
+            code = run(shell.session, given, sent)
     except FileNotFoundError:
         print("Couldn't find program: %r" % argv[0])
         return None

@@ -77,7 +77,7 @@ def time(shell, line, cell=None, local_ns=None):
     if any(code.co_flags & _COROUTINE for code in codes):
         # Only the session has a loop to await on; it shows the value itself.
         run = lambda: shell.session.run_source(source)  # noqa: E731
-    wall, user, system, value, error = _measured(run)
+    wall, user, system, value, error = measured(run)
     if sys.platform == "win32":
         print("CPU times: total: %s" % span(user + system))
     else:
@@ -108,11 +108,22 @@ def _plain_run(codes, names, local):
     return run
 
 
-def _measured(run):
-    import os
+def _cpu():
+    """Seconds of this process in user code and in the system."""
+    try:
+        import resource
+    except ImportError:
+        import os
 
+        return os.times()[:2]
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime, used.ru_stime
+
+
+def measured(run):
+    """Runs something: wall, user and system seconds, its value, and what it raised."""
     value = error = None
-    before = os.times()
+    before = _cpu()
     began = clock.perf_counter()
     try:
         value = run()
@@ -120,8 +131,8 @@ def _measured(run):
         # The times are printed also for code that fails or is interrupted.
         error = raised
     wall = clock.perf_counter() - began
-    after = os.times()
-    return wall, after.user - before.user, after.system - before.system, value, error
+    after = _cpu()
+    return wall, after[0] - before[0], after[1] - before[1], value, error
 
 
 time.raw_line = True

@@ -77,7 +77,8 @@ def _implementation(module):
     """Import one module of this package, out of reach of the user's own modules.
 
     A `subprocess.py` in the user's directory is theirs to import; it must not
-    become part of a helper.
+    become part of a helper. This covers what a module imports at its top, so the
+    modules of this package import nothing from the library any later.
     """
     full_name = __name__ + "." + module
     if full_name in sys.modules:
@@ -205,21 +206,4 @@ def installed(namespace):
 
 def docs():
     """Name, signature, first line and category of every helper, by category and name."""
-    import inspect
-
-    rows = []
-    for name, value in _HELPERS.items():
-        if isinstance(value, Tools):
-            signature = ".name(args=None, /, **kwargs)"
-        else:
-            signature = str(inspect.signature(value))
-        text = inspect.getdoc(value) or ""
-        rows.append(
-            {
-                "name": name,
-                "signature": signature,
-                "doc": text.partition("\n")[0],
-                "category": value.category,
-            }
-        )
-    return sorted(rows, key=lambda row: (row["category"], row["name"]))
+    return _implementation("describe").rows(_HELPERS)

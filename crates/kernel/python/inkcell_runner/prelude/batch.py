@@ -4,7 +4,11 @@ Owns comparing two files and running one function over many things. Must not
 know what the function does.
 """
 
-from pathlib import Path
+import concurrent.futures
+import concurrent.futures.thread  # Loaded by attribute otherwise, and then too late.
+import contextvars
+import difflib
+import os
 
 from .paths import keep_lines, read_text, resolve
 from .report import preview, status
@@ -12,8 +16,6 @@ from .report import preview, status
 
 def diff(a, b):
     """Unified diff of two files; empty when they are the same."""
-    import difflib
-
     first, second = resolve(a), resolve(b)
     rows = difflib.unified_diff(
         keep_lines(read_text(first)),
@@ -37,7 +39,7 @@ def diff(a, b):
 
 def batch(paths, fn):
     """Results of fn(Path) for each path, in order."""
-    targets = [Path(resolve(path)) for path in paths]
+    targets = [resolve(path) for path in paths]
     results = [fn(target) for target in targets]
     status("batch", files=len(targets))
     return results
@@ -73,10 +75,6 @@ def pipeline(items, *stages, workers=None):
 
 def _in_threads(function, items, workers):
     """Results in the order of the items; the first item's error when any failed."""
-    import concurrent.futures
-    import contextvars
-    import os
-
     if not items:
         return []
     width = workers or min(32, (os.cpu_count() or 1) + 4)

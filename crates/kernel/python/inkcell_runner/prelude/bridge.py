@@ -7,6 +7,8 @@ token reaches nobody else.
 
 import json
 import os
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from urllib.parse import urlsplit
 
 from .report import session, status
 
@@ -75,9 +77,6 @@ def _run_id():
 
 
 def _post(url, token, body):
-    from http.client import HTTPConnection, HTTPException, HTTPSConnection
-    from urllib.parse import urlsplit
-
     parts = urlsplit(url)
     kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
     connection = kind(parts.hostname, parts.port)

@@ -8,6 +8,7 @@ import re
 
 from .paths import load, resolve, save
 from .report import HITS, status
+from .walk import is_binary, text_files
 
 
 def replace(path, pattern, repl, regex=False):
@@ -36,8 +37,6 @@ def sed(path, pattern, repl, flags=0):
 
 def rsed(pattern, repl, path=".", glob_pattern="*", flags=0, hidden=False):
     """Replace a regular expression in all matching files below a directory."""
-    from .walk import is_binary, text_files
-
     base = resolve(path)
     expression = re.compile(pattern, flags)
     total, changed = 0, []

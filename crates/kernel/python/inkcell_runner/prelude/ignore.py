@@ -19,17 +19,21 @@ _CLASSES = {
     "lower": "a-z",
     "print": "\\x20-\\x7e",
     "punct": "!-/:-@\\[-`{-~",
-    "space": "\\s",
+    "space": " \\t\\n\\r\\f\\v",
     "upper": "A-Z",
     "xdigit": "0-9a-fA-F",
 }
 
 _NEVER = "(?!)"
+_PLAIN = re.compile(r"[^*?\[\\]*")
 
 
 @lru_cache(maxsize=4096)
-def wildcard(pattern, slashes=True):
-    """Compile a pattern of git's wildmatch; with `slashes` only `**` crosses a `/`."""
+def wildcard(pattern, slashes=True, start=0):
+    """Compile a pattern of git's wildmatch; with `slashes` only `**` crosses a `/`.
+
+    A `**` at `start` counts as one at the beginning of a path component.
+    """
     star, one = ("[^/]*", "[^/]") if slashes else (".*", ".")
     parts, at, size = [], 0, len(pattern)
     while at < size:
@@ -38,7 +42,7 @@ def wildcard(pattern, slashes=True):
             end = at
             while end < size and pattern[end] == "*":
                 end += 1
-            opens = at == 0 or pattern[at - 1] == "/"
+            opens = at in (0, start) or pattern[at - 1] == "/"
             closes = end == size or pattern[end] == "/" or pattern[end : end + 2] == "\\/"
             if slashes and end - at > 1 and opens and closes:
                 if end < size and pattern[end] == "/":
@@ -99,7 +103,9 @@ def _bracket(pattern, at, slashes):
             high, at = _member(pattern, at + 1)
             if high is None:
                 return _NEVER, len(pattern)
-            if low <= high:
+            # The first character counts by itself even when the range is empty.
+            members.append(_literal(low))
+            if low < high:
                 members.append("%s-%s" % (_literal(low), _literal(high)))
         else:
             members.append(_literal(low))
@@ -125,6 +131,13 @@ def _class(members, negated, slashes):
     return "%s[%s%s]" % (guard, "^" if negated else "", body)
 
 
+def as_bytes(text):
+    """The text with one character a byte, because git matches bytes: `?` is half an `é`."""
+    if text.isascii():
+        return text
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
 class Rule:
     """One line of an ignore file."""
 
@@ -141,12 +154,17 @@ class Rule:
         self.by_name = "/" not in pattern
         if pattern.startswith("/"):
             pattern = pattern[1:]
-        self.expression = wildcard(pattern, not self.by_name)
+        pattern = as_bytes(pattern)
+        # Git compares the part before the first special character on its own
+        # and matches the rest as if it began there, so `a**/b` crosses slashes.
+        plain = len(_PLAIN.match(pattern).group())
+        self.expression = wildcard(pattern, not self.by_name, plain)
 
     def matches(self, relative, name, is_dir):
         if self.only_dirs and not is_dir:
             return False
-        return self.expression.fullmatch(name if self.by_name else relative) is not None
+        text = as_bytes(name if self.by_name else relative)
+        return self.expression.fullmatch(text) is not None
 
 
 def parse(text):

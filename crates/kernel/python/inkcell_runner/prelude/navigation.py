@@ -9,6 +9,7 @@ from pathlib import Path
 
 from .paths import resolve
 from .report import NAMES, TREE_PREVIEW, preview, status
+from .walk import Folder
 
 
 def pwd():
@@ -37,8 +38,6 @@ def ls(path="."):
 
 def tree(path=".", max_depth=3, show_hidden=False):
     """Directory tree as text; leaves out what .gitignore does."""
-    from .walk import Folder
-
     base = resolve(path)
     rows = [str(base) + "/"]
     _draw(Folder(base), "", max_depth, show_hidden, rows)

@@ -9,6 +9,7 @@ import json
 import os
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 _SCHEME = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*)://(.*)", re.DOTALL)
 _DRIVE = re.compile(r"[a-zA-Z]:")
@@ -38,8 +39,6 @@ def _under_root(path, scheme, rest):
             % (path, scheme, known)
         )
     # Percent escapes are decoded first, so that an encoded `..` is refused too.
-    from urllib.parse import unquote
-
     relative = unquote(rest).replace("\\", "/")
     unsafe = relative.startswith("/") or _DRIVE.match(relative) or "\0" in relative
     if unsafe or ".." in relative.split("/"):

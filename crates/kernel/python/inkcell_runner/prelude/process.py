@@ -50,7 +50,7 @@ class Capture:
     def _within_limits(self, chunk):
         # What is past a limit is dropped but still read, so that the child
         # does not stop at a full pipe.
-        if self.cut is not None:
+        if self.cut is not None or not chunk:
             return b""
         room = MAX_BYTES - self._bytes
         if len(chunk) > room:
@@ -118,18 +118,19 @@ class Child:
     def _pump(self, seconds):
         """Read until both pipes are closed and the child is gone, or time is up."""
         end = None if seconds is None else time.monotonic() + seconds
-        idle_since_exit = False
+        enough = None
         while self._selector.get_map():
             wait = TICK if end is None else min(TICK, max(0.0, end - time.monotonic()))
-            if self._read(wait):
-                idle_since_exit = False
-            elif not self._alive():
-                # What the child wrote is in the pipe when it ends, so one quiet
-                # round after that means the rest belongs to someone else.
-                if idle_since_exit:
+            ended = not self._alive()
+            busy = self._read(wait)
+            now = time.monotonic()
+            if ended:
+                # All the child wrote was in the pipe when it ended. A quiet round
+                # after that, or far more than a pipe holds, is someone else's.
+                enough = enough or now + 5 * TICK
+                if not busy or now >= enough:
                     return
-                idle_since_exit = True
-            if end is not None and time.monotonic() >= end:
+            if end is not None and now >= end:
                 return
         while self._alive():
             left = None if end is None else end - time.monotonic()

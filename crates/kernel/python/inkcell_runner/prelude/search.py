@@ -8,6 +8,7 @@ import re
 
 from .paths import resolve, split_lines
 from .report import HIT_TEXT, HITS, names, status
+from .walk import is_binary, matcher, text_files, walk, wants_hidden
 
 _TYPES = ("file", "dir", "any")
 
@@ -27,8 +28,6 @@ def find(
     `type` is 'file', 'dir' or 'any'. Depth 1 is what lies directly in `path`.
     With `sort_by_mtime` the newest come first, and `limit` keeps the newest.
     """
-    from .walk import matcher, walk, wants_hidden
-
     if type not in _TYPES:
         raise ValueError("type is %r; it can be %s" % (type, ", ".join(map(repr, _TYPES))))
     base = resolve(path).resolve()
@@ -58,8 +57,6 @@ def _mtime(path):
 
 def glob_files(pattern, path=".", hidden=False):
     """Paths that match a glob, without going deeper than it says; honours .gitignore."""
-    from .walk import matcher, walk, wants_hidden
-
     base = resolve(path)
     fits = matcher(pattern, False)
     depth = None if "**" in pattern else pattern.count("/") + 1
@@ -103,8 +100,6 @@ def rgrep(
     hidden=False,
 ):
     """Matching lines of all files below a directory, as (path, line, text); honours .gitignore."""
-    from .walk import text_files
-
     base = resolve(path)
     matches = _matcher(pattern, ignore_case, literal)
     hits = []
@@ -126,8 +121,6 @@ def rgrep(
 
 
 def _hits(file, matches, limit):
-    from .walk import is_binary
-
     found = []
     try:
         rows = [] if is_binary(file) else _rows(file)

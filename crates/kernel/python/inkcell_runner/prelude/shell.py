@@ -7,8 +7,11 @@ pipes are read.
 import os
 import shutil
 import sys
+from shlex import quote
+from subprocess import CalledProcessError
 
 from .paths import resolve, setting
+from .process import Capture, Child
 from .report import NAMES, preview, session, status
 
 _CMD = 80
@@ -40,8 +43,6 @@ class ShellResult:
     def check_returncode(self):
         """Raise CalledProcessError unless the code is 0."""
         if self.code:
-            from subprocess import CalledProcessError
-
             raise CalledProcessError(self.code, self.cmd, self.stdout, self.stderr)
 
     def __bool__(self):
@@ -84,8 +85,6 @@ def sh(cmd, cwd=None, timeout=None, full=False):
     script = cmd
     snapshot = setting("SHELL_SNAPSHOT")
     if snapshot:
-        from shlex import quote
-
         # The command must run even when the snapshot is gone or fails.
         script = "[ -r {0} ] && . {0} >/dev/null 2>&1\n{1}".format(quote(snapshot), cmd)
     login = [] if setting("BASH_NO_LOGIN") else ["-l"]
@@ -112,8 +111,6 @@ def _login_shell():
 
 
 def _execute(op, args, cmd, cwd, timeout, full, live):
-    from .process import Capture, Child
-
     out = Capture("stdout", full, _to_stdout if live else None)
     err = Capture("stderr", full, _to_stderr if live else None)
     # What the cell printed before the command belongs before its output.

@@ -3,6 +3,7 @@
 Owns work on text in memory. Must not know files.
 """
 
+from collections import Counter
 from itertools import groupby
 
 from .paths import split_lines
@@ -70,8 +71,6 @@ def cols(text, *indices, sep=None):
 
 def counter(items, limit=None, reverse=True):
     """How often each line or item occurs, as (count, item) pairs, most frequent first."""
-    from collections import Counter
-
     counts = Counter(split_lines(items) if isinstance(items, str) else items)
     pairs = [(count, item) for item, count in counts.items()]
     try:

@@ -1,0 +1,107 @@
+//! Tier 4: death is an event with a cause, the last one, and leaves nothing behind.
+
+use std::time::Duration;
+
+use inkcell_kernel::{DeathCause, History};
+
+use crate::bench::{Bench, LIMIT};
+
+fn is_alive(pid: u32) -> bool {
+    std::fs::read_to_string(format!("/proc/{pid}/stat"))
+        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z'))
+}
+
+async fn is_gone_soon(pid: u32) -> bool {
+    for _ in 0..100 {
+        if !is_alive(pid) {
+            return true;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    false
+}
+
+/// F-001 F-006
+#[tokio::test]
+async fn every_way_to_die_has_its_cause() {
+    let table = [
+        ("import os\nprint('a', flush=True)\nos._exit(3)", DeathCause::Exit { code: 3 }),
+        (
+            "import os\nprint('a', flush=True)\nos.kill(os.getpid(), 9)",
+            DeathCause::Signal { signal: 9 },
+        ),
+        ("import os\nprint('a', flush=True)\nos.abort()", DeathCause::Signal { signal: 6 }),
+        (
+            "import ctypes\nprint('a', flush=True)\nctypes.string_at(0)",
+            DeathCause::Signal { signal: 11 },
+        ),
+    ];
+    for (code, cause) in table {
+        let mut bench = Bench::new().await;
+        let ran = bench.run(code).await;
+        assert_eq!(ran.stdout(), "a\n", "{code}");
+        assert_eq!(ran.death.expect("a death").cause, cause, "{code}");
+        assert!(bench.events.next().await.is_none(), "nothing follows a death");
+        let request = inkcell_kernel::CodeRequest {
+            exec: inkcell_kernel::ExecId(99),
+            code: "1".to_owned(),
+            history: History::Store,
+            env: Vec::new(),
+            cwd: None,
+        };
+        assert!(bench.kernel().execute(request).is_err());
+    }
+}
+
+/// F-009: a child of a cell never speaks for the kernel.
+#[tokio::test]
+async fn a_forked_child_is_not_the_kernel() {
+    let mut bench = Bench::new().await;
+    let cells = [
+        "import os, sys\npid = os.fork()\nif pid == 0:\n    print('child')\n    os._exit(0)\nos.waitpid(pid, 0)[1]",
+        "pid = os.fork()\nif pid == 0:\n    os._exit(7)\nos.waitpid(pid, 0)[1] >> 8",
+    ];
+    let ran = bench.run(cells[0]).await.ok();
+    assert_eq!(ran.result().as_deref(), Some("0"));
+    let ran = bench.run(cells[1]).await.ok();
+    assert_eq!(ran.result().as_deref(), Some("7"));
+    assert_eq!(bench.run("'parent'").await.ok().result().as_deref(), Some("'parent'"));
+}
+
+/// B:R-22
+#[tokio::test]
+async fn shutting_down_ends_the_process() {
+    let mut bench = Bench::new().await;
+    let pid = bench.kernel().info().pid.expect("a process");
+    let kernel = bench.kernel.take().expect("the kernel");
+    let death = kernel.shutdown(Duration::from_secs(2)).await;
+    assert_eq!(death.cause, DeathCause::Shutdown);
+    assert!(is_gone_soon(pid).await);
+}
+
+#[tokio::test]
+async fn dropping_the_kernel_kills_its_group() {
+    let mut bench = Bench::new().await;
+    let exec = bench.post(
+        "import subprocess\nchild = subprocess.Popen(['sleep', '600'])\nprint(child.pid, flush=True)\n\
+         child.wait()",
+        History::Store,
+    );
+    let seen = bench.wait_for_output("\n").await;
+    let text: String = seen
+        .iter()
+        .filter_map(|event| match event {
+            inkcell_kernel::ExecEvent::Stream { data, .. } => {
+                Some(String::from_utf8_lossy(data).into_owned())
+            }
+            _ => None,
+        })
+        .collect();
+    let child: u32 = text.trim().parse().expect("a pid");
+    let pid = bench.kernel().info().pid.expect("a process");
+    drop(bench.kernel.take());
+    assert!(is_gone_soon(pid).await && is_gone_soon(child).await);
+    let ended =
+        tokio::time::timeout(LIMIT, async { while bench.events.next().await.is_some() {} }).await;
+    assert!(ended.is_ok(), "the stream of {exec:?} ends");
+}

@@ -1,0 +1,57 @@
+//! Tier 3: an interrupt ends what runs, nothing else.
+
+use inkcell_kernel::History;
+
+use crate::bench::Bench;
+
+/// B:R-20 F-012
+#[tokio::test]
+async fn an_interrupt_ends_the_cell_and_the_kernel_lives() {
+    let mut bench = Bench::new().await;
+    bench.run("import asyncio, subprocess, time\nkept = 1").await.ok();
+    let cells = [
+        "print('go', flush=True)\ntime.sleep(60)",
+        "print('go', flush=True)\nwhile True: pass",
+        "print('go', flush=True)\nawait asyncio.sleep(60)",
+        "print('go', flush=True)\nsubprocess.run(['sleep', '60'])",
+    ];
+    for code in cells {
+        let exec = bench.post(code, History::Store);
+        bench.wait_for_output("go").await;
+        bench.kernel().interrupt().expect("the kernel is there");
+        let ran = bench.collect(exec).await;
+        assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}");
+        assert_eq!(bench.run("kept").await.ok().result().as_deref(), Some("1"), "{code}");
+    }
+}
+
+/// B:R-23 F-011
+#[tokio::test]
+async fn an_interrupt_between_cells_does_nothing() {
+    let mut bench = Bench::new().await;
+    for _ in 0..100 {
+        bench.kernel().interrupt().expect("the kernel is there");
+        let exec = bench.post("1", History::Store);
+        let ran = bench.collect(exec).await;
+        // The signal may arrive when the cell has begun; it must never do more than end that cell.
+        assert!(ran.death.is_none(), "{:?}", ran.death);
+    }
+    bench.run("2").await.ok();
+    bench.kernel().interrupt().expect("the kernel is there");
+    // An answer to a question before the next cell shows that the signal was taken while idle.
+    bench.run("3").await;
+    bench.run("4").await.ok();
+}
+
+/// An interrupt in the middle of much output never tears the channel.
+#[tokio::test]
+async fn an_interrupt_during_output_leaves_the_channel_whole() {
+    let mut bench = Bench::new().await;
+    for _ in 0..20 {
+        let exec = bench.post("while True: print('y' * 1000)", History::Store);
+        bench.wait_for_output("yyyy").await;
+        bench.kernel().interrupt().expect("the kernel is there");
+        assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+    }
+    assert_eq!(bench.run("5").await.ok().result().as_deref(), Some("5"));
+}
