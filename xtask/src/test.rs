@@ -28,6 +28,9 @@ const README_COMMAND: &str = "target/release/inkcell read examples/tour.ipynb";
 /// Notebooks other people wrote. They are not part of the project, so their absence is no failure.
 const CORPUS: &str = "../shared/corpus";
 
+/// The Python tests of the embedded runner.
+const RUNNER_TESTS: &str = "crates/kernel/python/tests";
+
 pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<()> {
     let mut stages = Stages::default();
     let outcome = run_stages(&mut stages, workspace, depth);
@@ -61,6 +64,14 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
     })?;
     stages.run("doc tests", || {
         let mut tests = workspace.cargo(["test", "--doc", "--workspace"]);
+        told(&mut tests);
+        child::stream_to_stdout(&mut tests)
+    })?;
+    stages.run("runner", || {
+        // Without its cache a run leaves nothing in the source tree.
+        let mut tests = Command::new(&python);
+        tests.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", RUNNER_TESTS]);
+        tests.current_dir(workspace.root());
         told(&mut tests);
         child::stream_to_stdout(&mut tests)
     })?;

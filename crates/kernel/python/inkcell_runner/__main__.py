@@ -22,7 +22,14 @@ def _watch(lifeline):
         os.read(lifeline, 1)
     except OSError:
         pass
-    # The whole group: children of cells must not outlive the host either.
+    # The whole group: children of cells must not outlive the host either. Shell helpers run theirs in
+    # groups of their own, so that an interrupt can be passed on; they are known by name.
+    helpers = sys.modules.get("inkcell_runner.prelude.process")
+    for group in list(getattr(helpers, "GROUPS", ())):
+        try:
+            os.killpg(group, 9)
+        except OSError:
+            pass
     try:
         os.killpg(0, 9)
     finally:
@@ -88,7 +95,19 @@ def _run_exit_functions():
         pass
 
 
+def _add_user_site():
+    """What `pip install --user` installed; the isolated start leaves it out."""
+    if sys.prefix != sys.base_prefix:
+        return
+    import site
+
+    folder = site.getusersitepackages()
+    if os.path.isdir(folder):
+        site.addsitedir(folder)
+
+
 def _begin(session, hello):
+    from . import imports
     from .channel import to_json
 
     session.channel.nonce = hello["nonce"]
@@ -97,10 +116,12 @@ def _begin(session, hello):
     for entry in reversed(path):
         if entry not in sys.path:
             sys.path.insert(0, entry)
+    _add_user_site()
     session.set_cwd(hello["cwd"])
     sys.path.append(os.path.join(os.path.dirname(__file__), "standin"))
     sys.argv = [""]
     session.streams.install()
+    imports.install(session)
     session.prelude_level = hello.get("prelude", "off")
     session.install_prelude()
     if hello.get("modules"):

@@ -111,9 +111,7 @@ class Executor:
         """Runs a cell; `show(value)` is called with each value to be shown. Raises what it raises."""
         tree, source = self._parse(source, filename)
         self._remember(filename, source)
-        shell = self._session.__dict__.get("shell_object")
-        interactivity = shell.ast_node_interactivity if shell is not None else "last_expr"
-        plain, shown = split(tree, interactivity)
+        plain, shown = split(tree, self._interactivity())
         if shown and is_hidden(source):
             plain, shown = plain + shown, []
         if plain:
@@ -129,9 +127,19 @@ class Executor:
                 module = _ast.Module(body=[node], type_ignores=[])
                 self._execute(self.compiler.code(module, filename, "exec"))
 
+    def _interactivity(self):
+        """Which values are shown; also where the setting was made on IPython's own class."""
+        real = getattr(sys.modules.get("IPython.core.interactiveshell"), "InteractiveShell", None)
+        chosen = vars(real).get("ast_node_interactivity") if real is not None else None
+        if isinstance(chosen, str):
+            return chosen
+        shell = self._session.__dict__.get("shell_object")
+        return shell.ast_node_interactivity if shell is not None else "last_expr"
+
     def _parse(self, source, filename):
-        # What is Python as it stands needs no look at magics, and most cells are.
-        if not source.lstrip().startswith("%%"):
+        # What is Python as it stands needs no look at magics, and most cells are. A pasted prompt is
+        # Python by accident: an annotation.
+        if not source.lstrip().startswith(("%%", "In [")):
             try:
                 return self.compiler.tree(source, filename), source
             except SyntaxError:

@@ -7,7 +7,6 @@ The backend is plain Agg rather than one of our own, so that programs started fr
 inherit MPLBACKEND but not this package, draw as well.
 """
 
-import os
 import sys
 
 # Backends that draw to memory or files.  Where one with windows was chosen, it shows its own figures.
@@ -35,7 +34,11 @@ def _open_figures():
 def use_inline():
     """Takes over a pyplot that has just been imported; does nothing before, or a second time."""
     pyplot = _pyplot()
-    if pyplot is None or getattr(pyplot, "_inkcell", None) is not None:
+    if pyplot is None:
+        return
+    known = getattr(pyplot, "_inkcell", None)
+    # A reload runs the module anew in its old namespace, and so puts its own `show` back.
+    if known is not None and not (known and pyplot.show.__module__ == pyplot.__name__):
         return
     import matplotlib
 
@@ -176,71 +179,3 @@ def _background(figure):
     if len(light) != 1:
         return {}
     return {"needs_background": "dark" if light.pop() else "light"}
-
-
-# Being told when a module is imported.
-
-
-def _hook_ipython():
-    from .formatting import hook_real_ipython
-
-    hook_real_ipython()
-
-
-class _Watcher:
-    """Calls a function when a module has been imported, in the same cell and before its next line."""
-
-    def __init__(self, waiting):
-        self.waiting = waiting
-
-    def find_spec(self, name, path=None, target=None):
-        action = self.waiting.get(name)
-        if action is None:
-            return None
-        for finder in sys.meta_path:
-            find = None if finder is self else getattr(finder, "find_spec", None)
-            spec = find(name, path, target) if find else None
-            if spec is not None:
-                self._wrap(spec, name, action)
-                return spec
-        return None
-
-    def _wrap(self, spec, name, action):
-        loader = spec.loader
-        load = getattr(loader, "exec_module", None)
-        if load is None:
-            return
-
-        def exec_module(module):
-            load(module)
-            if module.__name__ == name:
-                _attempt(action)
-
-        try:
-            loader.exec_module = exec_module
-        except AttributeError:
-            # The check after each cell comes to it later.
-            pass
-
-
-def _attempt(action):
-    """A failure of ours must not look like a failure of the user's import."""
-    try:
-        action()
-    except Exception:
-        import traceback
-
-        traceback.print_exc()
-
-
-_ACTIONS = {"matplotlib.pyplot": use_inline, "IPython": _hook_ipython}
-
-
-def watch_imports():
-    """Called once at the start: readies matplotlib and IPython at their import, or now when preloaded."""
-    os.environ.setdefault("MPLBACKEND", "Agg")
-    if not any(isinstance(finder, _Watcher) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Watcher(dict(_ACTIONS)))
-    for name, action in _ACTIONS.items():
-        if name in sys.modules:
-            _attempt(action)

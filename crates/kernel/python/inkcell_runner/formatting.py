@@ -11,7 +11,7 @@ KeyboardInterrupt pass through.
 
 import sys
 
-from . import current
+import inkcell_runner
 from . import pretty as _pretty
 
 # Widget views name a model that lives on a comm channel, which this kernel
@@ -483,7 +483,7 @@ def update_display(obj, *, display_id, **kwargs):
 
 def clear_output(wait=False):
     """Removes what the cell has shown so far, now or when something new comes."""
-    current().clear_output(bool(wait))
+    inkcell_runner.current().clear_output(bool(wait))
 
 
 class DisplayHandle:
@@ -515,7 +515,7 @@ class DisplayPublisher:
         display_id = (transient or {}).get("display_id")
         if display_id is not None:
             display_id = str(display_id)
-        current().display(clean(data), clean_metadata(metadata), display_id=display_id, update=bool(update))
+        inkcell_runner.current().display(clean(data), clean_metadata(metadata), display_id=display_id, update=bool(update))
 
     def clear_output(self, wait=False):
         clear_output(wait)
@@ -539,7 +539,7 @@ class _ShellView:
 
     def __getattr__(self, name):
         try:
-            return getattr(current().shell, name)
+            return getattr(inkcell_runner.current().shell, name)
         except AttributeError:
             if name in _SHELL_PARTS:
                 return _SHELL_PARTS[name]
@@ -557,7 +557,7 @@ _view = _ShellView()
 
 def hosted_shell():
     """What `get_ipython()` of the real IPython gives: the session's own shell where it is enough."""
-    shell = getattr(current(), "shell", None)
+    shell = getattr(inkcell_runner.current(), "shell", None)
     return shell if all(hasattr(shell, name) for name in _SHELL_PARTS) else _view
 
 
@@ -574,13 +574,25 @@ def hook_real_ipython():
     initialized, instance = shell_class.initialized.__func__, shell_class.instance.__func__
 
     def is_ours(cls):
-        # A shell that somebody really made is the shell.
-        return cls is shell_class and not initialized(cls)
+        # A shell that somebody really made is the shell.  Without a session, in a process that only
+        # loads modules for others, there is none.
+        return cls is shell_class and not initialized(cls) and _has_session()
+
+    def shell():
+        found = hosted_shell()
+        if not isinstance(found, module.InteractiveShellABC):
+            module.InteractiveShellABC.register(type(found))
+        return found
 
     shell_class._inkcell = True
     shell_class.initialized = classmethod(lambda cls: is_ours(cls) or initialized(cls))
     shell_class.instance = classmethod(
-        lambda cls, *args, **kwargs: hosted_shell() if is_ours(cls) else instance(cls, *args, **kwargs)
+        lambda cls, *args, **kwargs: shell() if is_ours(cls) else instance(cls, *args, **kwargs)
     )
-    for kind in (type(hosted_shell()), _ShellView):
-        module.InteractiveShellABC.register(kind)
+
+
+def _has_session():
+    try:
+        return inkcell_runner.current() is not None
+    except RuntimeError:
+        return False

@@ -161,8 +161,10 @@ def _object_fields(found, name, docstring, source, detail):
     of_class = _doc(kind)
     if of_class in _OF_NOTHING or docstring is None or of_class == docstring:
         of_class = None
+    if isinstance(value, property):
+        of_class = None
     of_init = _doc(kind.__init__)
-    if of_init == _OF_INIT:
+    if of_init == _OF_INIT or isinstance(value, types.ModuleType):
         of_init = None
     of_call = signature = None
     if hasattr(value, "__call__"):

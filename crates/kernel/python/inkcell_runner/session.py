@@ -158,18 +158,21 @@ class Session:
         """Forgets what the user defined."""
         for name in [name for name in self.namespace if name not in self._initial]:
             del self.namespace[name]
+        # Helpers come back by installing them; a name of theirs that the user took is gone already.
         self.outputs.clear()
         del self.history[1:]
         self.install_prelude()
 
     prelude_level = "off"
+    hidden = {}
 
     def install_prelude(self):
         if self.prelude_level != "off":
             from . import prelude
 
             prelude.install(self, self.prelude_level)
-            self._initial |= set(self.namespace)
+            # What `%who` leaves out unless the user gave the name another meaning.
+            self.hidden = {name: self.namespace[name] for name in prelude.installed(self.namespace)}
 
     def set_cwd(self, path):
         os.chdir(path)
@@ -179,8 +182,15 @@ class Session:
         sys.path.insert(0, path)
 
     def run_source(self, code, *, filename=None):
-        """Runs code by the rules of a cell, without a number of its own."""
-        self.executor.run(code, filename or "<inkcell>", self._show_display)
+        """Runs code by the rules of a cell, without a number of its own; gives the last value shown."""
+        last = []
+
+        def show(value):
+            last[:] = [value]
+            self._show_display(value)
+
+        self.executor.run(code, filename or "<inkcell>", show)
+        return last[0] if last else None
 
     def eval(self, code):
         return eval(code, self.namespace)
@@ -233,6 +243,7 @@ class Session:
         shell = self.shell_object
         try:
             if shell is not None:
+                shell.events.trigger("pre_execute")
                 shell.events.trigger("pre_run_cell", None)
             self.executor.run(code, filename, (lambda value: None) if silent else self._show_result)
             return None
@@ -240,6 +251,7 @@ class Session:
             return error
         finally:
             if shell is not None:
+                shell.events.trigger("post_execute")
                 shell.events.trigger("post_run_cell", None)
             self._show_figures()
 
@@ -257,9 +269,7 @@ class Session:
 
         number = self.count
         namespace = self.namespace
-        if formatting.has_own_display(value):
-            value._ipython_display_()
-        else:
+        if not formatting.own_display(value):
             data, metadata = formatting.bundle(value)
             self.flush()
             fields, payload = self._bundle(data, metadata)

@@ -13,9 +13,11 @@ Line numbers are kept: a form that spans lines is followed by as many empty
 lines as it took, so a traceback points where the user typed.
 """
 
-import ast
 import re
 import sys
+
+# ast.PyCF_ALLOW_TOP_LEVEL_AWAIT and ast.PyCF_ONLY_AST, spelled out to spare the import.
+_PARSE = 0x2000 | 0x0400
 
 # From 3.12 on an f-string may hold its own quotes, brackets and newlines.
 _NESTED_FSTRINGS = sys.version_info >= (3, 12)
@@ -25,6 +27,8 @@ _PREFIXES = frozenset("r u b f t br rb fr rf tr rt".split())
 _NAME = re.compile(r"[^\W\d]\w*")
 # Stretches in which nothing can hide or end a logical line.
 _PLAIN = re.compile(r"[^\w\"'#\\()\[\]{}\n=?]+")
+# What can end a string, or hide its end.
+_IN_STRING = re.compile(r"[\\\n\"']")
 _NUMBER = re.compile(r"\d\w*")
 _ASSIGNED = re.compile(r"(?:[ \t]|\\\r?\n)*(!|%(?=[^\W\d]))")
 _CELL_MAGIC = re.compile(r"%%\S")
@@ -77,7 +81,8 @@ def clean(source):
     if first == len(lines):
         return source
     body = lines[first:]
-    margin = body[0][: len(body[0]) - len(body[0].lstrip(" \t"))]
+    # Blank lines have no say in the margin; they may be the text of a string and stay.
+    margin = _common([line[: len(line) - len(line.lstrip(" \t"))] for line in body if line.strip()])
     if margin:
         body = [line[len(margin):] if line.startswith(margin) else line for line in body]
     for start, prompt in ((_CLASSIC_START, _CLASSIC), (_NUMBERED_START, _NUMBERED)):
@@ -85,6 +90,15 @@ def clean(source):
         if start.match(body[0]) or (len(body) > 1 and prompt.match(body[1])):
             body = [_without(prompt, line) for line in body]
     return "".join(lines[:first] + body)
+
+
+def _common(texts):
+    """What all of them begin with."""
+    low, high = min(texts), max(texts)
+    for at, char in enumerate(low):
+        if high[at] != char:
+            return low[:at]
+    return low
 
 
 def _without(prompt, line):
@@ -99,13 +113,7 @@ def _compiles(source):
         with warnings.catch_warnings():
             # The real compilation of the cell is the one that may warn.
             warnings.simplefilter("ignore")
-            compile(
-                source,
-                "<cell>",
-                "exec",
-                flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | ast.PyCF_ONLY_AST,
-                dont_inherit=True,
-            )
+            compile(source, "<cell>", "exec", _PARSE, True)
     except (SyntaxError, ValueError, OverflowError, MemoryError, RecursionError):
         return False
     return True
@@ -300,8 +308,11 @@ def _string_end(source, pos, prefix):
     pos += len(quote)
     if _NESTED_FSTRINGS and ("f" in prefix or "t" in prefix):
         return _formatted_end(source, pos, quote)
-    end = len(source)
-    while pos < end:
+    while True:
+        stop = _IN_STRING.search(source, pos)
+        if stop is None:
+            return len(source)
+        pos = stop.start()
         if source[pos] == "\\":
             pos += 3 if source.startswith("\r\n", pos + 1) else 2
         elif source.startswith(quote, pos):
@@ -311,7 +322,6 @@ def _string_end(source, pos, prefix):
             return pos
         else:
             pos += 1
-    return end
 
 
 def _formatted_end(source, pos, quote):

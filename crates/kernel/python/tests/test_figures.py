@@ -22,10 +22,11 @@ needs_inline = pytest.mark.skipif(not all(have.values()), reason="!! the inline 
 
 # Runs cells as the session does: the value of the last line is displayed, then the open figures are shown.
 OURS = """
-import ast, base64, json, sys
+import ast, base64, json, os, sys
+os.environ.setdefault("MPLBACKEND", "Agg")
 sys.path.insert(0, {root!r})
 import inkcell_runner
-from inkcell_runner import figures
+from inkcell_runner import figures, imports
 
 class Session:
     shell = None
@@ -37,7 +38,7 @@ class Session:
         pass
 
 session = inkcell_runner._current = Session()
-figures.watch_imports()
+imports.install(session)
 names = {{"say": lambda text: session.sent.append(["said", text])}}
 for cell in {cells!r}:
     tree = ast.parse(cell)
@@ -197,17 +198,19 @@ def test_backends_named_by_the_environment(backend):
 
 
 @needs_matplotlib
-def test_children_inherit_a_backend_they_have():
-    cell = "import os\nsay(os.environ['MPLBACKEND'])"
-    assert run(OURS, cell)[0] == ["said", "Agg"]
-    assert run(OURS, cell, MPLBACKEND="svg")[0] == ["said", "svg"]
-
-
-@needs_matplotlib
 def test_preloaded_matplotlib_is_taken_over():
     program = "import matplotlib; matplotlib.use('Agg'); import matplotlib.pyplot\n" + OURS
     kinds = [event[0] for event in run(program, PLOT + "plt.show(); say('x')")]
     assert kinds == ["display", "said", "end"]
+
+
+@needs_matplotlib
+def test_a_reload_and_a_user_s_own_show():
+    cell = PLOT + "import importlib\nplt = importlib.reload(plt); plt.show(); say('x')"
+    assert [event[0] for event in run(OURS, cell)] == ["display", "said", "end"]
+    own = PLOT + "plt.show = lambda: say('own'); None"
+    kinds = [event[0] for event in run(OURS, own, "plt.show()\nNone")]
+    assert kinds == ["display", "end", "said", "end"], "what the user put there stays"
 
 
 @needs_matplotlib

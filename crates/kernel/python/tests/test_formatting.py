@@ -320,6 +320,7 @@ def test_json_that_is_nearly_json():
         assert formatting.clean({"application/json": loop}) == {}
 
 
+@pytest.mark.filterwarnings("ignore:application/json")
 def test_wrong_types_are_warned_about():
     class Wrong:
         def __repr__(self):
@@ -429,7 +430,7 @@ REAL = """
     import sys
     sys.path.insert(0, {root!r})
     import inkcell_runner
-    from inkcell_runner import figures, formatting
+    from inkcell_runner import formatting, imports
 
     class Shell:
         pass
@@ -442,8 +443,10 @@ REAL = """
         def clear_output(self, wait):
             self.sent.append(("clear", wait))
 
+    imports.install(None)
+    import IPython
+    assert IPython.get_ipython() is None, "a process that only preloads has no shell"
     session = inkcell_runner._current = Session()
-    figures.watch_imports()
     from IPython.display import display, clear_output, update_display, DisplayHandle, HTML, Image, GeoJSON, display_html
     display(1, HTML("<b>"))
     assert [sent[0] for sent in session.sent] == [
@@ -463,8 +466,7 @@ REAL = """
     assert session.sent[1][0]["application/geo+json"] == {{"type": "x"}}
     assert session.sent[2][0] == {{"text/html": "h"}}
     assert session.sent[3][0] == {{"text/html": "r"}}
-    import IPython
-    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.interactiveshell import InteractiveShell, InteractiveShellABC
     from IPython.core.getipython import get_ipython
     assert get_ipython() is IPython.get_ipython() is InteractiveShell.instance() and InteractiveShell.initialized()
     get_ipython().display_formatter.formatters["text/html"].for_type(int, str)
@@ -473,8 +475,8 @@ REAL = """
     Shell.display_pub, Shell.display_formatter = formatting.display_pub, formatting.display_formatter
     Shell.events, Shell.configurables = formatting._NoEvents(), []
     assert get_ipython() is session.shell, "a shell that is complete is given as it is"
+    assert isinstance(session.shell, InteractiveShellABC)
     formatting.hook_real_ipython()
-    shell = IPython.terminal.interactiveshell.TerminalInteractiveShell if hasattr(IPython, "terminal") else None
     print("whole")
 """
 

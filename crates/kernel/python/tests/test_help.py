@@ -106,7 +106,9 @@ def comparable(text):
     text = re.sub(r"\x1b\[[\d;]*m", "", text)
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
     # Cells have other file names; IPython knows none for classes typed in.
-    text = re.sub(r"^File: +\S*<(ipython-input|cell).*\n", "", text, flags=re.M)
+    text = re.sub(r"^File: +\S*<(ipython-input|cell|frozen).*\n", "", text, flags=re.M)
+    # The two processes have other classes loaded.
+    text = re.sub(r"^(Subclasses:).*", r"\1", text, flags=re.M)
     sections = re.split(r"^===== (.*)\n", text, flags=re.M)
     return {name: body.strip() for name, body in zip(sections[1::2], sections[2::2])}
 

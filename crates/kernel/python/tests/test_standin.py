@@ -19,7 +19,7 @@ BEFORE = """
 import os, sys
 sys.path.insert(0, {root!r})
 import inkcell_runner
-from inkcell_runner import figures, formatting
+from inkcell_runner import formatting, imports
 
 class Shell:
     ast_node_interactivity = "last_expr"
@@ -37,7 +37,7 @@ class Session:
         self.sent.append(("clear", wait))
 
 session = inkcell_runner._current = Session()
-figures.watch_imports()
+imports.install(session)
 """
 
 
@@ -204,9 +204,9 @@ def test_same_bundles_as_the_real_objects(tmp_path):
     code = OBJECTS % {"here": str(tmp_path), "png": PNG, "jpeg": JPEG, "gif": GIF}
     import IPython
 
-    ours, theirs = run(code).splitlines(), run(code, standin=False).splitlines()
     if IPython.version_info[0] < 9:
         pytest.skip("!! IPython is older than the one whose HTML is followed")
+    ours, theirs = run(code).splitlines(), run(code, standin=False).splitlines()
     assert len(ours) == len(theirs) > 40
     for mine, other in zip(ours, theirs):
         assert mine == other

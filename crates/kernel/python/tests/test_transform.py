@@ -42,6 +42,7 @@ FORMS = [
     ("if 1:\n    %time x\n", "if 1:\n    " + LINE % ("time", "x") + "\n"),
     (">>> x = 1\n>>> !ls\n... y", "x = 1\n" + SYSTEM % "ls" + "\ny"),
     ("In [1]: x = 1\n   ...: y = 2\n", "x = 1\ny = 2\n"),
+    ("    s = '''\n  \n    '''\n    !ls\n", "s = '''\n  \n'''\n" + SYSTEM % "ls" + "\n"),
     ("  x = 1\n  !ls\n", "x = 1\n" + SYSTEM % "ls" + "\n"),
     ("x = !echo it's\ny = 3\n", "x = " + OUTPUT % "echo it's" + "\ny = 3\n"),
     ("!echo 'a\ny", SYSTEM % "echo 'a" + "\ny"),
@@ -111,7 +112,8 @@ def test_deterministic():
     assert len({transform(source) for _ in range(5)}) == 1
 
 
-IPYTHON_TOO = [source for source, _ in FORMS if "!!" not in source] + [
+# IPython keeps the second mark of `x = !!ls`, and newer ones empty blank lines inside strings.
+IPYTHON_TOO = [source for source, _ in FORMS if "!!" not in source and "'''" not in source] + [
     "x=!ls $y", "%%bash -x  y\necho 1\n", "a[0]?", "a.b[1].c?", "?", "??", "?%time", "\n\n%%time\nx",
     "if 1:\n    x=!ls\n    !ls\n", "!ls \\\n  -l\nz", "x = !ls \\\n -l\n", "In [1]: !ls", ",f a b", ";f a b",
     "/f a b", "%foo %bar", "% time x", "%%time", "x = f?", "!ls ?", "x = (1\n% b)\n!ls", "@dec\n!ls",
@@ -218,7 +220,8 @@ def test_magics_put_between_statements_are_found_and_nothing_else():
 
 def test_any_text_ends_without_an_error():
     choose = random.Random(3)
-    pieces = ["%", "!", "?", "'", '"', '"""', "\\", "\n", "(", ")", "{", "}", "f'", "x", " = ", "#", ":", " ", "%%", "\r\n", "é", "\0"]
+    pieces = ["%", "!", "?", "'", '"', '"""', "\\", "\n", "(", ")", "{", "}", "f'", "x", " = ", "#", ":", " "]
+    pieces += ["%%", "\r\n", "é", "\0"]
     for _ in range(3000):
         source = "".join(choose.choice(pieces) for _ in range(choose.randrange(1, 25)))
         result = transform(source)

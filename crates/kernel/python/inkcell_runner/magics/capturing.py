@@ -7,6 +7,8 @@ import sys
 
 from .options import anywhere
 
+_STATUS = "application/x-omp-status"
+
 
 class RichOutput:
     """One thing that was displayed."""
@@ -66,6 +68,11 @@ def capture(shell, line, cell):
 
 def _keep(shell, collected, options, name, cell):
     outputs = [RichOutput(shell.session, *_parts(output)) for output in collected.outputs]
+    for output in outputs:
+        # Status events are for whoever watches, not for the user's variable.
+        if _STATUS in output.data:
+            output.display()
+    outputs = [output for output in outputs if _STATUS not in output.data]
     result = CapturedIO(collected.stdout, collected.stderr, outputs)
     # What was not to be captured is shown now; the rest is kept.
     if "no-stdout" in options:

@@ -219,4 +219,12 @@ def save(shell, line):
     print(sources)
 
 
-MAGICS = {"writefile": writefile, "file": writefile, "run": run, "load": load, "loadpy": load, "pycat": pycat, "save": save}
+MAGICS = {
+    "writefile": writefile,
+    "file": writefile,
+    "run": run,
+    "load": load,
+    "loadpy": load,
+    "pycat": pycat,
+    "save": save,
+}

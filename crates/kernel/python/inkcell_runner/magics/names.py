@@ -7,11 +7,15 @@ from ..shell import UsageError
 from .options import anywhere, words
 
 
+# Names of the session that do not begin with an underscore.
+_GIVEN = ("In", "Out", "get_ipython", "exit", "quit")
+
+
 def _own_names(shell):
     hidden = shell.user_ns_hidden
     values = hidden if isinstance(hidden, dict) else None
     for name, value in list(shell.user_ns.items()):
-        if name.startswith("_"):
+        if name.startswith("_") or name in _GIVEN:
             continue
         if name in hidden and (values is None or values[name] is value):
             continue

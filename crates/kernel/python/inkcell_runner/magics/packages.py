@@ -65,9 +65,13 @@ def _writable(path):
 
 
 def _user_site_works():
+    """Whether pip may fall back to the user's own folder. The runner's own flags do not count:
+    it is started isolated, and pip is not."""
     import site
 
-    return bool(site.ENABLE_USER_SITE) and _writable(site.getusersitepackages())
+    if sys.prefix != sys.base_prefix or os.environ.get("PYTHONNOUSERSITE"):
+        return False
+    return _writable(site.getusersitepackages())
 
 
 def _distributions():

@@ -183,7 +183,14 @@ class TimeitResult:
         p.text(repr(self))
 
 
-_TEMPLATE = "def inner(_it, _timer):\n  pass\n  _t0 = _timer()\n  for _i in _it: pass\n  _t1 = _timer()\n  return _t1 - _t0\n"
+_TEMPLATE = """
+def inner(_it, _timer):
+    pass
+    _t0 = _timer()
+    for _i in _it: pass
+    _t1 = _timer()
+    return _t1 - _t0
+"""
 
 
 def _timed_function(setup, statement, filename):

@@ -4,13 +4,13 @@ Owns the names that notebooks import.  Everything is done by inkcell's runner; t
 last on the path, so an installed IPython always wins.
 """
 
-from .core.getipython import get_ipython
-from .display import display
-
 # Says what this is to whoever prints it.  `version_info` is only ever compared, to choose between
 # ways of calling IPython, and the ways of a current one are those that work here.
 __version__ = "0.0+inkcell"
 version_info = (9, 0, 0, "")
 __inkcell__ = True
+
+from .core.getipython import get_ipython  # noqa: E402
+from .display import display  # noqa: E402
 
 __all__ = ["display", "get_ipython", "version_info"]

@@ -1,0 +1,215 @@
+//! The fork server seen from the host: asked for runners, told of their ends.
+//!
+//! Owns one process per interpreter and environment. It is only ever a quicker way to a runner: when it
+//! cannot be used, the caller starts one directly, and the reason is kept to be shown.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+use serde::Deserialize;
+use tokio::io::{AsyncBufReadExt, BufReader, Interest};
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::process::{Reaped, Spawner, kill_group};
+
+/// Starts the fork server from the runner's folder, on the descriptor given.
+const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.zygote as z;\
+                    del sys.path[0];z.serve(int(sys.argv[2]),sys.argv[3:])";
+
+/// A running fork server.
+pub(crate) struct Zygote {
+    requests: mpsc::Sender<Request>,
+    state: watch::Receiver<ZygoteState>,
+    pid: u32,
+}
+
+/// Whether a fork server can be used.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ZygoteState {
+    /// It is still importing.
+    Starting,
+    /// It hands out runners; modules that could not be preloaded, with the reason.
+    Ready {
+        /// Module and reason.
+        failed: BTreeMap<String, String>,
+    },
+    /// It refused to fork, for this reason.
+    Refused(String),
+    /// It is gone.
+    Gone,
+}
+
+struct Request {
+    env: String,
+    fds: Vec<OwnedFd>,
+    reply: oneshot::Sender<io::Result<Forked>>,
+}
+
+/// A runner that was forked, and word of its end.
+pub(crate) struct Forked {
+    pub(crate) pid: u32,
+    pub(crate) ended: oneshot::Receiver<Reaped>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "t", rename_all = "lowercase")]
+enum Said {
+    Ready { failed: BTreeMap<String, String> },
+    Forked { pid: u32 },
+    Refused { reason: String },
+    Exit { pid: u32, status: i32 },
+}
+
+impl Zygote {
+    pub(crate) async fn start(
+        spawner: &Spawner,
+        python: &Path,
+        env: &BTreeMap<String, String>,
+        root: &Path,
+        preload: &[String],
+    ) -> io::Result<Zygote> {
+        // Runners of a fork server that died become our own children, so that their ends are still told.
+        let me = rustix::process::getpid();
+        rustix::process::set_child_subreaper(Some(me))?;
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let mut command = Command::new(python);
+        command
+            .args(["-I", "-c", BOOT])
+            .arg(root)
+            .arg(theirs.as_raw_fd().to_string())
+            .args(preload)
+            .env_clear()
+            .envs(env)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        let mut child = spawner.spawn(command, vec![theirs.into()]).await?;
+        let pid = child.id();
+        let (requests, queue) = mpsc::channel(16);
+        let (sender, state) = watch::channel(ZygoteState::Starting);
+        let stream = UnixStream::from_std(ours)?;
+        tokio::spawn(async move {
+            serve(stream, queue, &sender).await;
+            sender.send_replace(ZygoteState::Gone);
+            kill_group(pid, rustix::process::Signal::KILL);
+            let _ = child.wait();
+        });
+        Ok(Zygote { requests, state, pid })
+    }
+
+    pub(crate) fn state(&self) -> ZygoteState {
+        self.state.borrow().clone()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Asks for a runner on these descriptors: control, lifeline, standard output, standard error.
+    pub(crate) async fn fork(
+        &self,
+        env: &BTreeMap<String, String>,
+        fds: Vec<OwnedFd>,
+    ) -> io::Result<Forked> {
+        let env = serde_json::to_string(&serde_json::json!({"t": "fork", "env": env}))?;
+        let (reply, answer) = oneshot::channel();
+        let gone = || io::Error::other("the fork server is gone");
+        self.requests.send(Request { env, fds, reply }).await.map_err(|_| gone())?;
+        answer.await.map_err(|_| gone())?
+    }
+}
+
+type Ends = Arc<Mutex<HashMap<u32, oneshot::Sender<Reaped>>>>;
+
+/// Sends requests one at a time and passes on what is said, until either side is gone.
+async fn serve(
+    stream: UnixStream,
+    mut queue: mpsc::Receiver<Request>,
+    state: &watch::Sender<ZygoteState>,
+) {
+    let ends: Ends = Ends::default();
+    let (read, write) = stream.into_split();
+    let mut lines = BufReader::new(read).lines();
+    let mut asked: Option<oneshot::Sender<io::Result<Forked>>> = None;
+    loop {
+        let is_ready = matches!(*state.borrow(), ZygoteState::Ready { .. });
+        let request = tokio::select! {
+            line = lines.next_line() => {
+                let Ok(Some(line)) = line else { return };
+                let Ok(said) = serde_json::from_str::<Said>(&line) else { return };
+                hear(said, state, &ends, &mut asked);
+                continue;
+            }
+            request = queue.recv(), if is_ready && asked.is_none() => request,
+        };
+        let Some(Request { env, fds, reply }) = request else { return };
+        let line = format!("{env}\n");
+        let sent = write.as_ref().async_io(Interest::WRITABLE, || {
+            send(write.as_ref(), line.as_bytes(), &fds)
+        });
+        match sent.await {
+            Ok(()) => asked = Some(reply),
+            Err(error) => {
+                let _ = reply.send(Err(error));
+                return;
+            }
+        }
+    }
+}
+
+/// Hands over descriptors with the whole line; it is far shorter than the socket's buffer unless the
+/// environment is enormous, and then the fork server is not used.
+fn send(stream: &UnixStream, line: &[u8], fds: &[OwnedFd]) -> io::Result<()> {
+    let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !control.push(SendAncillaryMessage::ScmRights(&borrowed)) {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let sent = rustix::net::sendmsg(stream, &[IoSlice::new(line)], &mut control, SendFlags::NOSIGNAL)?;
+    if sent == line.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+fn hear(
+    said: Said,
+    state: &watch::Sender<ZygoteState>,
+    ends: &Ends,
+    asked: &mut Option<oneshot::Sender<io::Result<Forked>>>,
+) {
+    let mut ends = ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    match said {
+        Said::Ready { failed } => {
+            state.send_replace(ZygoteState::Ready { failed });
+        }
+        Said::Forked { pid } => {
+            let (sender, ended) = oneshot::channel();
+            ends.insert(pid, sender);
+            if let Some(reply) = asked.take()
+                && reply.send(Ok(Forked { pid, ended })).is_err()
+            {
+                kill_group(pid, rustix::process::Signal::KILL);
+            }
+        }
+        Said::Refused { reason } => {
+            state.send_replace(ZygoteState::Refused(reason.clone()));
+            if let Some(reply) = asked.take() {
+                let _ = reply.send(Err(io::Error::other(reason)));
+            }
+        }
+        Said::Exit { pid, status } => {
+            if let Some(sender) = ends.remove(&pid) {
+                let _ = sender.send(Reaped::from_raw(status));
+            }
+        }
+    }
+}
