@@ -30,4 +30,4 @@ pub use python::{
     Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, FindError, Finder, Interpreter, OLDEST, Probed,
     Reason, Search, Skipped, Version, Why, candidates, probe,
 };
-pub use runner::{Prelude, RunnerBackend, RunnerConfig};
+pub use runner::{ForkServer, Prelude, RunnerBackend, RunnerConfig, ZygoteState};

@@ -14,9 +14,11 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus};
 use std::sync::mpsc;
+use std::time::Duration;
 
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitOptions};
 use tokio::io::unix::AsyncFd;
+use tokio::sync::oneshot;
 
 use crate::event::DeathCause;
 
@@ -30,7 +32,7 @@ struct Job {
     command: Command,
     /// Descriptors the child keeps; held here until it has them.
     keep: Vec<OwnedFd>,
-    reply: tokio::sync::oneshot::Sender<io::Result<Child>>,
+    reply: oneshot::Sender<io::Result<Child>>,
 }
 
 impl Spawner {
@@ -51,7 +53,7 @@ impl Spawner {
 
     /// Starts a command in a session of its own, with these descriptors left open.
     pub(crate) async fn spawn(&self, command: Command, keep: Vec<OwnedFd>) -> io::Result<Child> {
-        let (reply, answer) = tokio::sync::oneshot::channel();
+        let (reply, answer) = oneshot::channel();
         let gone = || io::Error::other("the thread that starts processes is gone");
         self.jobs.send(Job { command, keep, reply }).map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
@@ -103,8 +105,59 @@ pub(crate) fn kill_group(leader: u32, signal: Signal) {
     }
 }
 
+/// The end of a process that somebody else waited for.
+pub(crate) struct Reaped(DeathCause);
+
+impl Reaped {
+    /// From the status as `wait` gives it.
+    pub(crate) fn from_raw(status: i32) -> Reaped {
+        Reaped(cause(ExitStatus::from_raw(status)))
+    }
+}
+
+/// A runner's process: our own child, or one that the fork server made and waits for.
+pub(crate) enum Process {
+    Own(Child),
+    Forked { pid: u32, ended: oneshot::Receiver<Reaped> },
+}
+
+impl Process {
+    pub(crate) fn id(&self) -> u32 {
+        match self {
+            Process::Own(child) => child.id(),
+            Process::Forked { pid, .. } => *pid,
+        }
+    }
+
+    /// Why it ended; to be asked when it has. The fork server's word may come a moment later.
+    pub(crate) async fn cause(&mut self) -> Option<DeathCause> {
+        match self {
+            Process::Own(child) => child.try_wait().ok().flatten().map(cause),
+            Process::Forked { pid, ended } => {
+                let word = tokio::time::timeout(Duration::from_secs(1), ended).await;
+                if let Ok(Ok(Reaped(cause))) = word {
+                    return Some(cause);
+                }
+                // The fork server is gone; its children are ours now.
+                let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw)?;
+                let (_, status) =
+                    rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok()??;
+                Some(Reaped::from_raw(status.as_raw()).0)
+            }
+        }
+    }
+
+    /// Ends it and takes its status, so that nothing of it is left.
+    pub(crate) fn destroy(self) {
+        kill_group(self.id(), Signal::KILL);
+        if let Process::Own(mut child) = self {
+            let _ = child.wait();
+        }
+    }
+}
+
 /// Why a process ended.
-pub(crate) fn cause(status: ExitStatus) -> DeathCause {
+fn cause(status: ExitStatus) -> DeathCause {
     match (status.code(), status.signal()) {
         (Some(code), _) => DeathCause::Exit { code },
         (None, Some(signal)) => DeathCause::Signal { signal },

@@ -16,6 +16,20 @@ def _move_high(fd):
     return high
 
 
+def close_others(*keep):
+    """Closes what came from further up: a descriptor that some ancestor left open is not for cells."""
+    try:
+        names = os.listdir("/proc/self/fd")
+    except OSError:
+        return
+    for name in names:
+        if int(name) > 2 and int(name) not in keep:
+            try:
+                os.close(int(name))
+            except OSError:
+                pass
+
+
 def _watch(lifeline):
     """Ends the process when the other end of the lifeline, which only the host holds, is closed."""
     try:
@@ -134,5 +148,7 @@ def _begin(session, hello):
     )
 
 
-if __name__ == "__main__":
-    main(int(sys.argv[1]), int(sys.argv[2]))
+def start(control, lifeline):
+    """A runner that was started by itself."""
+    close_others(control, lifeline)
+    main(control, lifeline)

@@ -66,10 +66,11 @@ def _reseed():
         numpy.random.seed()
 
 
-def _become_runner(channel, fds, request):
+def _become_runner(own, fds, request):
     """In the copy: takes its own descriptors and environment, and runs."""
-    channel.close()
     signal.set_wakeup_fd(-1)
+    for fd in own:
+        os.close(fd)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
     control, lifeline, out, err = fds
@@ -92,8 +93,10 @@ def _become_runner(channel, fds, request):
 
 def serve(fd, preload):
     """Answers requests until the host is gone."""
+    from inkcell_runner.__main__ import close_others
     from inkcell_runner.channel import _scan, to_json
 
+    close_others(fd)
     channel = socket.socket(fileno=fd)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):
@@ -144,7 +147,7 @@ def serve(fd, preload):
                 pid = os.fork()
                 if pid == 0:
                     try:
-                        _become_runner(channel, taken, request)
+                        _become_runner((channel.detach(), wake_read, wake_write), taken, request)
                     finally:
                         os._exit(70)
                 say("forked", pid=pid)

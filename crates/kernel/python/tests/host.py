@@ -12,7 +12,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOOT = (
     "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.__main__ as m;"
-    "del sys.path[0];m.main(int(sys.argv[2]),int(sys.argv[3]))"
+    "del sys.path[0];m.start(int(sys.argv[2]),int(sys.argv[3]))"
 )
 
 

@@ -3,11 +3,12 @@
 //! Owns what a runner is given: its descriptors, its environment, its first command. What it says is
 //! read by `pump.rs`.
 
+use std::collections::{BTreeMap, HashMap};
 use std::io::{self, PipeReader};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command as Process, Stdio};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command as ProcessCommand, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,10 +28,11 @@ use crate::kernel::{
     Backend, BackendKind, CodeRequest, Gone, History, Kernel, KernelEvents, KernelInfo, KernelSpec,
     Launched,
 };
-use crate::process::{Spawner, cause, kill_group};
+use crate::process::{Process, Spawner, kill_group};
 use crate::runner::frames::{Command, Decoder, Frame};
 use crate::runner::package;
 use crate::runner::pump::{Pump, oom_kills};
+use crate::runner::zygote::{Forked, Zygote, ZygoteState};
 
 /// Which helpers a kernel's namespace starts with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,18 +64,34 @@ pub struct RunnerConfig {
     pub prelude: Prelude,
     /// Extension modules to load, by name and path, in order.
     pub modules: Vec<(String, PathBuf)>,
+    /// Whether kernels are forked from a server where that is possible.
+    pub fork_server: ForkServer,
+    /// Modules the fork server imports ahead of all kernels.
+    pub preload: Vec<String>,
 }
 
+/// How kernels are started.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ForkServer {
+    /// From a fork server, once it is ready.
+    On,
+    /// Each by itself.
+    Off,
+}
+
+/// A fork server serves one interpreter in one environment.
+type Key = (PathBuf, BTreeMap<String, String>);
+
 /// Makes kernels that are child processes of this one and need nothing but Python.
-#[derive(Debug)]
 pub struct RunnerBackend {
     config: RunnerConfig,
     spawner: Spawner,
+    servers: tokio::sync::Mutex<HashMap<Key, Arc<Zygote>>>,
 }
 
 /// Imports the runner from the folder in the first argument and runs it on the descriptors in the next.
 const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.__main__ as m;\
-                    del sys.path[0];m.main(int(sys.argv[2]),int(sys.argv[3]))";
+                    del sys.path[0];m.start(int(sys.argv[2]),int(sys.argv[3]))";
 
 /// How many events may wait for the session; the runner's own writes stall beyond that.
 const EVENT_QUEUE: usize = 64;
@@ -83,7 +101,7 @@ impl RunnerBackend {
     pub fn new(config: RunnerConfig) -> Result<RunnerBackend, LaunchError> {
         let what = "start the thread that starts processes";
         let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
-        Ok(RunnerBackend { config, spawner })
+        Ok(RunnerBackend { config, spawner, servers: tokio::sync::Mutex::default() })
     }
 
     async fn start(
@@ -97,24 +115,18 @@ impl RunnerBackend {
             .map_err(resources("lay out the runner's files in the state folder"))?;
         let wires = Wires::new().map_err(resources("make the channel to a kernel"))?;
         let python = spec.python.display().to_string();
-        let mut process = Process::new(&spec.python);
-        process
-            .args(["-I", "-c", BOOT])
-            .arg(&root)
-            .arg(wires.their_control.as_raw_fd().to_string())
-            .arg(wires.their_lifeline.as_raw_fd().to_string())
-            .env_clear()
-            .envs(&spec.env)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(wires.their_stdout)
-            .stderr(wires.their_stderr);
-        let keep = vec![wires.their_control.into(), wires.their_lifeline];
-        let child = self
-            .spawner
-            .spawn(process, keep)
-            .await
-            .map_err(|source| LaunchError::Spawn { python: python.clone(), source })?;
+        let theirs = wires.theirs;
+        let child = match self.fork(spec, &root, &theirs).await {
+            Some(forked) => {
+                drop(theirs);
+                Process::Forked { pid: forked.pid, ended: forked.ended }
+            }
+            None => Process::Own(
+                self.spawn(spec, &root, theirs)
+                    .await
+                    .map_err(|source| LaunchError::Spawn { python: python.clone(), source })?,
+            ),
+        };
         let mut starting =
             Starting { pid: child.id(), child: Some(child), python, lifeline: wires.our_lifeline };
         let nonce = nonce().map_err(resources("get randomness"))?;
@@ -132,6 +144,57 @@ impl RunnerBackend {
             },
             () = cancel.cancelled() => Err(LaunchError::Cancelled),
         }
+    }
+
+    /// Starts a runner of its own.
+    async fn spawn(&self, spec: &KernelSpec, root: &Path, theirs: Theirs) -> io::Result<Child> {
+        let mut command = ProcessCommand::new(&spec.python);
+        command
+            .args(["-I", "-c", BOOT])
+            .arg(root)
+            .arg(theirs.control.as_raw_fd().to_string())
+            .arg(theirs.lifeline.as_raw_fd().to_string())
+            .env_clear()
+            .envs(&spec.env)
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(theirs.stdout))
+            .stderr(Stdio::from(theirs.stderr));
+        self.spawner.spawn(command, vec![theirs.control, theirs.lifeline]).await
+    }
+
+    /// Takes a runner from the fork server of this interpreter and environment, when there is one that
+    /// is ready. The first kernel starts the server and does not wait for it.
+    async fn fork(&self, spec: &KernelSpec, root: &Path, theirs: &Theirs) -> Option<Forked> {
+        if self.config.fork_server == ForkServer::Off {
+            return None;
+        }
+        let key = (spec.python.clone(), spec.env.clone());
+        let mut servers = self.servers.lock().await;
+        let is_usable = |server: &Arc<Zygote>| server.state() != ZygoteState::Gone;
+        let Some(server) = servers.get(&key).filter(|server| is_usable(server)).cloned() else {
+            let preload = &self.config.preload;
+            let started =
+                Zygote::start(&self.spawner, &spec.python, &spec.env, root, preload).await;
+            if let Ok(server) = started {
+                servers.insert(key, Arc::new(server));
+            }
+            return None;
+        };
+        drop(servers);
+        if !matches!(server.state(), ZygoteState::Ready { .. }) {
+            return None;
+        }
+        server.fork(&spec.env, theirs.duplicates().ok()?).await.ok()
+    }
+
+    /// The fork servers, with their processes.
+    pub async fn fork_servers(&self) -> Vec<(PathBuf, u32, ZygoteState)> {
+        let servers = self.servers.lock().await;
+        let row = |((python, _), server): (&Key, &Arc<Zygote>)| {
+            (python.clone(), server.pid(), server.state())
+        };
+        servers.iter().map(row).collect()
     }
 
     /// Sends the first command and waits for the answer.
@@ -205,32 +268,50 @@ fn nonce() -> io::Result<String> {
 /// Both ends of everything a runner is connected by.
 struct Wires {
     our_control: UnixStream,
-    their_control: StdUnixStream,
     our_lifeline: OwnedFd,
-    their_lifeline: OwnedFd,
     our_stdout: pipe::Receiver,
-    their_stdout: Stdio,
     our_stderr: pipe::Receiver,
-    their_stderr: Stdio,
+    theirs: Theirs,
+}
+
+/// The runner's ends.
+struct Theirs {
+    control: OwnedFd,
+    lifeline: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl Theirs {
+    /// In the order the fork server takes them.
+    fn duplicates(&self) -> io::Result<Vec<OwnedFd>> {
+        [&self.control, &self.lifeline, &self.stdout, &self.stderr]
+            .into_iter()
+            .map(|fd| fd.try_clone())
+            .collect()
+    }
 }
 
 impl Wires {
     fn new() -> io::Result<Wires> {
-        let (ours, their_control) = StdUnixStream::pair()?;
+        let (ours, control) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let (their_lifeline, our_lifeline) = io::pipe()?;
-        let (our_stdout, their_stdout) = io::pipe()?;
-        let (our_stderr, their_stderr) = io::pipe()?;
+        let (lifeline, our_lifeline) = io::pipe()?;
+        let (our_stdout, stdout) = io::pipe()?;
+        let (our_stderr, stderr) = io::pipe()?;
         let receiver = |pipe: PipeReader| pipe::Receiver::from_owned_fd(pipe.into());
+        let theirs = Theirs {
+            control: control.into(),
+            lifeline: lifeline.into(),
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+        };
         Ok(Wires {
             our_control: UnixStream::from_std(ours)?,
-            their_control,
             our_lifeline: our_lifeline.into(),
-            their_lifeline: their_lifeline.into(),
             our_stdout: receiver(our_stdout)?,
-            their_stdout: their_stdout.into(),
             our_stderr: receiver(our_stderr)?,
-            their_stderr: their_stderr.into(),
+            theirs,
         })
     }
 }
@@ -246,7 +327,7 @@ pub(crate) struct Link {
 /// A child that is not a kernel yet; dropped, it is killed.
 struct Starting {
     pid: u32,
-    child: Option<Child>,
+    child: Option<Process>,
     python: String,
     /// Only we hold this end: when it closes, the runner ends, however we ended.
     lifeline: OwnedFd,
@@ -254,9 +335,8 @@ struct Starting {
 
 impl Drop for Starting {
     fn drop(&mut self) {
-        if let Some(mut child) = self.child.take() {
-            kill_group(self.pid, Signal::KILL);
-            let _ = child.wait();
+        if let Some(child) = self.child.take() {
+            child.destroy();
         }
     }
 }
@@ -269,10 +349,13 @@ impl Starting {
         // The pipe ends with the process; a child that inherited it must not hold us up.
         let _ =
             tokio::time::timeout(Duration::from_secs(1), link.stderr.read_to_end(&mut said)).await;
-        let status = self.child.take().and_then(|mut child| child.wait().ok());
+        let cause = match &mut self.child {
+            Some(child) => child.cause().await,
+            None => None,
+        };
         LaunchError::EndedEarly {
             python: self.python.clone(),
-            cause: status.map_or(DeathCause::Unknown, cause),
+            cause: cause.unwrap_or(DeathCause::Unknown),
             stderr_tail: String::from_utf8_lossy(&said).into_owned(),
         }
     }

@@ -4,5 +4,7 @@ mod frames;
 mod launch;
 mod package;
 mod pump;
+mod zygote;
 
-pub use launch::{Prelude, RunnerBackend, RunnerConfig};
+pub use launch::{ForkServer, Prelude, RunnerBackend, RunnerConfig};
+pub use zygote::ZygoteState;

@@ -5,7 +5,6 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::Child;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use crate::event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
     PyError, StreamName,
 };
-use crate::process::{cause, kill_group, watch_exit};
+use crate::process::{Process, kill_group, watch_exit};
 use crate::runner::frames::{Decoder, Frame, Part};
 
 /// What one read may bring.
@@ -38,7 +37,7 @@ const TAIL_BYTES: usize = 8 << 10;
 const AFTERMATH: Duration = Duration::from_millis(200);
 
 pub(crate) struct Pump {
-    child: Child,
+    child: Process,
     exit: AsyncFd<OwnedFd>,
     control: OwnedReadHalf,
     stdout: Option<pipe::Receiver>,
@@ -63,7 +62,7 @@ enum Woke {
 impl Pump {
     #[expect(clippy::too_many_arguments, reason = "each is a part of one runner and used once")]
     pub(crate) fn new(
-        child: Child,
+        child: Process,
         control: OwnedReadHalf,
         stdout: pipe::Receiver,
         stderr: pipe::Receiver,
@@ -238,10 +237,10 @@ impl Pump {
             let _ = tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await;
         }
         let _ = tokio::time::timeout(AFTERMATH, self.rest()).await;
-        let status = self.child.try_wait().ok().flatten();
+        let status = self.child.cause().await;
         // What the cell started must not outlive its kernel.
         kill_group(self.child.id(), Signal::KILL);
-        let cause = match (problem, status.map(cause)) {
+        let cause = match (problem, status) {
             (Some(problem), _) => DeathCause::Protocol { problem },
             (None, _) if self.stop.is_cancelled() => DeathCause::Shutdown,
             (None, Some(DeathCause::Signal { signal: 9 })) if oom_kills() > self.oom_kills => {

@@ -154,9 +154,9 @@ async fn serve(
         };
         let Some(Request { env, fds, reply }) = request else { return };
         let line = format!("{env}\n");
-        let sent = write.as_ref().async_io(Interest::WRITABLE, || {
-            send(write.as_ref(), line.as_bytes(), &fds)
-        });
+        let sent = write
+            .as_ref()
+            .async_io(Interest::WRITABLE, || send(write.as_ref(), line.as_bytes(), &fds));
         match sent.await {
             Ok(()) => asked = Some(reply),
             Err(error) => {
@@ -176,7 +176,8 @@ fn send(stream: &UnixStream, line: &[u8], fds: &[OwnedFd]) -> io::Result<()> {
     if !control.push(SendAncillaryMessage::ScmRights(&borrowed)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let sent = rustix::net::sendmsg(stream, &[IoSlice::new(line)], &mut control, SendFlags::NOSIGNAL)?;
+    let sent =
+        rustix::net::sendmsg(stream, &[IoSlice::new(line)], &mut control, SendFlags::NOSIGNAL)?;
     if sent == line.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 

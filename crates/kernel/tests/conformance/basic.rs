@@ -2,12 +2,11 @@
 
 use inkcell_kernel::{ExecEvent, History, Outcome};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Start};
 
 /// B:R-04 B:R-09 B:R-30 B:R-31
-#[tokio::test]
-async fn a_cell_starts_shows_its_value_and_ends() {
-    let mut bench = Bench::new().await;
+async fn a_cell_starts_shows_its_value_and_ends(start: Start) {
+    let mut bench = Bench::start(start).await;
     let ran = bench.run("x = 20\nx + 22").await.ok();
     assert!(matches!(ran.events[0], ExecEvent::Started { count: Some(1) }), "{:?}", ran.events);
     assert_eq!(ran.result().as_deref(), Some("42"));
@@ -28,9 +27,8 @@ async fn a_cell_starts_shows_its_value_and_ends() {
     assert!(ran.result().expect("a result").starts_with("(20, 42, 'x = 20"), "{:?}", ran.result());
 }
 
-#[tokio::test]
-async fn what_is_done_on_the_side_has_no_number() {
-    let mut bench = Bench::new().await;
+async fn what_is_done_on_the_side_has_no_number(start: Start) {
+    let mut bench = Bench::start(start).await;
     let exec = bench.post("side = 5\nside", History::Silent);
     let ran = bench.collect(exec).await.ok();
     assert!(matches!(ran.events[0], ExecEvent::Started { count: None }));
@@ -41,9 +39,8 @@ async fn what_is_done_on_the_side_has_no_number() {
 }
 
 /// B:R-33
-#[tokio::test]
-async fn an_exception_is_an_outcome_and_state_stays() {
-    let mut bench = Bench::new().await;
+async fn an_exception_is_an_outcome_and_state_stays(start: Start) {
+    let mut bench = Bench::start(start).await;
     let ran = bench.run("kept = 1\ndef fail():\n    return 1 / 0\nfail()").await;
     let error = ran.error();
     assert_eq!(
@@ -66,9 +63,8 @@ async fn an_exception_is_an_outcome_and_state_stays() {
 }
 
 /// B:R-32
-#[tokio::test]
-async fn await_works_at_the_top_level_on_one_loop() {
-    let mut bench = Bench::new().await;
+async fn await_works_at_the_top_level_on_one_loop(start: Start) {
+    let mut bench = Bench::start(start).await;
     let code = "import asyncio\nloop = asyncio.get_running_loop()\nawait asyncio.sleep(0)\n7";
     let ran = bench.run(code).await.ok();
     assert_eq!(ran.result().as_deref(), Some("7"));
@@ -77,9 +73,8 @@ async fn await_works_at_the_top_level_on_one_loop() {
 }
 
 /// B:R-38 B:X-25 F-044
-#[tokio::test]
-async fn input_is_refused_at_once() {
-    let mut bench = Bench::new().await;
+async fn input_is_refused_at_once(start: Start) {
+    let mut bench = Bench::start(start).await;
     for code in
         ["input('name? ')", "import sys\nsys.stdin.readline()", "import getpass\ngetpass.getpass()"]
     {
@@ -92,3 +87,11 @@ async fn input_is_refused_at_once() {
     let ran = bench.run("import subprocess\nsubprocess.run(['cat']).returncode").await.ok();
     assert_eq!(ran.result().as_deref(), Some("0"));
 }
+
+crate::on_every_backend!(
+    a_cell_starts_shows_its_value_and_ends,
+    what_is_done_on_the_side_has_no_number,
+    an_exception_is_an_outcome_and_state_stays,
+    await_works_at_the_top_level_on_one_loop,
+    input_is_refused_at_once
+);

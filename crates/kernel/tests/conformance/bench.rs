@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend, CodeRequest, Death, ExecEvent, ExecId, History, Kernel, KernelEvent, KernelEvents,
-    KernelSpec, MimeBundle, MimeData, Outcome, Prelude, RunnerBackend, RunnerConfig, StreamName,
+    Backend, CodeRequest, Death, ExecEvent, ExecId, ForkServer, History, Kernel, KernelEvent,
+    KernelEvents, KernelSpec, MimeBundle, MimeData, Outcome, Prelude, RunnerBackend, RunnerConfig,
+    StreamName, ZygoteState,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -14,12 +15,22 @@ use tokio_util::sync::CancellationToken;
 /// No test waits longer than this for anything.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
+/// The ways to a kernel.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Start {
+    /// The runner, each by itself.
+    Direct,
+    /// The runner, from a fork server.
+    Forked,
+}
+
 /// A kernel with its events, in a folder of its own.
 pub(crate) struct Bench {
     pub(crate) kernel: Option<Box<dyn Kernel>>,
     pub(crate) events: KernelEvents,
     _dir: TempDir,
-    _backend: RunnerBackend,
+    pub(crate) backend: RunnerBackend,
+    spec: KernelSpec,
     next: u64,
 }
 
@@ -36,12 +47,49 @@ fn python() -> PathBuf {
 }
 
 impl Bench {
-    pub(crate) async fn new() -> Bench {
+    /// A kernel, got in this way.
+    pub(crate) async fn start(start: Start) -> Bench {
+        match start {
+            Start::Direct => Bench::with(ForkServer::Off).await,
+            Start::Forked => Bench::forked().await,
+        }
+    }
+
+    /// A kernel that was forked from a server.
+    async fn forked() -> Bench {
+        let mut bench = Bench::with(ForkServer::On).await;
+        let ready = async {
+            loop {
+                let servers = bench.backend.fork_servers().await;
+                match servers.as_slice() {
+                    [(_, _, ZygoteState::Ready { .. })] => return,
+                    [(_, _, ZygoteState::Starting)] => {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        };
+        tokio::time::timeout(LIMIT, ready).await.expect("a fork server in time");
+        bench.relaunch().await;
+        bench
+    }
+
+    /// Another kernel in the place of this one.
+    pub(crate) async fn relaunch(&mut self) {
+        let launched = self.backend.launch(&self.spec, &CancellationToken::new()).await;
+        let launched = launched.expect("a kernel");
+        (self.kernel, self.events) = (Some(launched.kernel), launched.events);
+    }
+
+    async fn with(fork_server: ForkServer) -> Bench {
         let dir = TempDir::new().expect("a folder");
         let config = RunnerConfig {
             state_dir: dir.path().join("state"),
             prelude: Prelude::Off,
             modules: Vec::new(),
+            fork_server,
+            preload: Vec::new(),
         };
         let backend = RunnerBackend::new(config).expect("a backend");
         let mut env = BTreeMap::new();
@@ -54,7 +102,7 @@ impl Bench {
         let spec = KernelSpec { python: python(), cwd, env, start_timeout: LIMIT };
         let launched = backend.launch(&spec, &CancellationToken::new()).await.expect("a kernel");
         let (kernel, events) = (Some(launched.kernel), launched.events);
-        Bench { kernel, events, _dir: dir, _backend: backend, next: 0 }
+        Bench { kernel, events, backend, spec, _dir: dir, next: 0 }
     }
 
     pub(crate) fn kernel(&mut self) -> &mut dyn Kernel {

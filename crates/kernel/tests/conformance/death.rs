@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, History};
 
-use crate::bench::{Bench, LIMIT};
+use crate::bench::{Bench, LIMIT, Start};
 
 fn is_alive(pid: u32) -> bool {
     std::fs::read_to_string(format!("/proc/{pid}/stat"))
@@ -22,8 +22,7 @@ async fn is_gone_soon(pid: u32) -> bool {
 }
 
 /// F-001 F-006
-#[tokio::test]
-async fn every_way_to_die_has_its_cause() {
+async fn every_way_to_die_has_its_cause(start: Start) {
     let table = [
         ("import os\nprint('a', flush=True)\nos._exit(3)", DeathCause::Exit { code: 3 }),
         (
@@ -37,7 +36,7 @@ async fn every_way_to_die_has_its_cause() {
         ),
     ];
     for (code, cause) in table {
-        let mut bench = Bench::new().await;
+        let mut bench = Bench::start(start).await;
         let ran = bench.run(code).await;
         assert_eq!(ran.stdout(), "a\n", "{code}");
         assert_eq!(ran.death.expect("a death").cause, cause, "{code}");
@@ -54,9 +53,8 @@ async fn every_way_to_die_has_its_cause() {
 }
 
 /// F-009: a child of a cell never speaks for the kernel.
-#[tokio::test]
-async fn a_forked_child_is_not_the_kernel() {
-    let mut bench = Bench::new().await;
+async fn a_forked_child_is_not_the_kernel(start: Start) {
+    let mut bench = Bench::start(start).await;
     let cells = [
         "import os, sys\npid = os.fork()\nif pid == 0:\n    print('child')\n    os._exit(0)\nos.waitpid(pid, 0)[1]",
         "pid = os.fork()\nif pid == 0:\n    os._exit(7)\nos.waitpid(pid, 0)[1] >> 8",
@@ -69,9 +67,8 @@ async fn a_forked_child_is_not_the_kernel() {
 }
 
 /// B:R-22
-#[tokio::test]
-async fn shutting_down_ends_the_process() {
-    let mut bench = Bench::new().await;
+async fn shutting_down_ends_the_process(start: Start) {
+    let mut bench = Bench::start(start).await;
     let pid = bench.kernel().info().pid.expect("a process");
     let kernel = bench.kernel.take().expect("the kernel");
     let death = kernel.shutdown(Duration::from_secs(2)).await;
@@ -79,9 +76,8 @@ async fn shutting_down_ends_the_process() {
     assert!(is_gone_soon(pid).await);
 }
 
-#[tokio::test]
-async fn dropping_the_kernel_kills_its_group() {
-    let mut bench = Bench::new().await;
+async fn dropping_the_kernel_kills_its_group(start: Start) {
+    let mut bench = Bench::start(start).await;
     let exec = bench.post(
         "import subprocess\nchild = subprocess.Popen(['sleep', '600'])\nprint(child.pid, flush=True)\n\
          child.wait()",
@@ -105,3 +101,10 @@ async fn dropping_the_kernel_kills_its_group() {
         tokio::time::timeout(LIMIT, async { while bench.events.next().await.is_some() {} }).await;
     assert!(ended.is_ok(), "the stream of {exec:?} ends");
 }
+
+crate::on_every_backend!(
+    every_way_to_die_has_its_cause,
+    a_forked_child_is_not_the_kernel,
+    shutting_down_ends_the_process,
+    dropping_the_kernel_kills_its_group
+);

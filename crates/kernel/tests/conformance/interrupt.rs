@@ -2,12 +2,11 @@
 
 use inkcell_kernel::History;
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Start};
 
 /// B:R-20 F-012
-#[tokio::test]
-async fn an_interrupt_ends_the_cell_and_the_kernel_lives() {
-    let mut bench = Bench::new().await;
+async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
+    let mut bench = Bench::start(start).await;
     bench.run("import asyncio, subprocess, time\nkept = 1").await.ok();
     let cells = [
         "print('go', flush=True)\ntime.sleep(60)",
@@ -26,9 +25,8 @@ async fn an_interrupt_ends_the_cell_and_the_kernel_lives() {
 }
 
 /// B:R-23 F-011
-#[tokio::test]
-async fn an_interrupt_between_cells_does_nothing() {
-    let mut bench = Bench::new().await;
+async fn an_interrupt_between_cells_does_nothing(start: Start) {
+    let mut bench = Bench::start(start).await;
     for _ in 0..100 {
         bench.kernel().interrupt().expect("the kernel is there");
         let exec = bench.post("1", History::Store);
@@ -44,9 +42,8 @@ async fn an_interrupt_between_cells_does_nothing() {
 }
 
 /// An interrupt in the middle of much output never tears the channel.
-#[tokio::test]
-async fn an_interrupt_during_output_leaves_the_channel_whole() {
-    let mut bench = Bench::new().await;
+async fn an_interrupt_during_output_leaves_the_channel_whole(start: Start) {
+    let mut bench = Bench::start(start).await;
     for _ in 0..20 {
         let exec = bench.post("while True: print('y' * 1000)", History::Store);
         bench.wait_for_output("yyyy").await;
@@ -55,3 +52,9 @@ async fn an_interrupt_during_output_leaves_the_channel_whole() {
     }
     assert_eq!(bench.run("5").await.ok().result().as_deref(), Some("5"));
 }
+
+crate::on_every_backend!(
+    an_interrupt_ends_the_cell_and_the_kernel_lives,
+    an_interrupt_between_cells_does_nothing,
+    an_interrupt_during_output_leaves_the_channel_whole
+);

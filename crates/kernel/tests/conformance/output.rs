@@ -2,12 +2,11 @@
 
 use inkcell_kernel::{ExecEvent, StreamName};
 
-use crate::bench::Bench;
+use crate::bench::{Bench, Start};
 
 /// B:R-07 B:R-08
-#[tokio::test]
-async fn streams_and_displays_keep_the_order_they_were_written_in() {
-    let mut bench = Bench::new().await;
+async fn streams_and_displays_keep_the_order_they_were_written_in(start: Start) {
+    let mut bench = Bench::start(start).await;
     let code = "import sys\nprint('one')\nprint('two', file=sys.stderr)\nprint('three')\ndisplay('four')\n\
                 print('five')\n'six'";
     let ran = bench.run(code).await.ok();
@@ -23,9 +22,8 @@ async fn streams_and_displays_keep_the_order_they_were_written_in() {
 }
 
 /// F-045: what C code and children write is there before the end.
-#[tokio::test]
-async fn output_of_c_code_and_children_is_caught() {
-    let mut bench = Bench::new().await;
+async fn output_of_c_code_and_children_is_caught(start: Start) {
+    let mut bench = Bench::start(start).await;
     let ran =
         bench.run("import os\nos.system('echo out; echo err >&2')\nos.write(1, b'raw')").await.ok();
     assert!(ran.stdout().contains("out\n") && ran.stdout().contains("raw"), "{:?}", ran.events);
@@ -37,9 +35,8 @@ async fn output_of_c_code_and_children_is_caught() {
 }
 
 /// F-033
-#[tokio::test]
-async fn bytes_arrive_as_they_were_written() {
-    let mut bench = Bench::new().await;
+async fn bytes_arrive_as_they_were_written(start: Start) {
+    let mut bench = Bench::start(start).await;
     let ran = bench.run("import sys\n_ = sys.stdout.buffer.write(b'a\\xff\\xfe\\x00b')").await.ok();
     let data: Vec<u8> = ran
         .events
@@ -53,9 +50,8 @@ async fn bytes_arrive_as_they_were_written() {
     assert_eq!(bench.run("print('\\ud800')").await.ok().stdout(), "\\ud800\n");
 }
 
-#[tokio::test]
-async fn nothing_is_lost_of_much_output() {
-    let mut bench = Bench::new().await;
+async fn nothing_is_lost_of_much_output(start: Start) {
+    let mut bench = Bench::start(start).await;
     let ran = bench.run("for n in range(100_000):\n    print(n)").await.ok();
     let wanted: String = (0..100_000).map(|n| format!("{n}\n")).collect();
     assert!(ran.stdout() == wanted, "{} of {} bytes", ran.stdout().len(), wanted.len());
@@ -64,9 +60,8 @@ async fn nothing_is_lost_of_much_output() {
 }
 
 /// Output is shown soon although it is buffered.
-#[tokio::test]
-async fn output_shows_while_the_cell_runs() {
-    let mut bench = Bench::new().await;
+async fn output_shows_while_the_cell_runs(start: Start) {
+    let mut bench = Bench::start(start).await;
     let exec = bench.post(
         "print('early', end='')\nimport time\ntime.sleep(60)",
         inkcell_kernel::History::Store,
@@ -77,9 +72,8 @@ async fn output_shows_while_the_cell_runs() {
 }
 
 /// F-039
-#[tokio::test]
-async fn streams_are_whole_again_in_the_next_cell() {
-    let mut bench = Bench::new().await;
+async fn streams_are_whole_again_in_the_next_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
     let harm = [
         "import sys\nsys.stdout = None",
         "del sys.stdout",
@@ -104,9 +98,8 @@ async fn streams_are_whole_again_in_the_next_cell() {
 }
 
 /// F-038: output between cells belongs to none.
-#[tokio::test]
-async fn a_thread_that_goes_on_is_no_part_of_a_cell() {
-    let mut bench = Bench::new().await;
+async fn a_thread_that_goes_on_is_no_part_of_a_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
     let code = "import threading, time\ngate = threading.Event()\ndone = threading.Event()\n\
                 def later():\n    gate.wait(20)\n    print('late')\n    done.set()\n\
                 threading.Thread(target=later).start()";
@@ -126,3 +119,13 @@ async fn a_thread_that_goes_on_is_no_part_of_a_cell() {
     }
     bench.run("1").await.ok();
 }
+
+crate::on_every_backend!(
+    streams_and_displays_keep_the_order_they_were_written_in,
+    output_of_c_code_and_children_is_caught,
+    bytes_arrive_as_they_were_written,
+    nothing_is_lost_of_much_output,
+    output_shows_while_the_cell_runs,
+    streams_are_whole_again_in_the_next_cell,
+    a_thread_that_goes_on_is_no_part_of_a_cell
+);
