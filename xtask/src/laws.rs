@@ -90,9 +90,15 @@ fn disagreements(files: &[PathBuf]) -> Result<Vec<String>> {
     };
     let names: String = files.iter().map(|path| format!("{}\n", path.display())).collect();
     judge.stdin.take().context("no stdin")?.write_all(names.as_bytes())?;
-    let said = String::from_utf8(judge.wait_with_output()?.stdout)?;
+    let judged = judge.wait_with_output()?;
+    let said = String::from_utf8(judged.stdout)?;
+    let said: Vec<&str> = said.lines().collect();
+    if !judged.status.success() || said.len() != files.len() {
+        let (answers, asked) = (said.len(), files.len());
+        bail!("the judge ended with {} after {answers} answers of {asked}", judged.status);
+    }
     let mut found = Vec::new();
-    for (path, said) in files.iter().zip(said.lines()) {
+    for (path, said) in files.iter().zip(said) {
         let bytes = std::fs::read(path)?;
         let ours = match Notebook::parse(bytes) {
             Err(inkcell_notebook::NotebookError::Syntax { .. }) => "refused",

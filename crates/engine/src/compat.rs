@@ -3,12 +3,13 @@
 //!
 //! Owns their request and result types; a tool only decodes and wraps them.
 
-use inkcell_notebook::{IdEdit, IdSource, IndexEdit, OutputsAfter};
+use inkcell_notebook::{IdEdit, IndexEdit, OutputsAfter};
 use serde::{Deserialize, Serialize};
 
+use crate::change::{Backup, IfMissing, Mode, SaveOptions};
 use crate::error::EngineError;
 use crate::files::Force;
-use crate::notebooks::{Backup, IfMissing, Mode, Notebooks, SaveOptions, random};
+use crate::notebooks::Notebooks;
 
 /// The arguments of `notebook`.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
@@ -116,7 +117,7 @@ impl Notebooks {
             if let Some(conflict) = base.conflict() {
                 return Err(conflict);
             }
-            edit.apply(notebook, &mut IdSource::seeded(random()))
+            edit.apply(notebook, &mut base.ids())
                 .map_err(|error| EngineError::Refused { message: error.message(path) })
         });
         let saved = saved.map_err(|error| match error {
@@ -188,7 +189,7 @@ impl Notebooks {
             if let Some(conflict) = base.conflict() {
                 return Err(conflict);
             }
-            edit.apply(notebook, &mut IdSource::seeded(random())).map_err(refused)
+            edit.apply(notebook, &mut base.ids()).map_err(refused)
         })?;
         Ok(IdEditResult {
             success: true,

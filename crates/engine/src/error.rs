@@ -7,10 +7,15 @@ use std::io;
 use std::path::PathBuf;
 
 use inkcell_notebook::{
-    Candidate, EditError, NotebookError, Oddity, OpError, SelectorError, TextError,
+    Candidate, EditError, NotebookError, Oddity, OpError, RefError, SelectorError, SubError,
+    TextError,
 };
 
 use crate::files::Version;
+
+mod steps;
+
+pub use steps::NextStep;
 
 /// What sort of failure it is; the only thing faces decide by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +34,21 @@ pub enum Kind {
     Cancelled,
     /// inkcell or the machine failed.
     Internal,
+}
+
+impl Kind {
+    /// The kind as answers for programs name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Invalid => "invalid",
+            Kind::NotFound => "not_found",
+            Kind::Conflict => "conflict",
+            Kind::Unavailable => "unavailable",
+            Kind::Busy => "busy",
+            Kind::Cancelled => "cancelled",
+            Kind::Internal => "internal",
+        }
+    }
 }
 
 /// What differs between the version a caller knew and the file.
@@ -79,6 +99,32 @@ pub enum EngineError {
     Exists {
         /// The path.
         path: String,
+    },
+    /// The path of a notebook to be made does not end like one.
+    #[error("{path:?} does not end in .ipynb, so nothing would open it as a notebook")]
+    NotANotebookPath {
+        /// The path.
+        path: String,
+    },
+    /// What is made from a notebook would replace it.
+    #[error("{path} is the notebook itself; nothing was written")]
+    OntoItself {
+        /// The path.
+        path: String,
+    },
+    /// An empty text for a notebook that is not there.
+    #[error("{path} is not there and the text is empty, so there is nothing to write")]
+    NothingToWrite {
+        /// The path.
+        path: String,
+    },
+    /// A text that should be the JSON of a whole notebook is not.
+    #[error("the text for {path} is no notebook: {problem}")]
+    BadWhole {
+        /// The path.
+        path: String,
+        /// What is wrong.
+        problem: String,
     },
     /// The file is not JSON.
     #[error("Invalid JSON in notebook: {path}: {}", json_problem(.error))]
@@ -148,6 +194,22 @@ pub enum EngineError {
         error: EditError,
         /// How many operations there were.
         batch: usize,
+    },
+    /// A reference names no single cell.
+    #[error("{path}: {error}")]
+    Ref {
+        /// The path.
+        path: String,
+        /// Why.
+        error: RefError,
+    },
+    /// A text could not be replaced in the virtual text.
+    #[error("{path}: {error}")]
+    Sub {
+        /// The path.
+        path: String,
+        /// Why.
+        error: SubError,
     },
     /// A request of the source documents' editors was refused, in their words.
     #[error("{message}")]
@@ -286,7 +348,7 @@ impl EngineError {
     /// The sort of failure.
     pub fn kind(&self) -> Kind {
         match self {
-            EngineError::NotFound { .. } => Kind::NotFound,
+            EngineError::NotFound { .. } | EngineError::Ref { .. } => Kind::NotFound,
             EngineError::Exists { .. }
             | EngineError::Conflict { .. }
             | EngineError::ConflictWhole { .. }
@@ -312,60 +374,29 @@ impl EngineError {
             _ => Kind::Invalid,
         }
     }
+}
 
-    /// What to do next, if there is something to do.
-    pub fn hint(&self) -> Option<String> {
-        let text = match self {
-            EngineError::NotFound { path, .. } => {
-                format!("check the path, or make the notebook first: inkcell new {path}")
-            }
-            EngineError::Exists { path } => {
-                format!("edit it instead (inkcell edit {path} ...), or choose another name")
-            }
-            EngineError::Structure { path, .. } => {
-                format!("a notebook is an object with an array \"cells\"; look at it with: inkcell read {path}:raw")
-            }
-            EngineError::TooLarge { .. } => {
-                "raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>".to_owned()
-            }
-            EngineError::BadCell { path, .. } => format!(
-                "cells are objects whose cell_type is code, markdown or raw; see inkcell read {path} --outline, \
-                 or the JSON with inkcell read {path}:raw"
-            ),
-            EngineError::Conflict { path, .. } | EngineError::ConflictWhole { path, .. } => {
-                format!("nothing was written; read it again (inkcell read {path}) and repeat the edit")
-            }
-            EngineError::UnknownVersion { path, .. } => format!(
-                "nothing was written; read it again (inkcell read {path}) and give the version it shows"
-            ),
-            EngineError::KeepsChanging { .. } | EngineError::Locked { .. } => {
-                "try again in a moment".to_owned()
-            }
-            EngineError::NotAFile { .. } => "give the path of an .ipynb file".to_owned(),
-            EngineError::ReadOnlyFile { path, .. } => {
-                format!("make it writable (chmod u+w {path}), or write anyway with --force")
-            }
-            EngineError::CannotKeep { .. } => {
-                "run as the owner of the file, write to another file with -o, or accept the loss with --force"
-                    .to_owned()
-            }
-            EngineError::PartOfText { path } => {
-                format!("read all of it (inkcell read {path}), or change cells (inkcell edit {path} ...)")
-            }
-            EngineError::OutsideRoots { .. } => {
-                "use a path inside one of them, or allow the folder with --root".to_owned()
-            }
-            EngineError::Io { source, .. } => match source.kind() {
-                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    "free some space; the file is as it was".to_owned()
-                }
-                io::ErrorKind::PermissionDenied => {
-                    "check the permissions of the file and its folder; the file is as it was".to_owned()
-                }
-                _ => return None,
-            },
-            _ => return None,
-        };
-        Some(text)
+/// The error of a text, with the path and in the wording of its sort.
+pub(crate) fn text_error(path: &str, error: TextError) -> EngineError {
+    let path = path.to_owned();
+    match error {
+        TextError::FirstLine => EngineError::BadText { path, error },
+        TextError::BadCell { index } => EngineError::BadCell { path, index },
+        TextError::LeavesOut { .. } => EngineError::LeavesOut { path, error },
+        TextError::Edit(error) => EngineError::Edit { path, error, batch: 1 },
+    }
+}
+
+/// The error of bytes that are no notebook, with the path.
+pub(crate) fn not_a_notebook(path: &str, error: NotebookError) -> EngineError {
+    let path = path.to_owned();
+    match error {
+        NotebookError::Syntax { .. } => EngineError::NotJson { path, error },
+        NotebookError::NotAnObject | NotebookError::NoCells => {
+            EngineError::Structure { path, error }
+        }
+        NotebookError::TooLarge { size_bytes, limit_bytes } => {
+            EngineError::TooLarge { path, size_bytes, limit_bytes }
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use inkcell_notebook::{Candidate, CellRef, EditError, EditOp, OpError, resolve};
+use inkcell_notebook::{Candidate, CellNames, CellRef, EditError, EditOp, OpError, unique_ids};
 
 use crate::error::{Difference, Fate};
 use crate::files::{Record, RecordedCell};
@@ -17,6 +17,8 @@ pub(crate) enum CarryError {
     Ref(EditError),
     /// Cells it names are different now.
     Conflict(Vec<Difference>),
+    /// The notebook's metadata, which it names, are different now.
+    Metadata,
 }
 
 /// The same operations, with every cell named by its position in the version on disk.
@@ -25,13 +27,17 @@ pub(crate) fn carry_over(
     known: &Record,
     current: &Record,
 ) -> Result<Vec<EditOp>, CarryError> {
-    let places = places(&known.cells, &current.cells);
-    let ids = known.ids();
+    let places = places(known, current);
+    let names = CellNames::new(known.ids());
     let mut differences: Vec<Difference> = Vec::new();
     let mut carried = ops.to_vec();
     for (op, operation) in carried.iter_mut().enumerate() {
+        let is_notebook_meta = matches!(operation, EditOp::SetMeta { cell: None, .. });
+        if is_notebook_meta && known.metadata != current.metadata {
+            return Err(CarryError::Metadata);
+        }
         for cell in operation.names_mut() {
-            let old = resolve(&ids, cell).map_err(|error| {
+            let old = names.resolve(cell).map_err(|error| {
                 CarryError::Ref(EditError::Op { op, problem: OpError::Ref(error) })
             })?;
             let fate = match places[old] {
@@ -54,9 +60,9 @@ pub(crate) fn carry_over(
 
 /// Where each known cell stands now: by its id when that is unique in both versions, otherwise by
 /// comparing the cells that have none, in order.
-fn places(known: &[RecordedCell], current: &[RecordedCell]) -> Vec<Option<usize>> {
-    let known_ids = unique_ids(known);
-    let current_ids = unique_ids(current);
+fn places(known: &Record, current: &Record) -> Vec<Option<usize>> {
+    let (known_ids, current_ids) = (unique_ids(known.ids()), unique_ids(current.ids()));
+    let (known, current) = (&known.cells, &current.cells);
     let by_id = |cell: &RecordedCell| {
         let id = cell.id.as_deref()?;
         known_ids.get(id).copied().flatten()?;
@@ -76,24 +82,26 @@ fn places(known: &[RecordedCell], current: &[RecordedCell]) -> Vec<Option<usize>
         .collect();
     let old_digests: Vec<_> = old.iter().map(|&at| known[at].digest()).collect();
     let new_digests: Vec<_> = new.iter().map(|&at| current[at].digest()).collect();
+    let (old_counts, new_counts) = (counts(&old_digests), counts(&new_digests));
     let algorithm = similar::Algorithm::Myers;
     for op in similar::capture_diff_slices(algorithm, &old_digests, &new_digests) {
         if let similar::DiffOp::Equal { old_index, new_index, len } = op {
             for step in 0..len {
-                places[old[old_index + step]] = Some(new[new_index + step]);
+                let digest = old_digests[old_index + step];
+                // Of cells that look alike it can only be told which is which while all are there.
+                if old_counts.get(&digest) == new_counts.get(&digest) {
+                    places[old[old_index + step]] = Some(new[new_index + step]);
+                }
             }
         }
     }
     places
 }
 
-/// Positions by id; `None` for an id that stands more than once.
-fn unique_ids(cells: &[RecordedCell]) -> HashMap<&str, Option<usize>> {
-    let mut found: HashMap<&str, Option<usize>> = HashMap::new();
-    for (at, cell) in cells.iter().enumerate() {
-        if let Some(id) = cell.id.as_deref() {
-            found.entry(id).and_modify(|seen| *seen = None).or_insert(Some(at));
-        }
+fn counts(digests: &[(u64, u64)]) -> HashMap<(u64, u64), usize> {
+    let mut counts = HashMap::new();
+    for digest in digests {
+        *counts.entry(*digest).or_default() += 1;
     }
-    found
+    counts
 }

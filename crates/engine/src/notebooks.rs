@@ -7,18 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_notebook::{
-    CellRef, EditError, EditOp, EditReport, IdSource, Notebook, NotebookError, OpError, TextError,
-    TextRules,
-};
-use inkcell_notebook::{lower_text, parse_text};
+use inkcell_notebook::{EditOp, IdSource, MarkerIds, MetaChange, Notebook, NotebookError};
 
-use crate::error::EngineError;
+use crate::change::{Backup, Base, Draft, Effect, IfMissing, Mode, SaveOptions, Saved};
+use crate::error::{EngineError, not_a_notebook, text_error};
 use crate::files::{
-    Expect, Force, Lock, Metadata, Outcome, Place, Record, Records, Replacement, Roots, Target,
-    Version,
+    Expect, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement, Roots, Target,
+    Version, is_notebook_path,
 };
-use crate::merge::{CarryError, carry_over};
 
 /// Everything the engine must be told to work on files; there are no defaults.
 #[derive(Clone, Debug)]
@@ -26,13 +22,15 @@ pub struct FilesConfig {
     /// Where locks and records live.
     pub state_dir: PathBuf,
     /// Where relative paths start.
-    pub place: Place,
+    pub path_base: PathBase,
     /// Where paths may lead.
     pub roots: Roots,
     /// The largest file that is read.
     pub max_bytes: u64,
     /// How long to wait for another inkcell that edits the same file.
     pub lock_wait: Duration,
+    /// Numbers nobody can guess, for names of temporary files and for cell ids.
+    pub random: fn() -> u64,
 }
 
 /// The engine's view of notebooks on disk.
@@ -49,79 +47,15 @@ pub struct Opened {
     pub version: Version,
     /// The resolved path.
     pub path: PathBuf,
+    /// The path as the caller gave it.
+    pub shown: String,
 }
 
-/// What to do where there is no file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IfMissing {
-    /// Fail.
-    Fail,
-    /// Start from an empty notebook.
-    Create,
-}
-
-/// Whether the earlier bytes are kept beside the file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Backup {
-    /// No.
-    No,
-    /// As `<name>.bak`.
-    Yes,
-}
-
-/// Whether the change is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mode {
-    /// Written.
-    Write,
-    /// Only worked out.
-    DryRun,
-}
-
-/// How a change is to be saved.
-#[derive(Clone, Debug)]
-pub struct SaveOptions {
-    /// The version the caller has seen.
-    pub base: Option<Version>,
-    /// Where to write instead of in place.
-    pub output: Option<String>,
-    /// What to do where there is no file.
-    pub if_missing: IfMissing,
-    /// Whether to keep the earlier bytes.
-    pub backup: Backup,
-    /// Whether to write where something of the file would be lost.
-    pub force: Force,
-    /// Whether to write at all.
-    pub mode: Mode,
-}
-
-/// Against what a change was meant.
-pub struct Base {
-    known: Option<Record>,
-    current: Option<Record>,
-    path: String,
-}
-
-/// A change that was saved.
-pub struct Saved<T> {
-    /// What the change itself has to say.
-    pub value: T,
-    /// The notebook before; none when it was made.
-    pub before: Option<Notebook>,
-    /// The notebook now.
-    pub after: Notebook,
-    /// The version now.
-    pub version: Version,
-    /// The version the change was meant for, when it was carried over to a newer one.
-    pub merged: Option<Version>,
-    /// Whether anything was written.
-    pub written: bool,
-    /// The path that was written, as the caller would give it.
-    pub path: String,
-    /// Where the earlier bytes are.
-    pub backup: Option<PathBuf>,
-    /// What else there is to say about the file.
-    pub notes: Vec<crate::FileNote>,
+impl Opened {
+    /// Some cells as virtual text, with the markers they have in the whole.
+    pub fn cells_to_text(&self, cells: &[usize], ids: MarkerIds) -> Result<String, EngineError> {
+        self.notebook.cells_to_text(cells, ids).map_err(|error| text_error(&self.shown, error))
+    }
 }
 
 /// How often a file that is changed under an edit is read again.
@@ -137,7 +71,7 @@ impl Notebooks {
     }
 
     fn target(&self, path: &str) -> Result<Target, EngineError> {
-        Target::resolve(path, &self.config.place, &self.config.roots)
+        Target::resolve(path, &self.config.path_base, &self.config.roots)
     }
 
     fn records(&self, path: &Path) -> Records {
@@ -153,7 +87,7 @@ impl Notebooks {
         let (notebook, version) = parse_and_hash(&bytes);
         let notebook = notebook.map_err(|error| not_a_notebook(path, error))?;
         self.records(&target.path).keep(version, || Record::of(&notebook, version));
-        Ok(Opened { notebook, version, path: target.path })
+        Ok(Opened { notebook, version, path: target.path, shown: target.shown })
     }
 
     /// The bytes of a file, whatever they are.
@@ -165,21 +99,15 @@ impl Notebooks {
         Ok((content.bytes, version))
     }
 
-    /// Remembers that a text shows only a part of a notebook, so that it is not taken for the whole.
-    pub fn note_part(&self, opened: &Opened, text: &[u8]) {
+    /// Remembers that a text, given in pieces, shows only a part of a notebook, so that it is not taken
+    /// for the whole.
+    pub fn note_part(&self, opened: &Opened, text: &[&[u8]]) {
         self.records(&opened.path).keep_part(text);
     }
 
-    /// Refuses a text that was shown as a part of the notebook at this path.
-    pub fn refuse_part(&self, path: &str, text: &[u8]) -> Result<(), EngineError> {
-        let is_part =
-            self.target(path).is_ok_and(|target| self.records(&target.path).is_part(text));
-        if is_part { Err(EngineError::PartOfText { path: path.to_owned() }) } else { Ok(()) }
-    }
-
-    /// Whether something is at this path.
+    /// Whether something is at this path, as far as paths may lead.
     pub fn exists(&self, path: &str) -> bool {
-        self.config.place.absolute(path).exists()
+        self.target(path).is_ok_and(|target| target.exists())
     }
 
     /// Changes a notebook. `change` is called with the notebook as it is on disk; when the file turns
@@ -208,15 +136,17 @@ impl Notebooks {
         let mut first_read: Option<Record> = None;
         for _ in 0..MAX_ATTEMPTS {
             let content = target.read(self.config.max_bytes)?;
-            if content.is_none() && options.if_missing == IfMissing::Fail {
-                return Err(missing());
+            match options.if_missing {
+                _ if content.is_some() => {}
+                IfMissing::Fail => return Err(missing()),
+                IfMissing::CreateNotebook => must_be_notebook_path(path)?,
             }
             let (bytes, metadata) = match content {
                 Some(content) => (Some(Arc::new(content.bytes)), Some(content.metadata)),
                 None => (None, None),
             };
             let draft =
-                self.draft(path, bytes.as_ref(), options, first_read.as_ref(), &mut change)?;
+                self.draft(&target, bytes.as_ref(), options, first_read.as_ref(), &mut change)?;
             let saved = match &mut lock {
                 None => Some(draft.unwritten(path)),
                 Some(lock) => {
@@ -233,7 +163,7 @@ impl Notebooks {
     /// Applies the change to what was read, without writing.
     fn draft<T>(
         &self,
-        path: &str,
+        target: &Target,
         bytes: Option<&Arc<Vec<u8>>>,
         options: &SaveOptions,
         first_read: Option<&Record>,
@@ -243,11 +173,11 @@ impl Notebooks {
             None => None,
             Some(bytes) => Some(
                 Notebook::parse_shared(Arc::clone(bytes))
-                    .map_err(|error| not_a_notebook(path, error))?,
+                    .map_err(|error| not_a_notebook(&target.shown, error))?,
             ),
         };
         let mut after = before.clone().unwrap_or_else(Notebook::empty);
-        let base = self.base(path, before.as_ref(), options.base, first_read)?;
+        let base = self.base(target, before.as_ref(), options.base, first_read)?;
         let value = change(&mut after, &base)?;
         let merged = base.known.map(|record| record.version);
         Ok(Draft { value, before, after, merged })
@@ -255,34 +185,29 @@ impl Notebooks {
 
     fn base(
         &self,
-        path: &str,
+        target: &Target,
         before: Option<&Notebook>,
         yours: Option<Version>,
         first_read: Option<&Record>,
     ) -> Result<Base, EngineError> {
-        let path = path.to_owned();
-        let current_version = || before.map(|before| Version::of(before.original_bytes()));
-        let current = |version| before.map(|before| Record::of(before, version));
-        match (yours, first_read) {
-            (None, None) => Ok(Base { known: None, current: None, path }),
-            (None, Some(known)) => {
-                let version = current_version().unwrap_or(known.version);
-                Ok(Base { known: Some(known.clone()), current: current(version), path })
-            }
-            (Some(yours), _) => {
-                let Some(version) = current_version() else {
-                    return Err(EngineError::NotFound { what: "Notebook", path });
-                };
-                if version == yours {
-                    return Ok(Base { known: None, current: None, path });
-                }
-                let target = self.target(&path)?;
-                match self.records(&target.path).find(yours) {
-                    Some(known) => Ok(Base { known: Some(known), current: current(version), path }),
-                    None => Err(EngineError::UnknownVersion { path, yours, current: version }),
-                }
-            }
-        }
+        let path = target.shown.clone();
+        let records = self.records(&target.path);
+        let version = || before.map(|before| Version::of(before.original_bytes()));
+        let (known, version) = match (yours, first_read) {
+            (None, None) => (None, None),
+            (None, Some(known)) => (Some(known.clone()), version().or(Some(known.version))),
+            (Some(yours), _) => match version() {
+                None => return Err(EngineError::NotFound { what: "Notebook", path }),
+                Some(current) if current == yours => (None, None),
+                Some(current) => match records.find(yours) {
+                    Some(known) => (Some(known), Some(current)),
+                    None => return Err(EngineError::UnknownVersion { path, yours, current }),
+                },
+            },
+        };
+        let current = before.zip(version).map(|(before, version)| Record::of(before, version));
+        let seed = (self.config.random)();
+        Ok(Base { known, current, path, is_new: before.is_none(), records, seed })
     }
 
     /// Writes the draft where it belongs; `None` when the file moved and it must be drafted again.
@@ -327,7 +252,12 @@ impl Notebooks {
                         None => Expect::Nothing,
                     };
                     let force = options.force;
-                    let new = Replacement { chunks: &chunks, expect, force, random: random() };
+                    let new = Replacement {
+                        chunks: &chunks,
+                        expect,
+                        force,
+                        random: (self.config.random)(),
+                    };
                     target.replace(lock, &new)
                 }
             },
@@ -343,12 +273,13 @@ impl Notebooks {
             }
             Outcome::Replaced(notes) => {
                 self.records(&path).keep(version, || Record::of(&draft.after, version));
-                Ok(Some(Saved { written: true, notes, backup, ..draft.finish(&shown, version) }))
+                let saved = draft.finish(&shown, version, Effect::Written);
+                Ok(Some(Saved { notes, backup, ..saved }))
             }
         }
     }
 
-    /// Puts content where anything may be already, as `-o` asks.
+    /// Puts content where anything may be already.
     fn overwrite(
         &self,
         target: &Target,
@@ -356,17 +287,19 @@ impl Notebooks {
         force: Force,
     ) -> Result<Outcome, EngineError> {
         let mut lock = Lock::take(target, &self.config.state_dir, self.config.lock_wait)?;
-        let old = target.read(u64::MAX - 1)?.map(|content| content.metadata);
+        let old = target.look()?;
         let expect = Expect::Anything(old.as_ref());
-        target.replace(&mut lock, &Replacement { chunks, expect, force, random: random() })
+        target.replace(
+            &mut lock,
+            &Replacement { chunks, expect, force, random: (self.config.random)() },
+        )
     }
 
     /// Puts something made from a notebook into a file of its own.
     pub fn export(&self, path: &str, from: &Opened, bytes: &[u8]) -> Result<(), EngineError> {
         let target = self.target(path)?;
         if target.path == from.path {
-            let problem = format!("{path} is the notebook itself; choose another file");
-            return Err(EngineError::Argument { argument: "-o".to_owned(), problem });
+            return Err(EngineError::OntoItself { path: path.to_owned() });
         }
         self.overwrite(&target, &[bytes], Force::No).map(drop)
     }
@@ -388,26 +321,28 @@ impl Notebooks {
             chunks: &[bytes],
             expect: Expect::Anything(Some(metadata)),
             force: Force::Yes,
-            random: random(),
+            random: (self.config.random)(),
         };
         backup.replace(lock, &new)?;
         Ok(backup.path)
     }
 
-    /// Makes a notebook where there is none.
-    pub fn create(&self, path: &str, notebook: &Notebook) -> Result<Version, EngineError> {
+    /// Makes an empty notebook where there is none, for a kernel of this name when one is given.
+    pub fn create(&self, path: &str, kernel: Option<&str>) -> Result<Version, EngineError> {
+        let notebook = &empty_notebook(path, kernel)?;
         let target = self.target(path)?;
         let mut lock = Lock::take(&target, &self.config.state_dir, self.config.lock_wait)?;
         let exists = || EngineError::Exists { path: path.to_owned() };
-        if target.read(u64::MAX - 1)?.is_some() {
+        if target.look()?.is_some() {
             return Err(exists());
         }
+        must_be_notebook_path(path)?;
         let bytes = notebook.to_bytes();
         let new = Replacement {
             chunks: &[&bytes],
             expect: Expect::Nothing,
             force: Force::No,
-            random: random(),
+            random: (self.config.random)(),
         };
         match target.replace(&mut lock, &new)? {
             Outcome::Moved => Err(exists()),
@@ -420,136 +355,29 @@ impl Notebooks {
     }
 }
 
-struct Draft<T> {
-    value: T,
-    before: Option<Notebook>,
-    after: Notebook,
-    merged: Option<Version>,
+/// A notebook that is not in a file of its own, such as one that was piped in; `shown` names it in
+/// errors.
+pub fn parse_notebook(shown: &str, bytes: Vec<u8>) -> Result<Notebook, EngineError> {
+    Notebook::parse(bytes).map_err(|error| not_a_notebook(shown, error))
 }
 
-impl<T> Draft<T> {
-    /// Whether the bytes would be the ones that were read.
-    fn is_unchanged(&self) -> bool {
-        let Some(before) = &self.before else { return false };
-        let (old, new) = (before.original_bytes(), self.after.original_bytes());
-        !self.after.is_changed() && (std::ptr::eq(old, new) || old == new)
+fn must_be_notebook_path(path: &str) -> Result<(), EngineError> {
+    if is_notebook_path(path) {
+        return Ok(());
     }
-
-    /// A change that is not written.
-    fn unwritten(self, path: &str) -> Saved<T> {
-        let version = Version::of_chunks(self.after.chunks().iter().map(|chunk| &**chunk));
-        self.finish(path, version)
-    }
-
-    fn finish(self, path: &str, version: Version) -> Saved<T> {
-        let Draft { value, before, after, merged } = self;
-        let (path, notes, backup) = (path.to_owned(), Vec::new(), None);
-        Saved { value, before, after, version, merged, written: false, path, backup, notes }
-    }
+    Err(EngineError::NotANotebookPath { path: path.to_owned() })
 }
 
-impl Base {
-    /// Whether the notebook is not the one the change was meant for.
-    pub fn is_older(&self) -> bool {
-        self.known.is_some()
+fn empty_notebook(path: &str, kernel: Option<&str>) -> Result<Notebook, EngineError> {
+    let mut notebook = Notebook::empty();
+    if let Some(kernel) = kernel {
+        let spec = serde_json::json!({"display_name": kernel, "name": kernel}).to_string();
+        let change = MetaChange { set: vec![("kernelspec".to_owned(), spec)], unset: Vec::new() };
+        let op = EditOp::SetMeta { cell: None, change };
+        let failed = |error| EngineError::Edit { path: path.to_owned(), error, batch: 1 };
+        notebook.apply(&[op], &mut IdSource::seeded(0)).map_err(failed)?;
     }
-
-    /// The conflict to report when a change cannot be carried over at all.
-    pub fn conflict(&self) -> Option<EngineError> {
-        let (known, current) = (self.known.as_ref()?, self.current.as_ref()?);
-        let (yours, current, path) = (known.version, current.version, self.path.clone());
-        Some(EngineError::ConflictWhole { path, yours, current })
-    }
-
-    /// Applies operations, carried over when they were meant for an older version.
-    pub fn apply(
-        &self,
-        notebook: &mut Notebook,
-        ops: &[EditOp],
-        ids: &mut IdSource,
-    ) -> Result<EditReport, EngineError> {
-        let batch = ops.len();
-        let edit = |error| EngineError::Edit { path: self.path.clone(), error, batch };
-        let (Some(known), Some(current)) = (&self.known, &self.current) else {
-            return notebook.apply(ops, ids).map_err(edit);
-        };
-        let carried = self.carried(ops, known, current)?;
-        notebook.apply(&carried, ids).map_err(edit)
-    }
-
-    /// The position of the cell that a reference means, carried over when it was meant for an older
-    /// version.
-    pub fn find(&self, notebook: &Notebook, cell: &CellRef) -> Result<usize, EngineError> {
-        let mut op = EditOp::Delete { cell: cell.clone() };
-        if let (Some(known), Some(current)) = (&self.known, &self.current) {
-            op = self.carried(&[op], known, current)?.remove(0);
-        }
-        let cell = op.names_mut().first().map_or(cell.clone(), |cell| (**cell).clone());
-        notebook.find(&cell).map_err(|error| {
-            let error = EditError::Op { op: 0, problem: OpError::Ref(error) };
-            EngineError::Edit { path: self.path.clone(), error, batch: 1 }
-        })
-    }
-
-    fn carried(
-        &self,
-        ops: &[EditOp],
-        known: &Record,
-        current: &Record,
-    ) -> Result<Vec<EditOp>, EngineError> {
-        carry_over(ops, known, current).map_err(|error| match error {
-            CarryError::Ref(error) => {
-                EngineError::Edit { path: self.path.clone(), error, batch: ops.len() }
-            }
-            CarryError::Conflict(cells) => EngineError::Conflict {
-                path: self.path.clone(),
-                yours: known.version,
-                current: current.version,
-                cells,
-            },
-        })
-    }
-
-    /// Applies virtual text, carried over when it was made from an older version.
-    pub fn apply_text(
-        &self,
-        notebook: &mut Notebook,
-        text: &str,
-        rules: TextRules,
-        ids: &mut IdSource,
-    ) -> Result<EditReport, EngineError> {
-        let ops = match &self.known {
-            None => notebook.text_ops(text, rules),
-            Some(known) => parse_text(text).and_then(|cells| lower_text(known, &cells, rules)),
-        };
-        let ops = ops.map_err(|error| text_error(&self.path, error))?;
-        self.apply(notebook, &ops, ids)
-    }
-}
-
-/// The error of a text, with the path and in the wording of its sort.
-pub fn text_error(path: &str, error: TextError) -> EngineError {
-    let path = path.to_owned();
-    match error {
-        TextError::FirstLine => EngineError::BadText { path, error },
-        TextError::BadCell { index } => EngineError::BadCell { path, index },
-        TextError::LeavesOut { .. } => EngineError::LeavesOut { path, error },
-        TextError::Edit(error) => EngineError::Edit { path, error, batch: 1 },
-    }
-}
-
-/// The error of bytes that are no notebook, with the path.
-pub fn not_a_notebook(path: &str, error: NotebookError) -> EngineError {
-    let path = path.to_owned();
-    match error {
-        NotebookError::Syntax { .. } => EngineError::NotJson { path, error },
-        NotebookError::NotAnObject | NotebookError::NoCells => {
-            EngineError::Structure { path, error }
-        }
-        NotebookError::TooLarge { size_bytes, limit_bytes } => {
-            EngineError::TooLarge { path, size_bytes, limit_bytes }
-        }
-    }
+    Ok(notebook)
 }
 
 /// A folder that does not exist means that the file does not either.
@@ -589,8 +417,8 @@ fn beside<A, B: Send>(
     })
 }
 
-/// A number nobody can guess, for names of temporary files and for cell ids.
-pub fn random() -> u64 {
+/// The system's randomness, for a [`FilesConfig`] that wants no other.
+pub fn system_random() -> u64 {
     let mut bytes = [0; 8];
     if getrandom::fill(&mut bytes).is_err() {
         // Without the system's randomness a number that differs from run to run still serves: names

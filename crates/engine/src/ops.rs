@@ -1,4 +1,4 @@
-//! Cell operations as JSON, as tools and `--ops` take them.
+//! Cell operations as JSON, as every face takes them.
 //!
 //! Owns the names of operations and fields, in one table, and the messages for what does not fit. What
 //! an operation does is the notebook crate's.
@@ -24,6 +24,7 @@ const OPS: &[(&str, &[&str])] = &[
     ("sub", &["cell!", "old!", "new!", "all", "outputs"]),
     ("clear", &["cell"]),
     ("meta", &["cell", "set", "unset"]),
+    ("tags", &["cell!", "add", "remove"]),
 ];
 
 /// Names that models and other tools use for the same fields.
@@ -148,6 +149,13 @@ impl<'a> Fields<'a> {
                 outputs,
             },
             "clear" => EditOp::Clear { cell: self.cell("cell")? },
+            "tags" => {
+                let (add, remove) = (self.strings("add")?, self.strings("remove")?);
+                if add.is_empty() && remove.is_empty() {
+                    return Err("tags needs \"add\" or \"remove\"".to_owned());
+                }
+                EditOp::SetTags { cell: self.required_cell()?, add, remove }
+            }
             _ => EditOp::SetMeta { cell: self.cell("cell")?, change: self.meta()? },
         })
     }
@@ -242,6 +250,12 @@ impl<'a> Fields<'a> {
         }
     }
 
+    fn strings(&self, name: &str) -> Result<Vec<String>, String> {
+        let Some(list) = self.take(name) else { return Ok(Vec::new()) };
+        serde_json::from_str(list.get())
+            .map_err(|_| format!("{name} is {}; it is a list of strings", shown(list)))
+    }
+
     fn meta(&self) -> Result<MetaChange, String> {
         let mut change = MetaChange::default();
         if let Some(set) = self.take("set") {
@@ -250,10 +264,7 @@ impl<'a> Fields<'a> {
             change.set =
                 fields.0.into_iter().map(|(key, value)| (key, value.get().to_owned())).collect();
         }
-        if let Some(unset) = self.take("unset") {
-            change.unset = serde_json::from_str(unset.get())
-                .map_err(|_| format!("unset is {}; it is a list of keys", shown(unset)))?;
-        }
+        change.unset = self.strings("unset")?;
         if change == MetaChange::default() {
             return Err("meta needs \"set\" or \"unset\"".to_owned());
         }

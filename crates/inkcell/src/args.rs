@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use inkcell_engine::notebook::Outputs;
 
 use crate::exit;
 use crate::output::Form;
@@ -57,12 +58,22 @@ pub(crate) enum OutputsArg {
     Full,
 }
 
+impl From<OutputsArg> for Outputs {
+    fn from(given: OutputsArg) -> Outputs {
+        match given {
+            OutputsArg::None => Outputs::None,
+            OutputsArg::Digest => Outputs::Digest,
+            OutputsArg::Full => Outputs::Full,
+        }
+    }
+}
+
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Read {
     /// The notebook, with a selector if wanted: nb.ipynb:10-20, :5, :3+4, :1-9,40-50, :raw, :raw:1-9.
     pub(crate) path: String,
     /// One line a cell: position, id, kind, count, lines, first line, outputs.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["search", "outputs"])]
     pub(crate) outline: bool,
     /// Only these cells: ids, positions and ranges, such as 0,3-5,ab12,-1.
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
@@ -140,7 +151,7 @@ pub(crate) struct Edit {
     #[arg(long, requires = "old")]
     pub(crate) all: bool,
     /// With --old: the change deletes exactly this many cells.
-    #[arg(long, value_name = "N", default_value_t = 0)]
+    #[arg(long, value_name = "N", default_value_t = 0, requires = "old")]
     pub(crate) drop: usize,
     /// Keep outputs and count of cells whose source changes.
     #[arg(long, global = true)]
@@ -349,7 +360,7 @@ pub(crate) struct To {
     /// Write here instead of to standard output.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
-    /// How outputs appear in Markdown.
-    #[arg(long, value_enum, default_value = "full")]
-    pub(crate) outputs: OutputsArg,
+    /// How outputs appear in Markdown; full when left out.
+    #[arg(long, value_enum)]
+    pub(crate) outputs: Option<OutputsArg>,
 }

@@ -5,40 +5,41 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use inkcell_engine::{EngineError, Kind};
+use inkcell_engine::{EngineError, Kind, is_notebook_path};
 
-use crate::output::{Form, Output};
+use crate::output::{Form, Output, visible};
+use crate::render::hint;
 
-/// How a command ended, as the caller's shell sees it.
+/// How a command ended, by the code the caller's shell sees.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
-    Ok,
-    Differs,
-    Invalid,
-    Unavailable,
-    Conflict,
-    NotFound,
-    Busy,
-    Internal,
+    Ok = 0,
+    Differs = 1,
+    Invalid = 2,
+    Unavailable = 3,
+    Conflict = 4,
+    NotFound = 5,
+    Busy = 6,
+    Internal = 70,
 }
 
 /// Every exit code and what it means. The help text and the documentation are made from this.
-pub(crate) const TABLE: &[(Exit, u8, &str)] = &[
-    (Exit::Ok, 0, "done"),
-    (Exit::Differs, 1, "a check found differences (clean --check, diff --exit-code)"),
-    (Exit::Invalid, 2, "wrong arguments, or a file that cannot be used as it is"),
-    (Exit::Unavailable, 3, "something needed is not there, such as space on the disk"),
-    (Exit::Conflict, 4, "someone else changed the same thing, or the file already exists"),
-    (Exit::NotFound, 5, "no such file or cell"),
-    (Exit::Busy, 6, "another inkcell is using the file"),
-    (Exit::Internal, 70, "inkcell or the machine failed"),
+const TABLE: [(Exit, &str); 8] = [
+    (Exit::Ok, "done"),
+    (Exit::Differs, "a check found differences (clean --check, diff --exit-code)"),
+    (Exit::Invalid, "wrong arguments, or a file that cannot be used as it is"),
+    (Exit::Unavailable, "something needed is not there, such as space on the disk"),
+    (Exit::Conflict, "someone else changed the same thing, or the file already exists"),
+    (Exit::NotFound, "no such file or cell"),
+    (Exit::Busy, "another inkcell is using the file"),
+    (Exit::Internal, "inkcell or the machine failed"),
 ];
 
 /// The table as lines of help.
 pub(crate) fn help() -> String {
     let mut text = "Exit codes:\n".to_owned();
-    for (_, code, meaning) in TABLE {
-        text.push_str(&format!("  {code:<3} {meaning}\n"));
+    for (exit, meaning) in TABLE {
+        text.push_str(&format!("  {:<3} {meaning}\n", exit.code()));
     }
     text.push_str("  128 and more: ended by a signal (130 interrupt, 143 terminate)");
     text
@@ -46,10 +47,10 @@ pub(crate) fn help() -> String {
 
 impl Exit {
     fn code(self) -> u8 {
-        TABLE.iter().find(|(exit, _, _)| *exit == self).map_or(70, |(_, code, _)| *code)
+        self as u8
     }
 
-    fn of_kind(kind: Kind) -> Exit {
+    pub(crate) fn of_kind(kind: Kind) -> Exit {
         match kind {
             Kind::Invalid => Exit::Invalid,
             Kind::NotFound => Exit::NotFound,
@@ -101,39 +102,33 @@ pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCod
         Ok(exit) => exit,
         Err(Failure::Pipe) => Exit::Ok,
         Err(Failure::Io(what, error)) => {
-            output.error(&format!("{what}: {error}"), None, "internal");
+            output.error(&format!("{what}: {error}"), None, Kind::Internal);
             Exit::Internal
         }
         Err(Failure::Engine(error)) => {
-            output.error(&error.to_string(), error.hint().as_deref(), kind_name(error.kind()));
+            let hint = error.next_step().map(hint::text);
+            output.error(&error.to_string(), hint.as_deref(), error.kind());
             Exit::of_kind(error.kind())
         }
     };
     ExitCode::from(exit.code())
 }
 
-/// The kind as JSON answers name it.
-fn kind_name(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Invalid => "invalid",
-        Kind::NotFound => "not_found",
-        Kind::Conflict => "conflict",
-        Kind::Unavailable => "unavailable",
-        Kind::Busy => "busy",
-        Kind::Cancelled => "cancelled",
-        Kind::Internal => "internal",
-    }
-}
-
 /// Ends a command whose arguments were not understood, or that asked for help.
 pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     let code = if error.use_stderr() { Exit::Invalid } else { Exit::Ok };
-    if error.use_stderr() && std::env::args().any(|argument| argument == "--json") {
+    // An argument that is not UTF-8 may be the very error.
+    let mut arguments = std::env::args_os();
+    let hint = std::env::args_os().find_map(|argument| dash_hint(&argument.to_string_lossy()));
+    if error.use_stderr() && arguments.any(|argument| argument == "--json") {
         let mut output = Output::new(Form::Json);
-        output.error(error.to_string().trim_end(), None, "invalid");
+        output.error(error.to_string().trim_end(), hint.as_deref(), Kind::Invalid);
         return ExitCode::from(code.code());
     }
-    let text = error.to_string();
+    let mut text = error.to_string();
+    if let Some(hint) = hint.filter(|_| error.use_stderr()) {
+        text.push_str(&format!("\nhint: {}\n", visible(&hint)));
+    }
     let written = if error.use_stderr() {
         io::stderr().write_all(text.as_bytes())
     } else {
@@ -144,13 +139,19 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
     ExitCode::from(code.code())
 }
 
+/// A notebook whose name begins with a dash looks like a flag, and after `--` no operation is seen.
+fn dash_hint(argument: &str) -> Option<String> {
+    (argument.starts_with('-') && is_notebook_path(argument))
+        .then(|| format!("a path that begins with a dash is given as ./{argument}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn codes_are_different_and_in_order() {
-        let codes: Vec<u8> = TABLE.iter().map(|(_, code, _)| *code).collect();
+        let codes: Vec<u8> = TABLE.iter().map(|(exit, _)| exit.code()).collect();
         assert!(codes.windows(2).all(|pair| pair[0] < pair[1]), "{codes:?}");
         assert_eq!(Exit::of_kind(Kind::Conflict).code(), 4);
         assert_eq!(Exit::of_kind(Kind::NotFound).code(), 5);

@@ -4,6 +4,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 
+use inkcell_engine::Kind;
 use serde_json::{Value, json};
 
 /// For whom the answer is.
@@ -19,6 +20,8 @@ pub(crate) struct Output {
     is_terminal: bool,
     /// A terminal was left in the middle of a line.
     is_mid_line: bool,
+    /// What was done so far, for the answer that tells of a failure in the middle.
+    done: Option<Value>,
 }
 
 impl Output {
@@ -30,6 +33,7 @@ impl Output {
             form,
             is_terminal,
             is_mid_line: false,
+            done: None,
         }
     }
 
@@ -66,6 +70,11 @@ impl Output {
         self.stdout.write_all(b"\n")
     }
 
+    /// Keeps what was done so far, an object, for the JSON of an error that may follow.
+    pub(crate) fn keep_done(&mut self, done: Value) {
+        self.done = Some(done);
+    }
+
     /// A line about the answer, which is not part of it.
     pub(crate) fn aside(&mut self, line: &str) {
         if self.form == Form::Text {
@@ -81,9 +90,11 @@ impl Output {
         self.stdout.flush()
     }
 
-    pub(crate) fn error(&mut self, message: &str, hint: Option<&str>, kind: &str) {
+    /// What went wrong; in JSON together with what was done before it.
+    pub(crate) fn error(&mut self, message: &str, hint: Option<&str>, kind: Kind) {
         if self.form == Form::Json {
-            let value = json!({"error": {"kind": kind, "message": message, "hint": hint}});
+            let mut value = self.done.take().unwrap_or_else(|| json!({}));
+            value["error"] = json!({"kind": kind.name(), "message": message, "hint": hint});
             drop(self.json(&value).and_then(|()| self.flush()));
             return;
         }

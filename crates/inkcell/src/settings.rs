@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inkcell_engine::notebook::MarkerIds;
-use inkcell_engine::{FilesConfig, Notebooks, Place, Roots};
+use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, system_random};
 
 use crate::exit::Failure;
 
@@ -26,16 +26,17 @@ impl Settings {
     pub(crate) fn from_process(roots: &[PathBuf]) -> Result<Settings, Failure> {
         // A folder that was removed under us is told when a relative path is used, not before.
         let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let place = Place { cwd, home: variable_path("HOME") };
+        let path_base = PathBase { cwd, home: variable_path("HOME") };
         let config = FilesConfig {
-            state_dir: state_dir(place.home.as_deref()),
+            state_dir: state_dir(&path_base.cwd, path_base.home.as_deref()),
             max_bytes: max_bytes()?,
             roots: match roots {
                 [] => Roots::Anywhere,
-                some => Roots::Only(some.iter().map(|root| place.cwd.join(root)).collect()),
+                some => Roots::Only(some.iter().map(|root| path_base.cwd.join(root)).collect()),
             },
-            place,
+            path_base,
             lock_wait: LOCK_WAIT,
+            random: system_random,
         };
         let marker_ids = match variable("TEXT_IDS").as_deref() {
             None | Some("auto") => MarkerIds::Auto,
@@ -66,14 +67,16 @@ fn max_bytes() -> Result<u64, Failure> {
 }
 
 /// Where locks and records live: as told, else as XDG says, else a private folder for temporary files.
-fn state_dir(home: Option<&Path>) -> PathBuf {
+/// A folder that was not chosen by hand and cannot be made is no reason to fail.
+fn state_dir(cwd: &Path, home: Option<&Path>) -> PathBuf {
     if let Some(dir) = variable("STATE_DIR").filter(|dir| !dir.is_empty()) {
-        return PathBuf::from(dir);
+        return cwd.join(dir);
     }
     let xdg = variable_path("XDG_STATE_HOME").filter(|dir| dir.is_absolute());
-    match xdg.or_else(|| home.map(|home| home.join(".local/state"))) {
-        Some(base) => base.join("inkcell"),
-        None => {
+    let usual = xdg.or_else(|| home.map(|home| home.join(".local/state")));
+    match usual.map(|base| base.join("inkcell")) {
+        Some(dir) if dir.is_dir() || std::fs::create_dir_all(&dir).is_ok() => dir,
+        _ => {
             let user = rustix::process::geteuid().as_raw();
             std::env::temp_dir().join(format!("inkcell-{user}"))
         }

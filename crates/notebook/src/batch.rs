@@ -1,57 +1,49 @@
 //! Carrying out a batch of operations on a copy of the cell list.
 //!
-//! Owns the order of cells while it changes, what each operation does to a cell's fields, and the
-//! making of ids. The notebook itself is only replaced when the whole batch went well.
+//! Owns what each operation does to a cell's fields, and the making of ids; where cells stand meanwhile
+//! is `order.rs`. The notebook itself is only replaced when the whole batch went well.
 
-use std::collections::{HashMap, HashSet};
+use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::cell::{CellKind, CellRef, IdSource, nearest_lines, resolve};
+use crate::cell::{CellKind, CellRef, IdSource};
 use crate::document::{Notebook, Slot};
 use crate::edit::{
     Action, CellChange, EditOp, EditReport, Matches, MetaChange, Note, OutputsAfter, Place,
 };
-use crate::error::{Candidate, OpError};
+use crate::error::OpError;
 use crate::fields::{
-    CellPatch, Key, SourceShape, edit_object, list_value, member_indent, new_cell, quoted,
-    source_value,
+    CellPatch, Key, SourceShape, list_value, member_indent, new_cell, quoted, source_value,
 };
 use crate::json;
 use crate::metadata;
-use crate::style::{Indent, format_value};
+use crate::names::{CellNames, at_index};
+use crate::order::{Order, Spot, Target};
+use crate::search::substitute;
+use crate::style::Indent;
+use crate::view::{CellView, joined};
 
-/// The list of cells is a ring of nodes, so that moving, adding and removing cost the same however
-/// long the notebook is. Node 0 closes the ring; node `n + 1` is the cell at position `n` before the
-/// batch.
+/// A batch at work. Cells go by their number in `order`.
 pub(crate) struct Batch<'a> {
     book: &'a Notebook,
     ids: &'a mut IdSource,
-    nodes: Vec<Node>,
-    /// The nodes that were placed at an anchor, so that the next one goes behind the last.
-    tails: HashMap<Anchor, Vec<usize>>,
-    /// The same the other way round, for when such a node is moved away.
-    tail_of: HashMap<usize, Anchor>,
-    names: Vec<Option<String>>,
-    taken: Option<HashSet<String>>,
-    metadata: Option<Arc<[u8]>>,
+    order: Order,
+    /// What is in each cell, by its number less one.
+    cells: Vec<Cell>,
+    /// Made when they are first asked for: operations that name positions need none.
+    names: OnceCell<CellNames<'a>>,
+    /// The ids made here.
+    made: HashSet<String>,
+    metadata: Option<Arc<Vec<u8>>>,
     indent: Indent,
-    done: Vec<(usize, CellChange)>,
+    done: Vec<(Option<usize>, CellChange)>,
 }
 
-struct Node {
-    slot: Option<Slot>,
-    before: usize,
-    after: usize,
+struct Cell {
+    slot: Slot,
     /// The operation that deleted it.
     deleted_by: Option<usize>,
-}
-
-const RING: usize = 0;
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-enum Anchor {
-    After(usize),
-    Start,
 }
 
 /// Whether a cell without an id gets one where the format wants it.
@@ -64,31 +56,20 @@ enum Naming {
 /// What a finished batch hands back.
 pub(crate) struct Done {
     pub(crate) cells: Vec<Slot>,
-    pub(crate) metadata: Option<Arc<[u8]>>,
+    pub(crate) metadata: Option<Arc<Vec<u8>>>,
     pub(crate) report: EditReport,
 }
 
 impl<'a> Batch<'a> {
     pub(crate) fn new(book: &'a Notebook, ids: &'a mut IdSource) -> Batch<'a> {
-        let count = book.cells.len();
-        let link = |at: usize, slot| Node {
-            slot,
-            before: if at == 0 { count } else { at - 1 },
-            after: if at == count { 0 } else { at + 1 },
-            deleted_by: None,
-        };
-        let mut nodes = vec![link(0, None)];
-        nodes.extend(
-            book.cells.iter().enumerate().map(|(at, slot)| link(at + 1, Some(slot.clone()))),
-        );
+        let cell = |slot: &Slot| Cell { slot: slot.clone(), deleted_by: None };
         Batch {
             book,
             ids,
-            nodes,
-            tails: HashMap::new(),
-            tail_of: HashMap::new(),
-            names: book.ids().into_iter().map(|id| id.map(|id| id.into_owned())).collect(),
-            taken: None,
+            order: Order::new(book.cells.len()),
+            cells: book.cells.iter().map(cell).collect(),
+            names: OnceCell::new(),
+            made: HashSet::new(),
             metadata: None,
             indent: book.cell_indent(),
             done: Vec::new(),
@@ -103,34 +84,32 @@ impl<'a> Batch<'a> {
                 self.note(op, node, Action::Replaced, notes);
             }
             EditOp::Insert { at, kind, source } => {
-                let place = self.place(at, None)?;
+                let spot = self.spot(at, None)?;
                 let id = self.book.has_ids().then(|| self.fresh_id());
                 let text = new_cell(*kind, source, id.as_deref(), &self.indent, &self.book.style);
-                let node = self.nodes.len();
-                let slot = Some(Slot::own(text, None));
-                self.nodes.push(Node { slot, before: node, after: node, deleted_by: None });
-                self.link(node, place);
+                let node = self.order.insert(spot);
+                self.cells.push(Cell { slot: Slot::own(text, None), deleted_by: None });
                 self.note(op, node, Action::Inserted, Vec::new());
             }
             EditOp::Delete { cell } => {
                 let node = self.find(cell)?;
                 self.note(op, node, Action::Deleted, Vec::new());
-                self.unlink(node);
-                self.nodes[node].deleted_by = Some(op);
+                self.order.remove(node);
+                self.cells[node - 1].deleted_by = Some(op);
             }
             EditOp::Move { cell, to } => {
                 let node = self.find(cell)?;
-                let place = self.place(to, Some(node))?;
-                self.unlink(node);
-                self.link(node, place);
+                let spot = self.spot(to, Some(node))?;
+                self.order.shift(node, spot);
                 self.note(op, node, Action::Moved, Vec::new());
             }
             EditOp::SetKind { cell, kind } => {
                 let node = self.find(cell)?;
+                self.must_be_object(node)?;
                 let mut patch = CellPatch::default();
-                let mut notes = Vec::new();
-                self.retype(node, *kind, &mut patch, &mut notes)?;
-                self.patch(node, &patch, &mut notes, Naming::IfMissing)?;
+                let note = patch.retype(self.view(node), *kind, &self.book.style);
+                let mut notes = Vec::from_iter(note);
+                self.patch(node, patch, &mut notes, Naming::IfMissing)?;
                 self.note(op, node, Action::Retyped, notes);
             }
             EditOp::Sub { cell, old, new, matches, outputs } => {
@@ -151,6 +130,11 @@ impl<'a> Batch<'a> {
                 self.note(op, node, Action::MetaChanged, notes);
             }
             EditOp::SetMeta { cell: None, change } => self.set_notebook_meta(op, change)?,
+            EditOp::SetTags { cell, add, remove } => {
+                let node = self.find(cell)?;
+                let notes = self.set_tags(node, add, remove)?;
+                self.note(op, node, Action::MetaChanged, notes);
+            }
             EditOp::SetOutputs { cell, count, outputs } => {
                 let node = self.find(cell)?;
                 let index = self.index(node);
@@ -166,7 +150,7 @@ impl<'a> Batch<'a> {
                 patch.set(Key::Outputs, list_value(&texts, &member, &self.book.style));
                 patch.set(Key::ExecutionCount, count.into_bytes());
                 let mut notes = Vec::new();
-                self.patch(node, &patch, &mut notes, Naming::IfMissing)?;
+                self.patch(node, patch, &mut notes, Naming::IfMissing)?;
                 self.note(op, node, Action::OutputsSet, notes);
             }
         }
@@ -174,47 +158,54 @@ impl<'a> Batch<'a> {
     }
 
     /// The cells in their new order, and the report with their new positions.
-    pub(crate) fn finish(mut self) -> Done {
-        let mut order = Vec::with_capacity(self.nodes.len());
-        let mut at = self.nodes[RING].after;
-        while at != RING {
-            order.push(at);
-            at = self.nodes[at].after;
-        }
-        let mut positions = vec![None; self.nodes.len()];
-        for (position, &node) in order.iter().enumerate() {
-            positions[node] = Some(position);
+    pub(crate) fn finish(self) -> Done {
+        let mut positions = vec![None; self.cells.len()];
+        let mut slots: Vec<Option<Slot>> =
+            self.cells.into_iter().map(|cell| Some(cell.slot)).collect();
+        let mut cells = Vec::with_capacity(slots.len());
+        for node in self.order.nodes() {
+            positions[node - 1] = Some(cells.len());
+            cells.extend(slots[node - 1].take());
         }
         let mut changes = Vec::with_capacity(self.done.len());
-        for (node, mut change) in std::mem::take(&mut self.done) {
-            if node != RING {
-                change.index = positions[node].or(Some(self.index(node)));
-            }
+        for (node, mut change) in self.done {
+            change.index = node.map(|node| positions[node - 1].unwrap_or(node - 1));
             changes.push(change);
         }
-        let cells = order.into_iter().filter_map(|node| self.nodes[node].slot.take()).collect();
         Done { cells, metadata: self.metadata, report: EditReport { changes } }
     }
 
     // Finding and placing.
 
+    fn names(&self) -> &CellNames<'a> {
+        self.names.get_or_init(|| self.book.names())
+    }
+
     fn find(&self, cell: &CellRef) -> Result<usize, OpError> {
-        let names: Vec<Option<&str>>;
         let position = match cell {
-            // Positions need no names, which matters for batches of many thousand operations.
-            CellRef::Index(index) if (0..self.names.len() as i64).contains(index) => {
-                *index as usize
-            }
-            _ => {
-                names = self.names.iter().map(|name| name.as_deref()).collect();
-                resolve(&names, cell)?
-            }
+            CellRef::Index(index) => at_index(*index, self.book.len())?,
+            CellRef::Text(_) => self.names().resolve(cell)?,
         };
-        let node = position + 1;
-        match self.nodes[node].deleted_by {
-            Some(by) => Err(OpError::AlreadyDeleted { cell: self.name(node), by }),
-            None => Ok(node),
+        match self.cells[position].deleted_by {
+            Some(by) => Err(OpError::AlreadyDeleted { cell: self.book.view(position).name(), by }),
+            None => Ok(position + 1),
         }
+    }
+
+    fn spot(&self, place: &Place, moving: Option<usize>) -> Result<Spot, OpError> {
+        let anchor = |cell: &CellRef| match self.find(cell)? {
+            node if moving == Some(node) => {
+                Err(OpError::MoveToItself { cell: self.book.view(node - 1).name() })
+            }
+            node => Ok(node),
+        };
+        let target = match place {
+            Place::After(cell) => Target::After(anchor(cell)?),
+            Place::Before(cell) => Target::Before(anchor(cell)?),
+            Place::Start => Target::Start,
+            Place::End => Target::End,
+        };
+        Ok(self.order.spot(target, moving))
     }
 
     /// The position before the batch; meaningless for new cells, which no operation can name.
@@ -222,77 +213,17 @@ impl<'a> Batch<'a> {
         node - 1
     }
 
-    fn name(&self, node: usize) -> Candidate {
-        let id = self.names.get(self.index(node)).cloned().flatten();
-        Candidate { index: self.index(node), id }
-    }
-
     fn slot(&self, node: usize) -> &Slot {
-        match &self.nodes[node].slot {
-            Some(slot) => slot,
-            None => unreachable!("only the ring's own node has no slot, and it is never named"),
-        }
+        &self.cells[node - 1].slot
     }
 
     fn body(&self, node: usize) -> &[u8] {
         self.book.body(self.slot(node))
     }
 
-    /// The node after which a cell goes, and the anchor it is then the last of.
-    fn place(
-        &self,
-        place: &Place,
-        moving: Option<usize>,
-    ) -> Result<(usize, Option<Anchor>), OpError> {
-        let not_itself = |node: usize| match moving {
-            Some(moving) if moving == node => Err(OpError::MoveToItself { cell: self.name(node) }),
-            _ => Ok(node),
-        };
-        let behind = |anchor: Anchor, first: usize| {
-            let mut placed = self.tails.get(&anchor).into_iter().flatten().rev().copied();
-            (placed.find(|&tail| Some(tail) != moving).unwrap_or(first), Some(anchor))
-        };
-        Ok(match place {
-            Place::After(cell) => {
-                let node = not_itself(self.find(cell)?)?;
-                behind(Anchor::After(node), node)
-            }
-            Place::Before(cell) => {
-                let node = not_itself(self.find(cell)?)?;
-                let before = self.nodes[node].before;
-                (if Some(before) == moving { self.nodes[before].before } else { before }, None)
-            }
-            Place::Start => behind(Anchor::Start, RING),
-            Place::End => {
-                let last = self.nodes[RING].before;
-                (if Some(last) == moving { self.nodes[last].before } else { last }, None)
-            }
-        })
-    }
-
-    fn link(&mut self, node: usize, (before, anchor): (usize, Option<Anchor>)) {
-        let after = self.nodes[before].after;
-        self.nodes[node].before = before;
-        self.nodes[node].after = after;
-        self.nodes[before].after = node;
-        self.nodes[after].before = node;
-        if let Some(anchor) = anchor {
-            self.tails.entry(anchor).or_default().push(node);
-            self.tail_of.insert(node, anchor);
-        }
-    }
-
-    fn unlink(&mut self, node: usize) {
-        let Node { before, after, .. } = self.nodes[node];
-        self.nodes[before].after = after;
-        self.nodes[after].before = before;
-        if let Some(anchor) = self.tail_of.remove(&node)
-            && let Some(placed) = self.tails.get_mut(&anchor)
-        {
-            placed.retain(|&other| other != node);
-        }
-        // What was placed after this cell stays behind, and no longer stands after it.
-        self.tails.remove(&Anchor::After(node));
+    fn view(&self, node: usize) -> CellView<'_> {
+        let fields = &self.slot(node).fields;
+        CellView { index: self.index(node), body: self.body(node), fields }
     }
 
     // Changing one cell.
@@ -312,7 +243,7 @@ impl<'a> Batch<'a> {
         self.must_be_object(node)?;
         let slot = self.slot(node);
         let old = slot.fields.value(self.body(node), Key::Source);
-        let changed = crate::view::joined(old.unwrap_or(b"\"\"")).text != source;
+        let changed = joined(old.unwrap_or(b"\"\"")).text != source;
         let reshape =
             shape == SourceShape::Lines && old.is_none_or(|old| old.first() != Some(&b'['));
         let mut patch = CellPatch::default();
@@ -327,7 +258,7 @@ impl<'a> Batch<'a> {
         }
         let mut result = slot.kind();
         if let Some(kind) = kind {
-            self.retype(node, kind, &mut patch, &mut notes)?;
+            notes.extend(patch.retype(self.view(node), kind, &self.book.style));
             result = Some(kind);
         }
         let clear = match outputs {
@@ -336,98 +267,36 @@ impl<'a> Batch<'a> {
             OutputsAfter::Clear => true,
         };
         if clear && result == Some(CellKind::Code) {
-            self.clear_fields(node, &mut patch, &mut notes);
+            notes.extend(patch.clear(self.view(node)));
         }
-        self.patch(node, &patch, &mut notes, Naming::IfMissing)?;
+        self.patch(node, patch, &mut notes, Naming::IfMissing)?;
         Ok(notes)
-    }
-
-    /// Makes the fields fit a kind: code cells have outputs and a count, others have neither.
-    fn retype(
-        &self,
-        node: usize,
-        kind: CellKind,
-        patch: &mut CellPatch,
-        notes: &mut Vec<Note>,
-    ) -> Result<(), OpError> {
-        self.must_be_object(node)?;
-        let slot = self.slot(node);
-        if slot.kind() != Some(kind) {
-            patch.set(Key::CellType, quoted(kind.name(), &self.book.style));
-        }
-        if kind == CellKind::Code {
-            if !slot.has(Key::ExecutionCount) {
-                patch.set(Key::ExecutionCount, b"null".to_vec());
-            }
-            if !slot.has(Key::Outputs) {
-                patch.set(Key::Outputs, b"[]".to_vec());
-            }
-            if slot.has(Key::Attachments) {
-                patch.remove(Key::Attachments);
-                notes.push(Note::AttachmentsRemoved);
-            }
-            return Ok(());
-        }
-        if slot.has(Key::ExecutionCount) {
-            patch.remove(Key::ExecutionCount);
-        }
-        if slot.has(Key::Outputs) {
-            self.note_outputs(node, notes);
-            patch.remove(Key::Outputs);
-        }
-        Ok(())
-    }
-
-    fn note_outputs(&self, node: usize, notes: &mut Vec<Note>) {
-        let outputs = self.slot(node).fields.value(self.body(node), Key::Outputs);
-        let count = json::items(outputs.unwrap_or_default()).len();
-        if count > 0 {
-            notes.push(Note::OutputsCleared(count));
-        }
-    }
-
-    fn clear_fields(&self, node: usize, patch: &mut CellPatch, notes: &mut Vec<Note>) {
-        let slot = self.slot(node);
-        let outputs = slot.fields.value(self.body(node), Key::Outputs);
-        let is_empty = |list: &[u8]| list.first() == Some(&b'[') && json::items(list).is_empty();
-        if !outputs.is_some_and(is_empty) && !patch.touches(Key::Outputs) {
-            self.note_outputs(node, notes);
-            patch.set(Key::Outputs, b"[]".to_vec());
-        }
-        let count = slot.fields.value(self.body(node), Key::ExecutionCount);
-        if count != Some(b"null") && !patch.touches(Key::ExecutionCount) {
-            patch.set(Key::ExecutionCount, b"null".to_vec());
-        }
     }
 
     fn clear(&mut self, node: usize) -> Result<Vec<Note>, OpError> {
         let mut notes = Vec::new();
         let mut patch = CellPatch::default();
         if self.slot(node).kind() == Some(CellKind::Code) {
-            self.clear_fields(node, &mut patch, &mut notes);
+            notes.extend(patch.clear(self.view(node)));
         }
-        self.patch(node, &patch, &mut notes, Naming::Leave)?;
+        self.patch(node, patch, &mut notes, Naming::Leave)?;
         Ok(notes)
     }
 
     fn clear_all(&mut self, op: usize) -> Result<(), OpError> {
         let mut total = 0;
-        let mut at = self.nodes[RING].after;
         let mut unchanged = true;
-        while at != RING {
-            let notes = self.clear(at)?;
+        for node in self.order.nodes().collect::<Vec<_>>() {
+            let notes = self.clear(node)?;
             unchanged &= notes.contains(&Note::Unchanged);
             for note in notes {
-                match note {
-                    Note::OutputsCleared(count) => total += count,
-                    _ => continue,
+                if let Note::OutputsCleared(count) = note {
+                    total += count;
                 }
             }
-            at = self.nodes[at].after;
         }
-        let notes =
-            if unchanged { vec![Note::Unchanged] } else { vec![Note::OutputsCleared(total)] };
-        self.note(op, RING, Action::Cleared, notes);
+        let note = if unchanged { Note::Unchanged } else { Note::OutputsCleared(total) };
+        self.note_notebook(op, Action::Cleared, vec![note]);
         Ok(())
     }
 
@@ -439,24 +308,9 @@ impl<'a> Batch<'a> {
         matches: Matches,
     ) -> Result<(String, usize), OpError> {
         self.must_be_object(node)?;
-        if old.is_empty() {
-            return Err(OpError::EmptyPattern);
-        }
         let value = self.slot(node).fields.value(self.body(node), Key::Source).unwrap_or(b"\"\"");
-        let source = crate::view::joined(value).text;
-        let found: Vec<usize> = source.match_indices(old).map(|(at, _)| at).collect();
-        let cell = self.name(node);
-        match (found.len(), matches) {
-            (0, _) => {
-                let nearest = nearest_lines(&source, old);
-                Err(OpError::NoMatch { cell, nearest })
-            }
-            (1, _) | (_, Matches::All) => Ok((source.replace(old, new), found.len())),
-            (count, Matches::One) => {
-                let line = |&at: &usize| source[..at].matches('\n').count() + 1;
-                Err(OpError::ManyMatches { cell, count, lines: found.iter().map(line).collect() })
-            }
-        }
+        let name = || self.book.view(self.index(node)).name();
+        substitute(&joined(value).text, old, new, matches).map_err(|error| error.in_cell(name()))
     }
 
     fn set_meta(&mut self, node: usize, change: &MetaChange) -> Result<Vec<Note>, OpError> {
@@ -464,44 +318,43 @@ impl<'a> Batch<'a> {
         metadata::check_cell(change)?;
         let member = self.member_indent(node);
         let old = self.slot(node).fields.value(self.body(node), Key::Metadata).unwrap_or(b"{}");
-        let value = self.changed_object(old, change, &member);
+        let value = metadata::changed(old, change, &member, &self.book.style);
         let mut patch = CellPatch::default();
         if value != old {
             patch.set(Key::Metadata, value);
         }
         let mut notes = Vec::new();
         let naming = if change.set.is_empty() { Naming::Leave } else { Naming::IfMissing };
-        self.patch(node, &patch, &mut notes, naming)?;
+        self.patch(node, patch, &mut notes, naming)?;
         Ok(notes)
+    }
+
+    fn set_tags(
+        &mut self,
+        node: usize,
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Vec<Note>, OpError> {
+        self.must_be_object(node)?;
+        let old = self.slot(node).fields.value(self.body(node), Key::Metadata).unwrap_or_default();
+        match metadata::tags_change(old, add, remove, &self.book.style) {
+            Some(change) => self.set_meta(node, &change),
+            None => Ok(vec![Note::Unchanged]),
+        }
     }
 
     fn set_notebook_meta(&mut self, op: usize, change: &MetaChange) -> Result<(), OpError> {
         metadata::check_notebook(change)?;
-        let old = match &self.metadata {
-            Some(changed) => Arc::clone(changed),
-            None => Arc::from(self.book.metadata_json()),
-        };
-        let value = self.changed_object(&old, change, &self.book.top_indent());
-        let notes = if *value == *old { vec![Note::Unchanged] } else { Vec::new() };
-        if *value != *old {
-            self.metadata = Some(value.into());
+        let old = self.metadata.as_ref().map_or(self.book.metadata_json(), |changed| changed);
+        let value = metadata::changed(old, change, &self.book.top_indent(), &self.book.style);
+        let mut notes = Vec::new();
+        if value == old {
+            notes.push(Note::Unchanged);
+        } else {
+            self.metadata = Some(Arc::new(value));
         }
-        self.note(op, RING, Action::MetaChanged, notes);
+        self.note_notebook(op, Action::MetaChanged, notes);
         Ok(())
-    }
-
-    fn changed_object(&self, old: &[u8], change: &MetaChange, holder: &Indent) -> Vec<u8> {
-        let style = &self.book.style;
-        let old = if old.first() == Some(&b'{') { old } else { b"{}" };
-        let inside = member_indent(old, holder, style);
-        let mut changes: Vec<(String, Option<Vec<u8>>)> = Vec::new();
-        for (key, value) in &change.set {
-            let mut text = Vec::new();
-            format_value(&mut text, value.as_bytes(), &inside, style);
-            changes.push((key.clone(), Some(text)));
-        }
-        changes.extend(change.unset.iter().map(|key| (key.clone(), None)));
-        edit_object(old, &changes, holder, style)
     }
 
     fn must_be_object(&self, node: usize) -> Result<(), OpError> {
@@ -516,7 +369,7 @@ impl<'a> Batch<'a> {
     fn patch(
         &mut self,
         node: usize,
-        patch: &CellPatch,
+        mut patch: CellPatch,
         notes: &mut Vec<Note>,
         naming: Naming,
     ) -> Result<(), OpError> {
@@ -532,37 +385,38 @@ impl<'a> Batch<'a> {
             return Err(OpError::DuplicateKey { index, key });
         }
         let origin = slot.origin;
-        let mut text = patch.apply(self.body(node), &self.indent, &self.book.style);
-        if naming == Naming::IfMissing && self.book.has_ids() && !slot.has(Key::Id) {
-            let mut with_id = CellPatch::default();
+        if naming == Naming::IfMissing
+            && self.book.has_ids()
+            && slot.fields.member(Key::Id).is_none()
+        {
             let id = self.fresh_id();
-            with_id.set(Key::Id, quoted(&id, &self.book.style));
-            text = with_id.apply(&text, &self.indent, &self.book.style);
+            patch.set(Key::Id, quoted(&id, &self.book.style));
             notes.push(Note::IdAdded);
         }
-        self.nodes[node].slot = Some(Slot::own(text, origin));
+        let text = patch.apply(self.body(node), &self.indent, &self.book.style);
+        self.cells[node - 1].slot = Slot::own(text, origin);
         Ok(())
     }
 
     fn fresh_id(&mut self) -> String {
-        let names = &self.names;
-        let taken = self.taken.get_or_insert_with(|| names.iter().flatten().cloned().collect());
         loop {
             let id = self.ids.next_id().as_str().to_owned();
-            if taken.insert(id.clone()) {
+            if !self.names().contains(&id) && self.made.insert(id.clone()) {
                 return id;
             }
         }
     }
 
     fn note(&mut self, op: usize, node: usize, action: Action, notes: Vec<Note>) {
-        let (mut id, mut kind) = (None, None);
-        if node != RING {
-            let slot = self.slot(node);
-            kind = slot.kind();
-            let value = slot.fields.value(self.body(node), Key::Id);
-            id = value.map(|value| json::decode(value).text.into_owned());
-        }
-        self.done.push((node, CellChange { op, action, index: None, id, kind, notes }));
+        let slot = self.slot(node);
+        let value = slot.fields.value(self.body(node), Key::Id);
+        let id = value.map(|value| json::decode(value).text.into_owned());
+        let kind = slot.kind();
+        self.done.push((Some(node), CellChange { op, action, index: None, id, kind, notes }));
+    }
+
+    fn note_notebook(&mut self, op: usize, action: Action, notes: Vec<Note>) {
+        let change = CellChange { op, action, index: None, id: None, kind: None, notes };
+        self.done.push((None, change));
     }
 }

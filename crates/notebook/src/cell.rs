@@ -1,9 +1,10 @@
 //! The words for cells: kinds, ids, references, and how a source is split into lines.
 //!
-//! Owns lookup rules (id, id prefix, position) as a pure function over a list of ids. It must not
-//! know bytes or spans.
+//! Owns the vocabulary; which cell a reference names is told in `names.rs`. It must not know bytes or
+//! spans.
 
-use crate::error::{Candidate, RefError};
+use std::collections::HashMap;
+use std::hash::Hash;
 
 /// The three kinds of cell nbformat 4 knows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -111,123 +112,23 @@ impl CellRef {
     }
 }
 
-/// How short a prefix of an id may be.
-pub(crate) const MIN_PREFIX_CHARS: usize = 4;
-
-/// Finds the cell in a list of ids by position. A text is an id first; only when no id is equal to
-/// it is it tried as a prefix and as a position, and when both fit the reference is ambiguous.
-pub fn resolve(ids: &[Option<&str>], cell: &CellRef) -> Result<usize, RefError> {
-    let given = cell.shown();
-    let candidate = |index: usize| Candidate { index, id: ids[index].map(str::to_owned) };
-    let one_of = |found: Vec<usize>| match found.as_slice() {
-        [one] => Ok(*one),
-        many => Err(RefError::Ambiguous {
-            given: given.clone(),
-            candidates: many.iter().map(|&index| candidate(index)).collect(),
-        }),
-    };
-    let matching = |test: &dyn Fn(&str) -> bool| -> Vec<usize> {
-        (0..ids.len()).filter(|&index| ids[index].is_some_and(test)).collect()
-    };
-    let text = match cell {
-        CellRef::Index(index) => return at_index(*index, ids.len(), given),
-        CellRef::Text(text) => text.as_str(),
-    };
-    let exact = matching(&|id| id == text);
-    if !exact.is_empty() {
-        return one_of(exact);
-    }
-    let mut found = Vec::new();
-    if text.len() >= MIN_PREFIX_CHARS {
-        found = matching(&|id| id.starts_with(text));
-    }
-    let position = text.parse::<i64>().ok().filter(|_| is_position(text));
-    if let Some(index) = position {
-        match at_index(index, ids.len(), given.clone()) {
-            Ok(index) if !found.contains(&index) => found.push(index),
-            Ok(_) => {}
-            Err(error) if found.is_empty() => return Err(error),
-            Err(_) => {}
+/// Positions by id; none for an id that stands more than once, which names no cell.
+pub fn unique_ids<K: Eq + Hash>(
+    ids: impl IntoIterator<Item = Option<K>>,
+) -> HashMap<K, Option<usize>> {
+    let ids = ids.into_iter();
+    let mut found: HashMap<K, Option<usize>> = HashMap::with_capacity(ids.size_hint().0);
+    for (at, id) in ids.enumerate() {
+        if let Some(id) = id {
+            found.entry(id).and_modify(|seen| *seen = None).or_insert(Some(at));
         }
     }
-    if !found.is_empty() {
-        return one_of(found);
-    }
-    if ids.is_empty() {
-        return Err(RefError::Empty { given });
-    }
-    let nearest = nearest(ids.iter().map(|id| id.unwrap_or_default()), text).map(candidate);
-    Err(RefError::Unknown { given, nearest, count: ids.len() })
-}
-
-/// Digits with an optional minus sign; `+3`, ` 3` and `3.0` are not positions.
-fn is_position(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-fn at_index(index: i64, count: usize, given: String) -> Result<usize, RefError> {
-    if count == 0 {
-        return Err(RefError::Empty { given });
-    }
-    let from_start = if index < 0 { index.saturating_add(count as i64) } else { index };
-    usize::try_from(from_start)
-        .ok()
-        .filter(|&at| at < count)
-        .ok_or(RefError::OutOfRange { given, count })
-}
-
-/// The position of the candidate that looks most like `wanted`, if any looks like it at all.
-pub fn nearest<'a>(candidates: impl Iterator<Item = &'a str>, wanted: &str) -> Option<usize> {
-    // Similarity by shared characters in order; long candidates are not worth the time.
-    const MAX_CHARS: usize = 400;
-    let mut best: Option<(usize, f32)> = None;
-    for (at, candidate) in candidates.enumerate() {
-        if candidate.is_empty() || candidate.len() > MAX_CHARS || wanted.len() > MAX_CHARS {
-            continue;
-        }
-        let ratio = similar::TextDiff::from_chars(candidate, wanted).ratio();
-        if ratio >= 0.5 && best.is_none_or(|(_, least)| ratio > least) {
-            best = Some((at, ratio));
-        }
-    }
-    best.map(|(at, _)| at)
-}
-
-/// The lines of a text that look most like a pattern that is not in it, best first, with their numbers
-/// from 1: those that hold most of its characters in order, and little else.
-pub fn nearest_lines(text: &str, pattern: &str) -> Vec<(usize, String)> {
-    const SHOWN: usize = 2;
-    const MAX_CHARS: usize = 400;
-    let wanted = pattern.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let wanted: String = wanted.chars().take(MAX_CHARS).collect();
-    let length = wanted.chars().count();
-    let mut scored: Vec<(f32, f32, usize, &str)> = Vec::new();
-    for (at, line) in text.lines().enumerate() {
-        if line.trim().is_empty() || line.len() > MAX_CHARS {
-            continue;
-        }
-        let diff = similar::TextDiff::from_chars(wanted.as_str(), line);
-        let equal = diff.ops().iter().filter(|op| op.tag() == similar::DiffTag::Equal);
-        let held: usize = equal.map(|op| op.old_range().len()).sum();
-        let share = held as f32 / length.max(1) as f32;
-        if share >= 0.6 {
-            scored.push((share, diff.ratio(), at + 1, line));
-        }
-    }
-    scored.sort_by(|one, other| {
-        (other.0, other.1).partial_cmp(&(one.0, one.1)).unwrap_or(std::cmp::Ordering::Equal)
-    });
-    scored
-        .into_iter()
-        .take(SHOWN)
-        .map(|(_, _, number, line)| (number, line.trim().to_owned()))
-        .collect()
+    found
 }
 
 /// Splits a source the way Jupyter stores it: every line keeps its line feed, a last line without
 /// one stays without, nothing gives nothing. Only LF ends a line.
-pub fn split_lines(source: &str) -> Vec<&str> {
+pub(crate) fn split_lines(source: &str) -> Vec<&str> {
     source.split_inclusive('\n').collect()
 }
 

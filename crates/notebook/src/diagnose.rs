@@ -39,7 +39,7 @@ impl std::fmt::Display for Oddity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Oddity::Empty => f.write_str(
-                "the file is empty; to start a notebook here, remove it and use: inkcell new PATH",
+                "the file is empty; to start a notebook here, remove it and make a new one",
             ),
             Oddity::LfsPointer => {
                 f.write_str("this is a Git LFS pointer, not the notebook itself; run: git lfs pull")
@@ -61,12 +61,16 @@ impl std::fmt::Display for Oddity {
                 "the file is not UTF-8, perhaps Latin-1; convert it first, for example with: \
                  iconv -f LATIN1 -t UTF-8",
             ),
-            Oddity::Binary { format } => write!(f, "this is a {format} file, not a notebook"),
+            Oddity::Binary { format } => write!(
+                f,
+                "this is a {format} file, not a notebook; check the path, and unpack the file if the \
+                 notebook is inside"
+            ),
             Oddity::CutOff => f.write_str(
                 "the file is cut off; restore it from a backup, a checkpoint or version control",
             ),
             Oddity::VirtualText => f.write_str(
-                "this is the text form of a notebook, not its JSON; give it to: inkcell write PATH",
+                "this is the text form of a notebook, not its JSON; write it into a notebook instead",
             ),
         }
     }

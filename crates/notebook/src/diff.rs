@@ -2,12 +2,12 @@
 //!
 //! Owns which cells belong together and what differs in them. It must not know colours or terminals.
 
-use std::collections::HashMap;
-
 use similar::{Algorithm, DiffOp, TextDiff};
 
+use crate::cell::unique_ids;
 use crate::document::Notebook;
 use crate::error::Candidate;
+use crate::output;
 use crate::style::{Indent, Style, format_value};
 use crate::text::longest_rising;
 use crate::view::CellView;
@@ -47,6 +47,8 @@ pub enum CellDiff {
         source: Option<String>,
         /// Whether the metadata differ.
         metadata: bool,
+        /// Whether the attachments differ.
+        attachments: bool,
         /// Digests of the old and new outputs, when they differ.
         outputs: Option<(Vec<String>, Vec<String>)>,
         /// Whether the count differs.
@@ -108,12 +110,7 @@ pub fn diff(old: &Notebook, new: &Notebook, compare: Compare) -> Vec<CellDiff> {
 /// For each new cell the old one it was: by unique id, then by likeness of what is left, in order.
 fn pair(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
     let old_ids = old.ids();
-    let mut by_id: HashMap<&str, Option<usize>> = HashMap::new();
-    for (index, id) in old_ids.iter().enumerate() {
-        if let Some(id) = id.as_deref() {
-            by_id.entry(id).and_modify(|seen| *seen = None).or_insert(Some(index));
-        }
-    }
+    let by_id = unique_ids(old_ids.iter().map(|id| id.as_deref()));
     let mut pairs = vec![None; new.len()];
     let mut is_used = vec![false; old.len()];
     for (at, id) in new.ids().iter().enumerate() {
@@ -150,9 +147,9 @@ fn pair(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
     pairs
 }
 
-fn changed(
-    old: CellView<'_>,
-    new: CellView<'_>,
+fn changed<'a>(
+    old: CellView<'a>,
+    new: CellView<'a>,
     moved: bool,
     compare: Compare,
 ) -> Option<CellDiff> {
@@ -164,20 +161,35 @@ fn changed(
     let kind = new.kind_name().into_owned();
     let old_kind = Some(old.kind_name().into_owned()).filter(|old| *old != kind);
     let all = compare == Compare::All;
-    let metadata = all && !is_same_value(old.metadata_json(), new.metadata_json());
-    let digests = |cell: CellView<'_>| -> Vec<String> {
-        cell.outline().outputs.iter().map(|digest| digest.to_string()).collect()
+    let properties = |cell: CellView<'a>| {
+        cell.properties().map(|value| if value.is_empty() { &b"{}"[..] } else { value })
     };
-    let lists = (old.outputs_json().unwrap_or(b"[]"), new.outputs_json().unwrap_or(b"[]"));
-    let differ = all && !is_same_value(lists.0, lists.1);
-    let outputs = differ.then(|| (digests(old), digests(new)));
+    let (was, is) = (properties(old), properties(new));
+    let [metadata, attachments] = [0, 1].map(|at| all && !is_same_value(was[at], is[at]));
+    let lists = [old, new].map(|cell| cell.outputs_json().unwrap_or(b"[]"));
+    let outputs = (all && !is_same_value(lists[0], lists[1])).then(|| {
+        let [before, after] = lists
+            .map(|list| output::digests(list).iter().map(|digest| digest.to_string()).collect());
+        (before, after)
+    });
     let count = all && old.execution_count() != new.execution_count();
-    let is_same = source.is_none() && old_kind.is_none() && !metadata && outputs.is_none();
-    if is_same && !count && !moved {
+    let is_same = source.is_none() && old_kind.is_none() && outputs.is_none();
+    if is_same && !(metadata || attachments || count || moved) {
         return None;
     }
     let (old, new) = (old.name(), new.name());
-    Some(CellDiff::Changed { old, new, kind, old_kind, source, metadata, outputs, count, moved })
+    Some(CellDiff::Changed {
+        old,
+        new,
+        kind,
+        old_kind,
+        source,
+        metadata,
+        attachments,
+        outputs,
+        count,
+        moved,
+    })
 }
 
 /// Whether two values differ in layout at most.
@@ -191,7 +203,7 @@ fn is_same_value(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// The changed lines with three lines around them.
-pub fn unified(before: &str, after: &str) -> String {
+fn unified(before: &str, after: &str) -> String {
     TextDiff::from_lines(before, after)
         .unified_diff()
         .context_radius(3)

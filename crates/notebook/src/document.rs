@@ -7,12 +7,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use crate::cell::{CellKind, CellRef, resolve};
+use crate::cell::{CellKind, CellRef};
 use crate::diagnose;
 use crate::error::{NotebookError, ReadOnly, RefError};
-use crate::fields::{Fields, Key};
+use crate::fields::Fields;
 use crate::json::{self, NonAscii, Scanner, Span, SyntaxError};
 use crate::legacy;
+use crate::names::{CellNames, at_index};
 use crate::style::{Container, Entry, Indent, Piece, Style};
 use crate::view::CellView;
 
@@ -29,7 +30,7 @@ pub struct Notebook {
     pub(crate) style: Style,
     pub(crate) cells: Vec<Slot>,
     /// The notebook's metadata when it was changed.
-    pub(crate) metadata: Option<Arc<[u8]>>,
+    pub(crate) metadata: Option<Arc<Vec<u8>>>,
 }
 
 /// Where the parts of the top-level object are.
@@ -69,7 +70,7 @@ pub(crate) enum Body {
     /// A span of the file.
     File(Span),
     /// Text made here.
-    Own(Arc<[u8]>),
+    Own(Arc<Vec<u8>>),
 }
 
 /// A run of bytes of the document, in order.
@@ -140,8 +141,15 @@ impl Notebook {
 
     /// The position of the cell a reference names.
     pub fn find(&self, cell: &CellRef) -> Result<usize, RefError> {
-        let ids = self.ids();
-        resolve(&ids.iter().map(|id| id.as_deref()).collect::<Vec<_>>(), cell)
+        match cell {
+            CellRef::Index(index) => at_index(*index, self.len()),
+            CellRef::Text(_) => self.names().resolve(cell),
+        }
+    }
+
+    /// The names of all cells, to look up more than one.
+    pub fn names(&self) -> CellNames<'_> {
+        CellNames::new(self.cells().map(|cell| cell.id()))
     }
 
     /// The version the file states.
@@ -158,6 +166,11 @@ impl Notebook {
     /// Why the notebook cannot be changed, if it cannot.
     pub fn read_only(&self) -> Option<&ReadOnly> {
         self.layout.read_only.as_ref()
+    }
+
+    /// Whether the notebook has a key `metadata` at all.
+    pub(crate) fn has_metadata(&self) -> bool {
+        self.metadata.is_some() || self.layout.metadata.is_some()
     }
 
     /// The notebook's metadata as JSON text.
@@ -218,9 +231,9 @@ impl Notebook {
             .iter()
             .map(|slot| match (&slot.body, slot.origin) {
                 (Body::File(_), Some(at)) => Entry::Old(at),
-                (Body::Own(text), Some(at)) => Entry::Changed(at, text),
-                (Body::Own(text), None) => Entry::New(text),
-                (Body::File(span), None) => Entry::New(span.of(&self.bytes)),
+                (Body::Own(text), Some(at)) => Entry::Changed(at, [text, b""]),
+                (Body::Own(text), None) => Entry::New([text, b""]),
+                (Body::File(span), None) => Entry::New([span.of(&self.bytes), b""]),
             })
             .collect();
         let container = self.cells_container(inner);
@@ -232,7 +245,7 @@ impl Notebook {
 
     fn cells_container(&self, inner: Span) -> Container<'_> {
         let holder = self.top_indent();
-        Container::new(&self.bytes, inner, self.layout.original.clone(), holder, &self.style)
+        Container::new(&self.bytes, inner, &self.layout.original, holder, &self.style)
     }
 
     /// Where the members of the top-level object stand.
@@ -291,13 +304,18 @@ impl Notebook {
 /// Scans the whole file once, checking all of it and keeping the places an edit may touch.
 fn read(bytes: &[u8]) -> Result<(Layout, Style, Vec<Slot>), NotebookError> {
     let start = if bytes.starts_with(BOM) { BOM.len() } else { 0 };
-    let mut reader = Reader { scanner: Scanner::new(bytes), bytes, top: Top::default() };
+    let mut scanner = Scanner::new(bytes);
+    let mut top = Top::default();
     let syntax = |error| diagnose::syntax_error(bytes, error);
-    let at = reader.scanner.skip_space(start);
-    let is_object = reader.scanner.peek(at) == Some(b'{');
-    let end = if is_object { reader.document(at) } else { reader.scanner.value(at, 0) };
+    let at = scanner.skip_space(start);
+    let is_object = scanner.peek(at) == Some(b'{');
+    let end = if is_object {
+        scanner.object(at, |scanner, key, at| top.member(scanner, key, at))
+    } else {
+        scanner.value(at, 0)
+    };
     let end = end.map_err(syntax)?;
-    let rest = reader.scanner.skip_space(end);
+    let rest = scanner.skip_space(end);
     if rest < bytes.len() {
         let problem = "text follows the end of the notebook";
         return Err(syntax(SyntaxError { offset: rest, problem }));
@@ -305,20 +323,14 @@ fn read(bytes: &[u8]) -> Result<(Layout, Style, Vec<Slot>), NotebookError> {
     if !is_object {
         return Err(NotebookError::NotAnObject);
     }
-    let habit = match (reader.scanner.raw_non_ascii, reader.scanner.escaped_non_ascii) {
+    let habit = match (scanner.raw_non_ascii, scanner.escaped_non_ascii) {
         (false, true) => NonAscii::Escaped,
         _ => NonAscii::Raw,
     };
     let document = Span::new(at, end);
     let style = Style::of(document.of(bytes), habit);
-    let (layout, cells) = reader.top.finish(bytes, document)?;
+    let (layout, cells) = top.finish(bytes, document)?;
     Ok((layout, style, cells))
-}
-
-struct Reader<'a> {
-    scanner: Scanner<'a>,
-    bytes: &'a [u8],
-    top: Top,
 }
 
 /// What was found at the top level so far. Of duplicate keys the last one counts, as in Python.
@@ -326,6 +338,8 @@ struct Reader<'a> {
 struct Top {
     cells: Option<Span>,
     slots: Vec<Slot>,
+    /// Where the slots are.
+    spans: Vec<Span>,
     metadata: Option<Span>,
     worksheets: Option<Span>,
     major: Option<u64>,
@@ -334,111 +348,67 @@ struct Top {
     duplicate: Option<&'static str>,
 }
 
-impl Reader<'_> {
-    fn document(&mut self, open: usize) -> Result<usize, SyntaxError> {
-        self.object(open, |reader, key, at| reader.top_member(key, at))
-    }
-
-    /// Walks an object, handing each key and the place of its value to `member`, which checks the
-    /// value and gives its end.
-    fn object(
+impl Top {
+    fn member(
         &mut self,
-        open: usize,
-        mut member: impl FnMut(&mut Self, Span, usize) -> Result<usize, SyntaxError>,
+        scanner: &mut Scanner<'_>,
+        key: Span,
+        at: usize,
     ) -> Result<usize, SyntaxError> {
-        let mut at = self.scanner.skip_space(open + 1);
-        if self.scanner.peek(at) == Some(b'}') {
-            return Ok(at + 1);
-        }
-        loop {
-            if self.scanner.peek(at) != Some(b'"') {
-                return self.scanner.fail(at, "expected a key in double quotes here");
-            }
-            let key = Span::new(at, self.scanner.string(at)?);
-            let value = self.scanner.colon(key.end as usize)?;
-            at = member(self, key, value)?;
-            at = self.scanner.skip_space(at);
-            match self.scanner.peek(at) {
-                Some(b',') => at = self.scanner.skip_space(at + 1),
-                Some(b'}') => return Ok(at + 1),
-                _ => return self.scanner.fail(at, "expected ',' or '}' here"),
-            }
-        }
-    }
-
-    fn top_member(&mut self, key: Span, at: usize) -> Result<usize, SyntaxError> {
         const KNOWN: [&str; 5] = ["cells", "metadata", "nbformat", "nbformat_minor", "worksheets"];
-        let name = json::decode(key.of(self.bytes)).text;
+        let bytes = scanner.bytes;
+        let name = json::decode(key.of(bytes)).text;
         let known = KNOWN.into_iter().find(|known| *known == name);
-        let is_cells = known == Some("cells") && self.scanner.peek(at) == Some(b'[');
-        let end = if is_cells { self.cells(at)? } else { self.scanner.value(at, 1)? };
+        let is_cells = known == Some("cells") && scanner.peek(at) == Some(b'[');
+        let end = if is_cells {
+            self.slots.clear();
+            self.spans.clear();
+            scanner.array(at, |scanner, at| self.cell(scanner, at))?
+        } else {
+            scanner.value(at, 1)?
+        };
         let Some(known) = known else { return Ok(end) };
-        if self.top.seen.contains(&known) {
-            self.top.duplicate = Some(known);
+        if self.seen.contains(&known) {
+            self.duplicate = Some(known);
         }
-        self.top.seen.push(known);
+        self.seen.push(known);
         let value = Span::new(at, end);
         match known {
-            "cells" => self.top.cells = is_cells.then(|| Span::new(at + 1, end - 1)),
-            "metadata" => self.top.metadata = Some(value),
-            "worksheets" => self.top.worksheets = Some(value),
-            "nbformat" => self.top.major = whole_number(value.of(self.bytes)),
-            _ => self.top.minor = whole_number(value.of(self.bytes)),
+            "cells" => self.cells = is_cells.then(|| Span::new(at + 1, end - 1)),
+            "metadata" => self.metadata = Some(value),
+            "worksheets" => self.worksheets = Some(value),
+            "nbformat" => self.major = json::whole_number(value.of(bytes)),
+            _ => self.minor = json::whole_number(value.of(bytes)),
         }
         Ok(end)
     }
 
-    fn cells(&mut self, open: usize) -> Result<usize, SyntaxError> {
-        self.top.slots.clear();
-        let mut at = self.scanner.skip_space(open + 1);
-        if self.scanner.peek(at) == Some(b']') {
-            return Ok(at + 1);
-        }
-        loop {
-            at = self.cell(at)?;
-            at = self.scanner.skip_space(at);
-            match self.scanner.peek(at) {
-                Some(b',') => at = self.scanner.skip_space(at + 1),
-                Some(b']') => return Ok(at + 1),
-                _ => return self.scanner.fail(at, "expected ',' or ']' here"),
-            }
-        }
-    }
-
-    fn cell(&mut self, start: usize) -> Result<usize, SyntaxError> {
+    fn cell(&mut self, scanner: &mut Scanner<'_>, start: usize) -> Result<usize, SyntaxError> {
         let mut fields = Fields::default();
-        let end = if self.scanner.peek(start) == Some(b'{') {
+        let end = if scanner.peek(start) == Some(b'{') {
             fields.is_object = true;
-            self.object(start, |reader, key, at| {
-                let end = reader.scanner.value(at, 3)?;
-                let (key, value) =
-                    (key.relative_to(start as u32), Span::new(at - start, end - start));
-                fields.note(&reader.bytes[start..], key, value);
+            scanner.object(start, |scanner, key, at| {
+                let end = scanner.value(at, 3)?;
+                let key = key.relative_to(start as u32);
+                let value = Span::new(at - start, end - start);
+                fields.note(&scanner.bytes[start..], key, value);
                 Ok(end)
             })?
         } else {
-            self.scanner.value(start, 2)?
+            scanner.value(start, 2)?
         };
-        let origin = Some(self.top.slots.len());
-        self.top.slots.push(Slot { body: Body::File(Span::new(start, end)), fields, origin });
+        let span = Span::new(start, end);
+        self.slots.push(Slot { body: Body::File(span), fields, origin: Some(self.spans.len()) });
+        self.spans.push(span);
         Ok(end)
     }
-}
 
-impl Top {
     fn finish(self, bytes: &[u8], document: Span) -> Result<(Layout, Vec<Slot>), NotebookError> {
         let version = FormatVersion { major: self.major, minor: self.minor };
-        let spans = |slots: &[Slot]| {
-            let span = |slot: &Slot| match slot.body {
-                Body::File(span) => span,
-                Body::Own(_) => Span::new(0, 0),
-            };
-            slots.iter().map(span).collect::<Vec<_>>()
-        };
         let mut layout = Layout {
             document,
             cells: self.cells,
-            original: spans(&self.slots),
+            original: self.spans,
             metadata: self.metadata,
             version,
             read_only: None,
@@ -460,26 +430,15 @@ impl Top {
     }
 }
 
-/// A number that is whole, also when spelled `4.0`, as Python would compare it.
-pub(crate) fn whole_number(text: &[u8]) -> Option<u64> {
-    let text = std::str::from_utf8(text).ok()?;
-    let number: f64 = text.parse().ok()?;
-    ((0.0..1e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
-}
-
 impl Slot {
-    /// A cell with these bytes, checked and with its fields found anew.
+    /// A cell with these bytes, which must be JSON; its fields are found anew.
     pub(crate) fn own(text: Vec<u8>, origin: Option<usize>) -> Slot {
         let fields = Fields::of(&text);
-        Slot { body: Body::Own(text.into()), fields, origin }
+        Slot { body: Body::Own(Arc::new(text)), fields, origin }
     }
 
     pub(crate) fn kind(&self) -> Option<CellKind> {
         self.fields.kind
-    }
-
-    pub(crate) fn has(&self, key: Key) -> bool {
-        self.fields.member(key).is_some()
     }
 }
 

@@ -121,6 +121,15 @@ pub enum EditOp {
         /// The change.
         change: MetaChange,
     },
+    /// Adds tags to a cell and removes others; one that is in both lists is added.
+    SetTags {
+        /// Which cell.
+        cell: CellRef,
+        /// Tags it has afterwards; one it has already stays where it is.
+        add: Vec<String>,
+        /// Tags it does not have afterwards; one that is not there is no error.
+        remove: Vec<String>,
+    },
     /// Sets outputs and count, as a run does.
     SetOutputs {
         /// Which cell.
@@ -144,6 +153,7 @@ impl EditOp {
             | EditOp::Delete { cell }
             | EditOp::SetKind { cell, .. }
             | EditOp::Sub { cell, .. }
+            | EditOp::SetTags { cell, .. }
             | EditOp::SetOutputs { cell, .. } => vec![cell],
             EditOp::Move { cell, to } => std::iter::once(cell).chain(anchor(to)).collect(),
             EditOp::Insert { at, .. } => anchor(at).into_iter().collect(),

@@ -52,8 +52,9 @@ pub enum ReadOnly {
     },
     /// A version that did not exist when this was written.
     #[error(
-        "this notebook is nbformat {major}, which is newer than this program knows; \
-         it can be read, but editing it could break rules that are not known here"
+        "this notebook is nbformat {major}, which is newer than this program knows; it can be read, but \
+         editing it could break rules that are not known here; edit it in the program that wrote it, or \
+         save it there as nbformat 4"
     )]
     TooNew {
         /// Major version found.
@@ -90,17 +91,14 @@ impl std::fmt::Display for Candidate {
 
 fn list<T: std::fmt::Display>(things: &[T]) -> String {
     const SHOWN: usize = 20;
-    let mut text = String::new();
-    for (at, thing) in things.iter().take(SHOWN).enumerate() {
-        if at > 0 {
-            text.push_str(", ");
-        }
-        text.push_str(&thing.to_string());
-    }
-    if things.len() > SHOWN {
-        text.push_str(&format!(", and {} more", things.len() - SHOWN));
-    }
-    text
+    list_of(things.get(..SHOWN).unwrap_or(things), things.len())
+}
+
+/// The first of `count` things, and how many more there are.
+fn list_of<T: std::fmt::Display>(first: &[T], count: usize) -> String {
+    let shown: Vec<String> = first.iter().map(T::to_string).collect();
+    let more = count.saturating_sub(first.len());
+    if more > 0 { format!("{}, and {more} more", shown.join(", ")) } else { shown.join(", ") }
 }
 
 /// Why a cell reference names no single cell.
@@ -203,14 +201,14 @@ pub enum OpError {
     #[error(
         "the text to replace stands {count} times in {cell} (lines {}); give more of the text around \
          it, or ask for all of them",
-        list(.lines)
+        list_of(.lines, *.count)
     )]
     ManyMatches {
         /// The cell.
         cell: Candidate,
         /// How often.
         count: usize,
-        /// Line numbers, from 1.
+        /// The lines of the first 20, from 1.
         lines: Vec<usize>,
     },
     /// An empty text matches everywhere.
@@ -240,8 +238,45 @@ pub enum OpError {
     },
 }
 
+/// Why a text could not be replaced in another.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SubError {
+    /// An empty text matches everywhere.
+    #[error("the text to replace is empty; give the text that should be replaced")]
+    Empty,
+    /// It is not there.
+    #[error("the text to replace was not found{}", shown_lines(.nearest))]
+    NoMatch {
+        /// The lines that look most like it, with their numbers from 1.
+        nearest: Vec<(usize, String)>,
+    },
+    /// It is there more than once.
+    #[error(
+        "the text to replace stands {count} times (lines {}); give more of the text around it, or ask \
+         for all of them",
+        list_of(.lines, *.count)
+    )]
+    Many {
+        /// How often.
+        count: usize,
+        /// The lines of the first 20, from 1.
+        lines: Vec<usize>,
+    },
+}
+
+impl SubError {
+    /// The same about the source of a cell.
+    pub(crate) fn in_cell(self, cell: Candidate) -> OpError {
+        match self {
+            SubError::Empty => OpError::EmptyPattern,
+            SubError::NoMatch { nearest } => OpError::NoMatch { cell, nearest },
+            SubError::Many { count, lines } => OpError::ManyMatches { cell, count, lines },
+        }
+    }
+}
+
 /// Lines that come near what was looked for, as the end of a sentence.
-pub fn shown_lines(nearest: &[(usize, String)]) -> String {
+fn shown_lines(nearest: &[(usize, String)]) -> String {
     let shown: Vec<String> =
         nearest.iter().map(|(number, line)| format!("line {number}: {line}")).collect();
     if shown.is_empty() {
@@ -280,20 +315,20 @@ pub enum TextError {
 }
 
 fn leaves_out(missing: &[Candidate], declared: usize) -> String {
-    let meant = format!("{} would be deleted (--drop {declared})", plural(declared, "cell"));
+    let meant = format!("but {} to be dropped", plural(declared, "cell was", "cells were"));
     if missing.is_empty() {
-        return format!("the text leaves no cell out, but {meant}; nothing was written");
+        return format!("the text leaves no cell out, {meant}; nothing was written");
     }
-    let count = plural(missing.len(), "cell");
-    let but = if declared > 0 { format!(", but {meant}") } else { String::new() };
+    let count = plural(missing.len(), "cell", "cells");
+    let but = if declared > 0 { format!(", {meant}") } else { String::new() };
     format!(
-        "the text leaves out {count}: {}{but}; nothing was written. To delete exactly {count}, say so \
-         (--drop {}); to change some cells only, write the whole text back or use cell operations",
-        list(missing),
-        missing.len()
+        "the text leaves out {count}: {}{but}; nothing was written. To delete exactly {count}, say how \
+         many are dropped; to change some cells only, write the whole text back or change them one by \
+         one",
+        list(missing)
     )
 }
 
-fn plural(count: usize, noun: &str) -> String {
-    if count == 1 { format!("{count} {noun}") } else { format!("{count} {noun}s") }
+fn plural(count: usize, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
 }

@@ -3,8 +3,10 @@
 //! Owns the keys nbformat gives cells and their order. It must not know the rest of the file.
 
 use crate::cell::{CellKind, split_lines};
+use crate::edit::Note;
 use crate::json::{self, Member, Span};
 use crate::style::{Container, Entry, Indent, Style, format_value};
+use crate::view::CellView;
 
 /// The keys of a cell, in the order Jupyter writes them (which is alphabetical).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -105,8 +107,54 @@ impl CellPatch {
         self.changes.push((key, Some(value)));
     }
 
-    pub(crate) fn remove(&mut self, key: Key) {
+    fn remove(&mut self, key: Key) {
         self.changes.push((key, None));
+    }
+
+    /// Makes the fields fit a kind: code cells have outputs and a count, others have neither.
+    pub(crate) fn retype(
+        &mut self,
+        cell: CellView<'_>,
+        kind: CellKind,
+        style: &Style,
+    ) -> Option<Note> {
+        let has = |key| cell.fields.member(key).is_some();
+        if cell.kind() != Some(kind) {
+            self.set(Key::CellType, quoted(kind.name(), style));
+        }
+        if kind == CellKind::Code {
+            if !has(Key::ExecutionCount) {
+                self.set(Key::ExecutionCount, b"null".to_vec());
+            }
+            if !has(Key::Outputs) {
+                self.set(Key::Outputs, b"[]".to_vec());
+            }
+            return has(Key::Attachments).then(|| {
+                self.remove(Key::Attachments);
+                Note::AttachmentsRemoved
+            });
+        }
+        for key in [Key::ExecutionCount, Key::Outputs] {
+            if has(key) {
+                self.remove(key);
+            }
+        }
+        outputs_cleared(cell)
+    }
+
+    /// Empties outputs and count, where nothing was done to them yet.
+    pub(crate) fn clear(&mut self, cell: CellView<'_>) -> Option<Note> {
+        let mut note = None;
+        let is_empty = |list: &[u8]| list.first() == Some(&b'[') && json::items(list).is_empty();
+        if !cell.outputs_json().is_some_and(is_empty) && !self.touches(Key::Outputs) {
+            note = outputs_cleared(cell);
+            self.set(Key::Outputs, b"[]".to_vec());
+        }
+        let count = cell.fields.value(cell.body, Key::ExecutionCount);
+        if count != Some(b"null") && !self.touches(Key::ExecutionCount) {
+            self.set(Key::ExecutionCount, b"null".to_vec());
+        }
+        note
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -121,77 +169,71 @@ impl CellPatch {
     /// The cell with these changes. Values are replaced where they stand; a new key goes where the
     /// order of the others puts it; everything else keeps its bytes.
     pub(crate) fn apply(&self, cell: &[u8], holder: &Indent, style: &Style) -> Vec<u8> {
-        let changes: Vec<(String, Option<Vec<u8>>)> = self
-            .changes
-            .iter()
-            .map(|(key, value)| (key.name().to_owned(), value.clone()))
-            .collect();
-        edit_object(cell, &changes, holder, style)
+        let changes: Vec<Change<'_>> =
+            self.changes.iter().map(|(key, value)| (key.name(), value.as_deref())).collect();
+        edit_object(cell, &changes, Some(Key::CellType.name()), holder, style)
     }
 }
 
-/// An object with members set (`Some`) or removed (`None`). Of duplicate keys the last is the one
-/// replaced and all are removed.
+fn outputs_cleared(cell: CellView<'_>) -> Option<Note> {
+    let count = json::items(cell.outputs_json().unwrap_or_default()).len();
+    (count > 0).then_some(Note::OutputsCleared(count))
+}
+
+/// A key that gets a value, or that goes.
+pub(crate) type Change<'a> = (&'a str, Option<&'a [u8]>);
+
+/// An object with members set or removed. Of duplicate keys the last is the one replaced and all are
+/// removed; of several changes of one key the last counts. A new key goes where the order of the others
+/// puts it; where they have none, behind the key `behind` or at the end.
 pub(crate) fn edit_object(
     object: &[u8],
-    changes: &[(String, Option<Vec<u8>>)],
+    changes: &[Change<'_>],
+    behind: Option<&str>,
     holder: &Indent,
     style: &Style,
 ) -> Vec<u8> {
     let members = json::members(object);
-    let names: Vec<String> = members
-        .iter()
-        .map(|member| json::decode(member.key.of(object)).text.into_owned())
-        .collect();
-    let is_sorted = names.is_sorted();
-
-    // First the new text of every member, then the list of entries in their new order.
-    let mut texts: Vec<(Option<usize>, String, Vec<u8>)> = Vec::new();
-    let mut removed: Vec<&str> = Vec::new();
-    for (at, (name, value)) in changes.iter().enumerate() {
-        // Of several changes of one key the last counts.
-        if changes[at + 1..].iter().any(|(later, _)| later == name) {
-            continue;
-        }
-        let old = names.iter().rposition(|known| known == name);
-        match (value, old) {
-            (None, _) => removed.push(name),
-            (Some(value), Some(at)) => {
-                let Member { key, value: span } = members[at];
-                let mut text = object[key.start as usize..span.start as usize].to_vec();
-                text.extend_from_slice(value);
-                texts.push((Some(at), name.clone(), text));
-            }
-            (Some(value), None) => {
-                let mut text = Vec::new();
-                style.encode(&mut text, name);
-                text.extend_from_slice(style.colon.as_bytes());
-                text.extend_from_slice(value);
-                texts.push((None, name.clone(), text));
-            }
-        }
-    }
+    let names: Vec<_> =
+        members.iter().map(|member| json::decode(member.key.of(object)).text).collect();
     let mut order: Vec<(&str, Entry<'_>)> = Vec::new();
     for (at, name) in names.iter().enumerate() {
-        if removed.contains(&name.as_str()) {
-            continue;
-        }
-        match texts.iter().find(|(old, _, _)| *old == Some(at)) {
-            Some((_, _, text)) => order.push((name, Entry::Changed(at, text))),
-            None => order.push((name, Entry::Old(at))),
+        match changes.iter().rfind(|(changed, _)| changed == name) {
+            Some((_, None)) => {}
+            Some((_, Some(value))) if !names[at + 1..].contains(name) => {
+                let Member { key, value: old } = members[at];
+                let head = Span { start: key.start, end: old.start }.of(object);
+                order.push((name, Entry::Changed(at, [head, value])));
+            }
+            _ => order.push((name, Entry::Old(at))),
         }
     }
-    for (_, name, text) in texts.iter().filter(|(old, _, _)| old.is_none()) {
+    let is_new = |at: usize, name: &str| {
+        !names.iter().any(|known| known == name)
+            && !changes[at + 1..].iter().any(|(later, _)| *later == name)
+    };
+    let mut added: Vec<(&str, Vec<u8>, &[u8])> = Vec::new();
+    for (at, (name, value)) in changes.iter().enumerate() {
+        if let Some(value) = value
+            && is_new(at, name)
+        {
+            let mut head = quoted(name, style);
+            head.extend_from_slice(style.colon.as_bytes());
+            added.push((name, head, value));
+        }
+    }
+    let is_sorted = names.is_sorted();
+    for (name, head, value) in &added {
         let place = if is_sorted {
-            order.iter().position(|(other, _)| *other > name.as_str())
+            order.iter().position(|(other, _)| other > name)
         } else {
-            order.iter().position(|(other, _)| *other == "cell_type").map(|at| at + 1)
+            order.iter().position(|(other, _)| Some(*other) == behind).map(|at| at + 1)
         };
-        order.insert(place.unwrap_or(order.len()), (name, Entry::New(text)));
+        order.insert(place.unwrap_or(order.len()), (name, Entry::New([head, value])));
     }
     let entries: Vec<Entry<'_>> = order.into_iter().map(|(_, entry)| entry).collect();
-    let spans = members.iter().map(|member| member.whole()).collect();
-    Container::whole(object, spans, holder.clone(), style).rewrite_whole(&entries)
+    let spans: Vec<Span> = members.iter().map(|member| member.whole()).collect();
+    Container::whole(object, &spans, holder.clone(), style).rewrite_whole(&entries)
 }
 
 /// Where the members of a cell stand.
@@ -261,13 +303,13 @@ pub(crate) fn source_value(
         // A changed line in the place of an old one keeps the gaps around it.
         let place = head + at;
         if place < decoded.len() - tail {
-            entries.push(Entry::Changed(place, text));
+            entries.push(Entry::Changed(place, [text, b""]));
         } else {
-            entries.push(Entry::New(text));
+            entries.push(Entry::New([text, b""]));
         }
     }
     entries.extend((decoded.len() - tail..decoded.len()).map(Entry::Old));
-    let value = Container::whole(list, items, member.clone(), style).rewrite_whole(&entries);
+    let value = Container::whole(list, &items, member.clone(), style).rewrite_whole(&entries);
     NewSource { value, lost_surrogates }
 }
 
@@ -280,7 +322,6 @@ pub(crate) fn new_cell(
     style: &Style,
 ) -> Vec<u8> {
     let member = indent.deeper(style);
-    let mut cell = Vec::new();
     let mut patch = CellPatch::default();
     patch.set(Key::CellType, quoted(kind.name(), style));
     if let Some(id) = id {
@@ -292,8 +333,7 @@ pub(crate) fn new_cell(
         patch.set(Key::ExecutionCount, b"null".to_vec());
         patch.set(Key::Outputs, b"[]".to_vec());
     }
-    cell.extend_from_slice(&patch.apply(b"{}", indent, style));
-    cell
+    patch.apply(b"{}", indent, style)
 }
 
 pub(crate) fn quoted(text: &str, style: &Style) -> Vec<u8> {

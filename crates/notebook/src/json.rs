@@ -13,6 +13,7 @@ pub(crate) use walk::{Cursor, Member, first_key, get, items, members, skip};
 /// How deep values may nest. CPython's own scanner recurses and, at its default recursion limit,
 /// takes 995 levels and refuses the 996th; counting to the same number keeps the two in step.
 pub(crate) const MAX_DEPTH: usize = 995;
+pub(crate) const TOO_DEEP: &str = "values are nested more than 995 deep";
 
 /// CPython refuses to convert a longer decimal integer (its guard against quadratic conversion).
 const MAX_INTEGER_DIGITS: usize = 4300;
@@ -50,7 +51,7 @@ pub struct SyntaxError {
 
 /// The validating scanner. Besides checking it notices how the file spells non-ASCII text.
 pub(crate) struct Scanner<'a> {
-    bytes: &'a [u8],
+    pub(crate) bytes: &'a [u8],
     /// A byte above 0x7F was seen inside a string.
     pub(crate) raw_non_ascii: bool,
     /// An escape such as `\u00e9` was seen for a character that could have been written raw.
@@ -66,7 +67,7 @@ struct Nesting {
 impl Nesting {
     fn push(&mut self, object: u64, offset: usize) -> Result<(), SyntaxError> {
         if self.depth >= MAX_DEPTH {
-            return Err(SyntaxError { offset, problem: "values are nested more than 995 deep" });
+            return Err(SyntaxError { offset, problem: TOO_DEEP });
         }
         let (word, bit) = (self.depth / 64, self.depth % 64);
         self.bits[word] = self.bits[word] & !(1 << bit) | object << bit;
@@ -114,7 +115,7 @@ impl<'a> Scanner<'a> {
                     open.push(1, at)?;
                     at = self.skip_space(at + 1);
                     if self.peek(at) != Some(b'}') {
-                        at = self.key(at)?;
+                        at = self.key(at)?.1;
                         continue;
                     }
                 }
@@ -135,7 +136,7 @@ impl<'a> Scanner<'a> {
                 match (self.peek(at), open.in_object()) {
                     (Some(b','), true) => {
                         at = self.skip_space(at + 1);
-                        at = self.key(at)?;
+                        at = self.key(at)?.1;
                         break;
                     }
                     (Some(b','), false) => {
@@ -153,26 +154,65 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// Checks `"key" :` and gives the offset of the value.
-    fn key(&mut self, at: usize) -> Result<usize, SyntaxError> {
+    /// Checks `"key" :` and gives the key and the offset of the value.
+    fn key(&mut self, at: usize) -> Result<(Span, usize), SyntaxError> {
         if self.peek(at) != Some(b'"') {
             return self.fail(at, "expected a key in double quotes here");
         }
         let end = self.string(at)?;
-        self.colon(end)
+        let colon = self.skip_space(end);
+        if self.peek(colon) != Some(b':') {
+            return self.fail(colon, "expected ':' after this key");
+        }
+        Ok((Span::new(at, end), self.skip_space(colon + 1)))
     }
 
-    /// Steps over the colon after a key and gives the offset of the value.
-    pub(crate) fn colon(&self, at: usize) -> Result<usize, SyntaxError> {
-        let at = self.skip_space(at);
-        if self.peek(at) != Some(b':') {
-            return self.fail(at, "expected ':' after this key");
+    /// Walks the object that opens at `open` and gives the offset past it. Each key and the offset of
+    /// its value go to `member`, which checks the value and gives the offset past that.
+    pub(crate) fn object(
+        &mut self,
+        open: usize,
+        mut member: impl FnMut(&mut Self, Span, usize) -> Result<usize, SyntaxError>,
+    ) -> Result<usize, SyntaxError> {
+        self.entries(open, b'}', "expected ',' or '}' here", |scanner, at| {
+            let (key, value) = scanner.key(at)?;
+            member(scanner, key, value)
+        })
+    }
+
+    /// [`Scanner::object`] for an array and the offset of each item.
+    pub(crate) fn array(
+        &mut self,
+        open: usize,
+        item: impl FnMut(&mut Self, usize) -> Result<usize, SyntaxError>,
+    ) -> Result<usize, SyntaxError> {
+        self.entries(open, b']', "expected ',' or ']' here", item)
+    }
+
+    fn entries(
+        &mut self,
+        open: usize,
+        close: u8,
+        problem: &'static str,
+        mut entry: impl FnMut(&mut Self, usize) -> Result<usize, SyntaxError>,
+    ) -> Result<usize, SyntaxError> {
+        let mut at = self.skip_space(open + 1);
+        if self.peek(at) == Some(close) {
+            return Ok(at + 1);
         }
-        Ok(self.skip_space(at + 1))
+        loop {
+            at = entry(self, at)?;
+            at = self.skip_space(at);
+            match self.peek(at) {
+                Some(b',') => at = self.skip_space(at + 1),
+                Some(byte) if byte == close => return Ok(at + 1),
+                _ => return self.fail(at, problem),
+            }
+        }
     }
 
     /// Checks the string whose opening quote is at `open`; gives the offset past its closing quote.
-    pub(crate) fn string(&mut self, open: usize) -> Result<usize, SyntaxError> {
+    fn string(&mut self, open: usize) -> Result<usize, SyntaxError> {
         let mut seen = 0u8;
         let mut at = open + 1;
         loop {
@@ -286,6 +326,13 @@ pub(crate) fn check(text: &[u8], outer: usize) -> Result<(), SyntaxError> {
     let end = scanner.value(start, outer)?;
     let end = scanner.skip_space(end);
     if end < text.len() { scanner.fail(end, "text follows the value") } else { Ok(()) }
+}
+
+/// A number that is whole, also when spelled `4.0`, as Python would compare it.
+pub(crate) fn whole_number(text: &[u8]) -> Option<u64> {
+    let text = std::str::from_utf8(text).ok()?;
+    let number: f64 = text.parse().ok()?;
+    ((0.0..1e15).contains(&number) && number.fract() == 0.0).then_some(number as u64)
 }
 
 #[cfg(test)]

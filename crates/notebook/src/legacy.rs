@@ -3,7 +3,7 @@
 //! Owns the old names. Everything above sees the cells as if they were of nbformat 4.
 
 use crate::cell::CellKind;
-use crate::document::{Body, Slot, whole_number};
+use crate::document::{Body, Slot};
 use crate::fields::{Fields, Key};
 use crate::json::{self, Span};
 
@@ -50,7 +50,7 @@ fn slot(bytes: &[u8], span: Span) -> Slot {
             }
             "prompt_number" => fields.set_member(Key::ExecutionCount, member.value),
             "level" => {
-                let level = whole_number(member.value.of(cell)).unwrap_or(1).clamp(1, 6);
+                let level = json::whole_number(member.value.of(cell)).unwrap_or(1).clamp(1, 6);
                 fields.heading = level as u8;
             }
             _ => {}

@@ -38,33 +38,37 @@ mod fields;
 mod json;
 mod legacy;
 mod metadata;
+mod names;
+mod order;
 mod outline;
 mod output;
+mod search;
 mod select;
 mod style;
 mod text;
+mod validate;
 mod view;
 
 pub use by_id::{IdEdit, IdEditReply, IdMode};
 pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
-pub use cell::{CellId, CellKind, CellRef, IdSource, nearest, nearest_lines, resolve, split_lines};
+pub use cell::{CellId, CellKind, CellRef, IdSource, unique_ids};
 pub use diagnose::Oddity;
-pub use diff::{CellDiff, Compare, diff, unified};
+pub use diff::{CellDiff, Compare, diff};
 pub use document::{Chunk, FormatVersion, Notebook};
 pub use edit::{
     Action, CellChange, EditOp, EditReport, Matches, MetaChange, Note, OutputsAfter, Place,
 };
 pub use error::{
-    Candidate, EditError, NotebookError, OpError, ReadOnly, RefError, TextError, shown_lines,
+    Candidate, EditError, NotebookError, OpError, ReadOnly, RefError, SubError, TextError,
 };
 pub use export::{Outputs, to_markdown, to_script};
 pub use fields::SourceShape;
 pub use json::SyntaxError;
+pub use names::CellNames;
 pub use outline::{Hit, OutlineCell, SearchIn, first_line};
-pub use output::{NbOutput, OutputDigest, OutputError, OutputView, human_size};
-pub use select::{
-    Form, LineRange, Page, PageLimits, Selector, SelectorError, page, split_selector,
-};
+pub use output::{NbOutput, OutputDigest, OutputError, OutputView};
+pub use search::{nearest, substitute};
+pub use select::{Form, LineRange, PageLimits, Selector, SelectorError, page, split_selector};
 pub use text::{
     Drop, MarkerIds, TextBase, TextCell, TextRules, is_same_text, lower_text, parse_text,
 };

@@ -1,13 +1,18 @@
-//! What nbformat demands of the metadata keys it knows, so that a change keeps a valid file valid.
+//! Metadata: a change of them, and what nbformat demands of the keys it knows, so that a change keeps a
+//! valid file valid.
 //!
-//! Owns that short table. Keys it does not know may hold anything.
+//! Owns that short table. Keys it does not know may hold anything. It must not know whose they are.
+
+use std::borrow::Cow;
 
 use crate::edit::MetaChange;
 use crate::error::OpError;
+use crate::fields::{Change, edit_object, member_indent, quoted};
 use crate::json;
+use crate::style::{Indent, Style, format_value};
 
 /// A rule for one key: what is wrong with a value, if anything.
-type Rule = fn(&[u8]) -> Option<&'static str>;
+pub(crate) type Rule = fn(&[u8]) -> Option<&'static str>;
 
 const CELL: &[(&str, Rule)] = &[
     ("tags", tags),
@@ -42,14 +47,64 @@ pub(crate) fn check_notebook(change: &MetaChange) -> Result<(), OpError> {
 fn check(change: &MetaChange, rules: &[(&str, Rule)], outer: usize) -> Result<(), OpError> {
     for (key, value) in &change.set {
         let bad = |problem| OpError::BadMetadata { key: key.clone(), problem };
-        json::check(value.as_bytes(), 0).map_err(|_| bad("the value is not JSON"))?;
-        json::check(value.as_bytes(), outer).map_err(|error| bad(error.problem))?;
+        json::check(value.as_bytes(), outer).map_err(|error| match error.problem {
+            json::TOO_DEEP => bad(json::TOO_DEEP),
+            _ => bad("the value is not JSON"),
+        })?;
         let rule = rules.iter().find(|(name, _)| name == key);
         if let Some(problem) = rule.and_then(|(_, rule)| rule(value.trim().as_bytes())) {
             return Err(bad(problem));
         }
     }
     Ok(())
+}
+
+/// An object of metadata after a change.
+pub(crate) fn changed(old: &[u8], change: &MetaChange, holder: &Indent, style: &Style) -> Vec<u8> {
+    let old = if old.first() == Some(&b'{') { old } else { b"{}" };
+    let inside = member_indent(old, holder, style);
+    let laid_out = |(_, value): &(String, String)| {
+        let mut text = Vec::with_capacity(value.len());
+        format_value(&mut text, value.as_bytes(), &inside, style);
+        text
+    };
+    let texts: Vec<Vec<u8>> = change.set.iter().map(laid_out).collect();
+    let set = change.set.iter().zip(&texts).map(|((key, _), text)| (&key[..], Some(&text[..])));
+    let unset = change.unset.iter().map(|key| (&key[..], None));
+    edit_object(old, &set.chain(unset).collect::<Vec<Change<'_>>>(), None, holder, style)
+}
+
+/// The change that adds and removes tags; none when they are so already. A list that becomes empty goes.
+pub(crate) fn tags_change(
+    old: &[u8],
+    add: &[String],
+    remove: &[String],
+    style: &Style,
+) -> Option<MetaChange> {
+    let list = json::get(old, "tags").unwrap_or_default();
+    let items = json::items(list);
+    // A tag that stays keeps its spelling.
+    let known = |item: &json::Span| (json::decode(item.of(list)).text, item.of(list).to_vec());
+    let mut tags: Vec<(Cow<'_, str>, Vec<u8>)> = items.iter().map(known).collect();
+    let has = |tags: &[String], tag: &str| tags.iter().any(|other| other == tag);
+    tags.retain(|(tag, _)| has(add, tag) || !has(remove, tag));
+    let kept = tags.len();
+    for tag in add {
+        if !tags.iter().any(|(known, _)| known == tag) {
+            tags.push((tag.into(), quoted(tag, style)));
+        }
+    }
+    if kept == items.len() && tags.len() == kept {
+        return None;
+    }
+    let mut change = MetaChange::default();
+    if tags.is_empty() {
+        change.unset.push("tags".to_owned());
+    } else {
+        let texts: Vec<_> = tags.iter().map(|(_, text)| String::from_utf8_lossy(text)).collect();
+        change.set.push(("tags".to_owned(), format!("[{}]", texts.join(","))));
+    }
+    Some(change)
 }
 
 fn tags(value: &[u8]) -> Option<&'static str> {
@@ -75,7 +130,7 @@ fn scrolled(value: &[u8]) -> Option<&'static str> {
         .then_some("expected true, false or \"auto\"")
 }
 
-fn text(value: &[u8]) -> Option<&'static str> {
+pub(crate) fn text(value: &[u8]) -> Option<&'static str> {
     (value.first() != Some(&b'"')).then_some("expected a string")
 }
 
@@ -84,7 +139,7 @@ fn name(value: &[u8]) -> Option<&'static str> {
     (name.is_empty() || name.contains('\n')).then_some("expected a string of one line, not empty")
 }
 
-fn object(value: &[u8]) -> Option<&'static str> {
+pub(crate) fn object(value: &[u8]) -> Option<&'static str> {
     (value.first() != Some(&b'{')).then_some("expected an object")
 }
 

@@ -1,4 +1,4 @@
-//! The outline: one line a cell, made without decoding more than the first line of each; and search.
+//! The outline: one line a cell; and search.
 //!
 //! Owns what is worth knowing of a cell at a glance. It must not know how lines are printed.
 

@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 
 use crate::json::{self, Cursor, Span, SyntaxError};
+use crate::metadata::{self, Rule};
 use crate::view::joined;
 
 /// One stored output.
@@ -30,7 +31,7 @@ pub enum OutputDigest {
     Data {
         /// MIME type and about how many bytes.
         forms: Vec<(String, usize)>,
-        /// The count, for a result.
+        /// Whether it is the value of the cell and not a display on the way.
         is_result: bool,
     },
     /// An exception.
@@ -48,7 +49,7 @@ pub enum OutputDigest {
 }
 
 /// A size as people read it: bytes, then one decimal.
-pub fn human_size(bytes: usize) -> String {
+fn human_size(bytes: usize) -> String {
     match bytes {
         0..1024 => format!("{bytes}B"),
         1024..1_048_576 => format!("{:.1}KB", bytes as f64 / 1024.0),
@@ -88,24 +89,24 @@ pub(crate) fn digests(list: &[u8]) -> Vec<OutputDigest> {
         return found;
     }
     while cursor.next_entry() {
-        if cursor.peek() == Some(b'{') {
-            found.push(digest(list, &mut cursor));
-        } else {
-            cursor.value();
-            found.push(OutputDigest::Other { kind: "not an output".to_owned() });
-        }
+        found.push(digest(list, &mut cursor));
     }
     found
 }
 
+/// The digest of the output the cursor is at; steps over it.
 fn digest(list: &[u8], cursor: &mut Cursor<'_>) -> OutputDigest {
+    let nothing = || OutputDigest::Other { kind: "not an output".to_owned() };
+    if !cursor.enter(b'{') {
+        cursor.value();
+        return nothing();
+    }
     let string = |span: Option<Span>| {
         span.map(|span| json::decode(span.of(list)).text.into_owned()).unwrap_or_default()
     };
     let (mut kind, mut name, mut ename, mut evalue) = (None, None, None, None);
     let mut text = (0, 0);
     let mut forms = Vec::new();
-    cursor.enter(b'{');
     while cursor.next_entry() {
         let key = cursor.key();
         match &*json::decode(key.of(list)).text {
@@ -130,7 +131,7 @@ fn digest(list: &[u8], cursor: &mut Cursor<'_>) -> OutputDigest {
         "execute_result" => OutputDigest::Data { forms, is_result: true },
         "display_data" => OutputDigest::Data { forms, is_result: false },
         "error" => OutputDigest::Error { name: string(ename), value: string(evalue) },
-        "" => OutputDigest::Other { kind: "not an output".to_owned() },
+        "" => nothing(),
         other => OutputDigest::Other { kind: other.to_owned() },
     }
 }
@@ -204,6 +205,43 @@ pub enum OutputError {
         "expected an object whose \"output_type\" is stream, display_data, execute_result or error"
     )]
     NotAnOutput,
+    /// A field that nbformat demands is missing or holds something else.
+    #[error("{kind} output: \"{field}\" is missing or wrong; {problem}")]
+    Field {
+        /// The output's type.
+        kind: &'static str,
+        /// The field.
+        field: &'static str,
+        /// What is expected there.
+        problem: &'static str,
+    },
+}
+
+/// The fields nbformat demands of each type of output.
+const REQUIRED: [(&str, &[(&str, Rule)]); 4] = [
+    ("stream", &[("name", metadata::text), ("text", text_or_lines)]),
+    ("display_data", &[("data", metadata::object), ("metadata", metadata::object)]),
+    (
+        "execute_result",
+        &[("data", metadata::object), ("execution_count", count), ("metadata", metadata::object)],
+    ),
+    ("error", &[("ename", metadata::text), ("evalue", metadata::text), ("traceback", lines)]),
+];
+
+fn text_or_lines(value: &[u8]) -> Option<&'static str> {
+    let fits = metadata::text(value).is_none() || lines(value).is_none();
+    (!fits).then_some("expected a string or a list of strings")
+}
+
+fn lines(value: &[u8]) -> Option<&'static str> {
+    let is_text = |item: &Span| metadata::text(item.of(value)).is_none();
+    let fits = value.first() == Some(&b'[') && json::items(value).iter().all(is_text);
+    (!fits).then_some("expected a list of strings")
+}
+
+fn count(value: &[u8]) -> Option<&'static str> {
+    let fits = value == b"null" || json::whole_number(value).is_some();
+    (!fits).then_some("expected a whole number or null")
 }
 
 impl NbOutput {
@@ -212,11 +250,16 @@ impl NbOutput {
         let json = json.trim().as_bytes();
         // An output stands in the notebook, its cells, a cell and the list of outputs.
         json::check(json, 4).map_err(OutputError::Syntax)?;
-        match OutputView::new(json).digest() {
-            _ if json.first() != Some(&b'{') => Err(OutputError::NotAnOutput),
-            OutputDigest::Other { .. } => Err(OutputError::NotAnOutput),
-            _ => Ok(NbOutput { json: json.to_vec() }),
+        let given = json::decode(json::get(json, "output_type").unwrap_or_default()).text;
+        let Some((kind, fields)) = REQUIRED.into_iter().find(|(kind, _)| *kind == given) else {
+            return Err(OutputError::NotAnOutput);
+        };
+        for &(field, rule) in fields {
+            if let Some(problem) = rule(json::get(json, field).unwrap_or_default()) {
+                return Err(OutputError::Field { kind, field, problem });
+            }
         }
+        Ok(NbOutput { json: json.to_vec() })
     }
 
     /// The JSON text.

@@ -171,47 +171,27 @@ impl PageLimits {
     pub const STANDARD: PageLimits = PageLimits { max_lines: 3000, max_bytes: 50 * 1024 };
 }
 
-/// The lines that fit on a page, as text, and where the next page begins.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Page {
-    /// The lines, and after a blank line the notice when there are more.
-    pub text: String,
-    /// The first line that did not fit.
-    pub next: Option<usize>,
-}
-
-/// Cuts the picked lines of a text to a page. A single line that is too long is shown in full: a page
-/// always makes progress.
-pub fn page(text: &str, selector: &Selector, limits: PageLimits) -> Page {
-    let total = text.split_inclusive('\n').count();
-    let wanted = |number: usize| {
-        selector.ranges.is_empty()
-            || selector
-                .ranges
-                .iter()
-                .any(|range| range.start <= number && range.end.is_none_or(|end| number <= end))
-    };
+/// The picked lines of a text that fit on a page, and after a blank line a notice when there are more.
+/// A single line that is too long is shown in full: a page always makes progress.
+pub fn page(text: &str, selector: &Selector, limits: PageLimits) -> String {
     let mut shown = String::new();
     let (mut first, mut last, mut count) = (None, 0, 0);
-    for (at, line) in text.split_inclusive('\n').enumerate() {
-        let number = at + 1;
-        if !wanted(number) {
-            continue;
-        }
+    for (number, line) in selector.numbered(text.split_inclusive('\n')) {
         if count > 0 && (count == limits.max_lines || shown.len() + line.len() > limits.max_bytes) {
+            let total = text.split_inclusive('\n').count();
             let first = first.unwrap_or(number);
             let blank = if shown.ends_with('\n') { "\n" } else { "\n\n" };
             shown.push_str(&format!(
                 "{blank}[Showing lines {first}-{last} of {total}. Use :{number} to continue]"
             ));
-            return Page { text: shown, next: Some(number) };
+            return shown;
         }
         first.get_or_insert(number);
         last = number;
         count += 1;
         shown.push_str(line);
     }
-    Page { text: shown, next: None }
+    shown
 }
 
 impl Selector {
@@ -230,18 +210,19 @@ impl Selector {
         if self.ranges.is_empty() {
             return vec![text];
         }
-        let mut picked = Vec::new();
+        self.numbered(text.split_inclusive(|byte| *byte == b'\n')).map(|(_, line)| line).collect()
+    }
+
+    /// The picked ones of all lines, with their numbers.
+    fn numbered<L>(&self, lines: impl Iterator<Item = L>) -> impl Iterator<Item = (usize, L)> {
+        let is_all = self.ranges.is_empty();
         let mut ranges = self.ranges.iter().peekable();
-        for (at, line) in text.split_inclusive(|byte| *byte == b'\n').enumerate() {
-            let number = at + 1;
+        let picked = move |(number, line)| {
             while ranges.next_if(|range| range.end.is_some_and(|end| end < number)).is_some() {}
-            match ranges.peek() {
-                Some(range) if range.start <= number => picked.push(line),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        picked
+            let is_picked = is_all || ranges.peek()?.start <= number;
+            Some(is_picked.then_some((number, line)))
+        };
+        (1..).zip(lines).map_while(picked).flatten()
     }
 }
 

@@ -3,6 +3,8 @@
 //!
 //! Owns every byte of layout that inkcell writes. It must not know cells, only containers.
 
+use std::borrow::Cow;
+
 use crate::json::{self, NonAscii, Span};
 
 /// The layout habits found in a file.
@@ -116,11 +118,14 @@ impl Indent {
 pub(crate) enum Entry<'a> {
     /// The entry at this position of the old container, as it was.
     Old(usize),
-    /// The entry at this position with other bytes.
-    Changed(usize, &'a [u8]),
+    /// The entry at this position with another text.
+    Changed(usize, Text<'a>),
     /// An entry that was not there.
-    New(&'a [u8]),
+    New(Text<'a>),
 }
+
+/// The text of an entry in two parts, as a key with its colon and a value; either may be empty.
+pub(crate) type Text<'a> = [&'a [u8]; 2];
 
 impl Entry<'_> {
     fn position(&self) -> Option<usize> {
@@ -136,7 +141,7 @@ pub(crate) struct Container<'a> {
     bytes: &'a [u8],
     /// Just past the opening bracket, and the closing bracket itself.
     inner: Span,
-    entries: Vec<Span>,
+    entries: &'a [Span],
     /// Where the line that holds the container stands.
     holder: Indent,
     /// Where its entries stand.
@@ -148,7 +153,7 @@ pub(crate) struct Container<'a> {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Piece<'a> {
     Kept(Span),
-    Given(std::borrow::Cow<'a, [u8]>),
+    Given(Cow<'a, [u8]>),
 }
 
 impl<'a> Container<'a> {
@@ -157,7 +162,7 @@ impl<'a> Container<'a> {
     pub(crate) fn new(
         bytes: &'a [u8],
         inner: Span,
-        entries: Vec<Span>,
+        entries: &'a [Span],
         holder: Indent,
         style: &'a Style,
     ) -> Container<'a> {
@@ -171,7 +176,7 @@ impl<'a> Container<'a> {
     /// A whole array or object: `bytes[0]` is its opening bracket.
     pub(crate) fn whole(
         bytes: &'a [u8],
-        entries: Vec<Span>,
+        entries: &'a [Span],
         holder: Indent,
         style: &'a Style,
     ) -> Container<'a> {
@@ -233,8 +238,8 @@ impl<'a> Container<'a> {
                     pieces.keep(span);
                 }
             }
-            Entry::Changed(_, bytes) | Entry::New(bytes) => {
-                pieces.0.push(Piece::Given(bytes.into()));
+            Entry::Changed(_, text) | Entry::New(text) => {
+                text.into_iter().for_each(|part| pieces.give(part));
             }
         }
     }
@@ -256,7 +261,7 @@ impl<'a> Container<'a> {
 /// Collects pieces, joining ranges that touch so that untouched stretches stay one piece.
 struct Pieces<'a>(Vec<Piece<'a>>);
 
-impl Pieces<'_> {
+impl<'a> Pieces<'a> {
     fn keep(&mut self, span: Span) {
         match self.0.last_mut() {
             Some(Piece::Kept(last)) if last.end == span.start => last.end = span.end,
@@ -265,9 +270,10 @@ impl Pieces<'_> {
         }
     }
 
-    fn give(&mut self, bytes: Vec<u8>) {
+    fn give(&mut self, bytes: impl Into<Cow<'a, [u8]>>) {
+        let bytes = bytes.into();
         if !bytes.is_empty() {
-            self.0.push(Piece::Given(bytes.into()));
+            self.0.push(Piece::Given(bytes));
         }
     }
 }

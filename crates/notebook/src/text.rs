@@ -3,9 +3,9 @@
 //! Owns the marker grammar, the escape of lines that look like markers, and the rules by which a
 //! marked cell is one that was there before. Changing the document is left to `EditOp`s.
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
-use crate::cell::{CellKind, CellRef, IdSource, is_valid_id};
+use crate::cell::{CellKind, CellRef, IdSource, is_valid_id, unique_ids};
 use crate::document::Notebook;
 use crate::edit::{EditOp, EditReport, OutputsAfter, Place};
 use crate::error::{Candidate, TextError};
@@ -178,10 +178,10 @@ pub trait TextBase {
 /// as it was is not named by any of them.
 pub fn lower_text(
     base: &dyn TextBase,
-    cells: &[TextCell],
+    cells: Vec<TextCell>,
     rules: TextRules,
 ) -> Result<Vec<EditOp>, TextError> {
-    let matched = match_cells(base, cells);
+    let matched = match_cells(base, &cells);
     let mut is_used = vec![false; base.count()];
     for &index in matched.iter().flatten() {
         is_used[index] = true;
@@ -197,28 +197,33 @@ pub fn lower_text(
     }
 
     let fixed = longest_rising(&matched);
+    let last = cells.len().saturating_sub(1);
     let mut ops: Vec<EditOp> = missing
         .iter()
         .map(|&index| EditOp::Delete { cell: CellRef::Index(index as i64) })
         .collect();
     let mut previous: Option<usize> = None;
-    for (at, (cell, origin)) in cells.iter().zip(&matched).enumerate() {
+    for (at, (cell, origin)) in cells.into_iter().zip(&matched).enumerate() {
         let place = match previous {
             Some(index) => Place::After(CellRef::Index(index as i64)),
             None => Place::Start,
         };
         let Some(index) = *origin else {
-            ops.push(EditOp::Insert { at: place, kind: cell.kind, source: cell.source.clone() });
+            ops.push(EditOp::Insert { at: place, kind: cell.kind, source: cell.source });
             continue;
         };
         let this = || CellRef::Index(index as i64);
         if !fixed[at] {
             ops.push(EditOp::Move { cell: this(), to: place });
         }
-        if !base.is_same(index, cell.kind, &cell.source) {
+        // Editors end a file with a line feed; one more at the very end is theirs, not the cell's.
+        let ended = cell.source.strip_suffix('\n').filter(|_| at == last);
+        let is_same = base.is_same(index, cell.kind, &cell.source)
+            || ended.is_some_and(|source| base.is_same(index, cell.kind, source));
+        if !is_same {
             ops.push(EditOp::Replace {
                 cell: this(),
-                source: cell.source.clone(),
+                source: cell.source,
                 kind: Some(cell.kind),
                 outputs: rules.outputs,
                 shape: rules.shape,
@@ -232,12 +237,7 @@ pub fn lower_text(
 /// For each cell of the text the cell of the base it is: by id when it is marked with one, else by
 /// number; the first use of a cell wins.
 fn match_cells(base: &dyn TextBase, cells: &[TextCell]) -> Vec<Option<usize>> {
-    let mut by_id: HashMap<&str, Option<usize>> = HashMap::new();
-    for index in 0..base.count() {
-        if let Some(id) = base.id(index) {
-            by_id.entry(id).and_modify(|seen| *seen = None).or_insert(Some(index));
-        }
-    }
+    let by_id = unique_ids((0..base.count()).map(|index| base.id(index)));
     let mut is_used = vec![false; base.count()];
     let mut pick = |index: Option<usize>| {
         let index = index.filter(|&index| index < is_used.len() && !is_used[index])?;
@@ -278,14 +278,14 @@ pub(crate) fn longest_rising(matched: &[Option<usize>]) -> Vec<bool> {
 }
 
 /// The cells of a notebook as the base of a text.
-struct Here {
-    ids: Vec<Option<String>>,
-    cells: Vec<(Option<CellKind>, String)>,
+struct Here<'a> {
+    book: &'a Notebook,
+    ids: Vec<Option<Cow<'a, str>>>,
 }
 
-impl TextBase for Here {
+impl TextBase for Here<'_> {
     fn count(&self) -> usize {
-        self.cells.len()
+        self.book.len()
     }
 
     fn id(&self, index: usize) -> Option<&str> {
@@ -293,8 +293,8 @@ impl TextBase for Here {
     }
 
     fn is_same(&self, index: usize, kind: CellKind, source: &str) -> bool {
-        let (old_kind, old) = &self.cells[index];
-        *old_kind == Some(kind) && is_same_text(old, source)
+        let cell = self.book.view(index);
+        cell.kind() == Some(kind) && is_same_text(&cell.source().text, source)
     }
 }
 
@@ -316,10 +316,7 @@ impl Notebook {
     /// Some cells as text, with the markers they have in the whole.
     pub fn cells_to_text(&self, cells: &[usize], ids: MarkerIds) -> Result<String, TextError> {
         let names = self.ids();
-        let mut uses: HashMap<&str, usize> = HashMap::new();
-        for name in names.iter().flatten() {
-            *uses.entry(name).or_default() += 1;
-        }
+        let by_id = unique_ids(names.iter().map(|name| name.as_deref()));
         let mut out = String::new();
         for (at, &index) in cells.iter().enumerate() {
             let cell = self.view(index);
@@ -331,7 +328,7 @@ impl Notebook {
             if let Some(id) = names[index].as_deref()
                 && ids == MarkerIds::Auto
                 && is_valid_id(id)
-                && uses.get(id) == Some(&1)
+                && by_id.get(id) == Some(&Some(index))
             {
                 out.push_str(" id:");
                 out.push_str(id);
@@ -350,14 +347,7 @@ impl Notebook {
         if let Some(bad) = self.cells().find(|cell| cell.kind().is_none()) {
             return Err(TextError::BadCell { index: bad.index() });
         }
-        let base = Here {
-            ids: self.ids().into_iter().map(|id| id.map(|id| id.into_owned())).collect(),
-            cells: self
-                .cells()
-                .map(|cell| (cell.kind(), cell.source().text.into_owned()))
-                .collect(),
-        };
-        lower_text(&base, &parse_text(text)?, rules)
+        lower_text(&Here { book: self, ids: self.ids() }, parse_text(text)?, rules)
     }
 
     /// Makes the notebook what a text says, all or nothing. The text it has already changes nothing.

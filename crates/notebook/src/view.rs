@@ -5,7 +5,6 @@
 use std::borrow::Cow;
 
 use crate::cell::CellKind;
-use crate::document::whole_number;
 use crate::error::Candidate;
 use crate::fields::{Fields, Key};
 use crate::json;
@@ -77,7 +76,7 @@ impl<'a> CellView<'a> {
 
     /// The number of its last run, if it has one.
     pub fn execution_count(&self) -> Option<u64> {
-        whole_number(self.fields.value(self.body, Key::ExecutionCount)?)
+        json::whole_number(self.fields.value(self.body, Key::ExecutionCount)?)
     }
 
     /// Its outputs, in order.
@@ -124,7 +123,8 @@ fn as_string(value: &[u8]) -> Option<Cow<'_, str>> {
     (value.first() == Some(&b'"')).then(|| json::decode(value).text)
 }
 
-/// A string, or a list of strings joined. Anything else in their place is shown as its JSON text.
+/// A string, or a list of strings joined, where anything that is no string is shown as its JSON text.
+/// Any other value is no text at all.
 pub(crate) fn joined(value: &[u8]) -> Source<'_> {
     match value.first() {
         Some(b'"') => {

@@ -260,9 +260,10 @@ fn names_can_be_exchanged() {
         EditOp::Clear { cell: Some(at(1)) },
         EditOp::Clear { cell: None },
         EditOp::SetKind { cell: at(1), kind: CellKind::Raw },
+        EditOp::SetTags { cell: at(1), add: Vec::new(), remove: Vec::new() },
     ];
     let counts: Vec<usize> = ops.iter_mut().map(|op| op.names_mut().len()).collect();
-    assert_eq!(counts, [1, 1, 0, 2, 1, 1, 0, 1]);
+    assert_eq!(counts, [1, 1, 0, 2, 1, 1, 0, 1, 1]);
     for name in ops[3].names_mut() {
         *name = at(3);
     }

@@ -88,6 +88,8 @@ fn ops() -> Vec<EditOp> {
         ops.push(EditOp::Move { cell: cell(), to: Place::Start });
         ops.push(EditOp::Clear { cell: Some(cell()) });
         ops.push(meta(Some(cell()), "tags", "[\"a\", \"b\"]"));
+        let (add, remove) = (vec!["a".to_owned(), "é".to_owned()], vec!["intro".to_owned()]);
+        ops.push(EditOp::SetTags { cell: cell(), add, remove });
         ops.push(meta(Some(cell()), "jupyter", "{\"source_hidden\": true}"));
         ops.push(meta(Some(cell()), "name", "\"n\""));
         ops.push(meta(Some(cell()), "execution", "{\"iopub.status.busy\": \"t\"}"));

@@ -1,9 +1,7 @@
-//! Ways to look at a notebook: the outline, search, comparison by cell, and export.
+//! Ways to look at a notebook: the outline, search, and comparison by cell.
 #![allow(clippy::unwrap_used)]
 
-use inkcell_notebook::{
-    CellDiff, Compare, Hit, Notebook, Outputs, SearchIn, diff, first_line, to_markdown, to_script,
-};
+use inkcell_notebook::{CellDiff, Compare, Hit, Notebook, SearchIn, diff, first_line};
 use inkcell_testkit::notebooks;
 use serde_json::json;
 
@@ -132,6 +130,25 @@ fn two_notebooks_are_compared_by_cell() {
     let ran = old.replace("\"execution_count\": 3", "\"execution_count\": 4").replace("hi", "ho");
     assert_eq!(diff(&parse(&old), &parse(&ran), Compare::All).len(), 2);
     assert!(diff(&parse(&old), &parse(&ran), Compare::Sources).is_empty());
+    // So do attachments.
+    let attached = |files: &str| {
+        old.replacen(
+            "\"metadata\": {}",
+            &format!("\"attachments\": {files}, \"metadata\": {{}}"),
+            1,
+        )
+    };
+    let (one, other) = (attached("{\"a.png\": {}}"), attached("{\"b.png\": {}}"));
+    let found = diff(&parse(&one), &parse(&other), Compare::All);
+    assert!(
+        matches!(
+            found.as_slice(),
+            [CellDiff::Changed { source: None, metadata: false, attachments: true, .. }]
+        ),
+        "{found:?}"
+    );
+    assert!(diff(&parse(&one), &parse(&other), Compare::Sources).is_empty());
+    assert!(diff(&parse(&old), &parse(&attached("{}")), Compare::All).is_empty());
     // Without ids cells belong together by what they hold.
     let bare = |text: &str| parse(&text.replace("\"id\"", "\"x\""));
     let changed = old.replace("x = 1", "x = 5");
@@ -141,23 +158,4 @@ fn two_notebooks_are_compared_by_cell() {
     };
     assert_eq!(cell.index, 1);
     assert!(lines.contains("-x = 1\n+x = 5\n"), "{lines}");
-}
-
-#[test]
-fn a_script_can_be_run() {
-    let expected = "# %% [markdown]\n#\n#\n# # Title\n# text\n\n# %%\n# %matplotlib inline\n# !ls\nx = 1\n\n# %% [raw]\n";
-    assert_eq!(to_script(&sample()), expected);
-}
-
-#[test]
-fn markdown_shows_outputs_on_request() {
-    let code = "```python\n%matplotlib inline\n!ls\nx = 1\n```";
-    let check = |outputs, tail: &str| {
-        let text = to_markdown(&sample(), outputs);
-        assert!(text.contains("# Title\ntext\n\n"), "{text}");
-        assert!(text.contains(&format!("{code}{tail}")), "{text}");
-    };
-    check(Outputs::None, "\n");
-    check(Outputs::Digest, "\n\n*stdout 2 lines 10B*\n\n*error ValueError: bad*\n");
-    check(Outputs::Full, "\n\n```text\none\ntwo\n```\n\n```text\nred line\n```\n");
 }

@@ -1,6 +1,7 @@
 //! What a test needs of the machine, and what it says where that is missing.
 //!
-//! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_REQUIRE` and `INKCELL_TEST_NO_STRACE`.
+//! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE` and
+//! `INKCELL_TEST_NO_MOUNTS`.
 
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -19,23 +20,23 @@ pub fn skip(test: &str, why: &str) {
 pub fn strace(test: &str) -> bool {
     static WORKS: OnceLock<bool> = OnceLock::new();
     let works = *WORKS.get_or_init(|| succeeds("strace", &["-f", "-o", "/dev/null", "true"]));
-    if !works {
-        let required = std::env::var_os("INKCELL_TEST_REQUIRE").is_some();
-        let excused = std::env::var_os("INKCELL_TEST_NO_STRACE").is_some();
-        assert!(!required || excused, "{test} needs strace, which does not work here");
-        skip(test, "strace does not work here");
-    }
-    works
+    works || missing(test, "strace does not work here", "INKCELL_TEST_NO_STRACE")
+}
+
+/// Skips a test, or fails it where everything is required and this is not excused by name.
+fn missing(test: &str, why: &str, excuse: &str) -> bool {
+    let required = std::env::var_os("INKCELL_TEST_REQUIRE").is_some();
+    let excused = std::env::var_os(excuse).is_some();
+    assert!(!required || excused, "{test} cannot run: {why} ({excuse}=1 excuses it)");
+    skip(test, why);
+    false
 }
 
 /// Whether a small file system of our own can be mounted in a namespace of our own.
 pub fn private_mounts(test: &str) -> bool {
     let script = "mount -t tmpfs -o size=64k none /mnt";
     let works = succeeds("unshare", &["-Urm", "sh", "-c", script]);
-    if !works {
-        skip(test, "a private file system cannot be mounted here");
-    }
-    works
+    works || missing(test, "a private file system cannot be mounted here", "INKCELL_TEST_NO_MOUNTS")
 }
 
 /// Whether a program is here and does this well.

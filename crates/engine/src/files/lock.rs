@@ -6,7 +6,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::fs::AtFlags;
@@ -26,8 +26,7 @@ const POLL: Duration = Duration::from_millis(5);
 impl Lock {
     /// Waits for the lock of a file, and removes what its last holder left behind.
     pub(crate) fn take(target: &Target, state: &Path, wait: Duration) -> Result<Lock, EngineError> {
-        let folder = state.join("locks");
-        private_folder(&folder).map_err(state_error(&folder))?;
+        let folder = private_folder(state, Path::new("locks")).map_err(state_error(state))?;
         let path = folder.join(file_key(&target.path));
         let file = OpenOptions::new()
             .read(true)
@@ -105,19 +104,27 @@ pub(crate) fn file_key(path: &Path) -> String {
     hash.to_hex()[..32].to_owned()
 }
 
-/// Makes a folder that only its owner can look into, and refuses one that is somebody else's.
-pub(crate) fn private_folder(folder: &Path) -> io::Result<()> {
+/// A folder below the state folder, made when it is not there. A state folder that belongs to somebody
+/// else, or that others may write into, is refused: what is kept there decides what is removed.
+pub(crate) fn private_folder(state: &Path, below: &Path) -> io::Result<PathBuf> {
+    let mut folder = state.to_owned();
+    ensure_private(&folder)?;
+    for part in below {
+        folder.push(part);
+        ensure_private(&folder)?;
+    }
+    Ok(folder)
+}
+
+fn ensure_private(folder: &Path) -> io::Result<()> {
+    let refused = |why: &str| Err(io::Error::new(io::ErrorKind::PermissionDenied, why));
     match std::fs::metadata(folder) {
-        Ok(found) if found.is_dir() => {
-            let me = rustix::process::geteuid().as_raw();
-            if found.uid() != me {
-                return Err(io::Error::new(
-                    io::ErrorKind::PermissionDenied,
-                    "the folder belongs to another user",
-                ));
-            }
-            Ok(())
+        Ok(found) if !found.is_dir() => Err(io::ErrorKind::NotADirectory.into()),
+        Ok(found) if found.uid() != rustix::process::geteuid().as_raw() => {
+            refused("the folder belongs to another user")
         }
-        _ => DirBuilder::new().recursive(true).mode(0o700).create(folder),
+        Ok(found) if found.mode() & 0o022 != 0 => refused("others may write into the folder"),
+        Ok(_) => Ok(()),
+        Err(_) => DirBuilder::new().recursive(true).mode(0o700).create(folder),
     }
 }

@@ -12,7 +12,7 @@ mod version;
 pub(crate) use lock::Lock;
 pub(crate) use open::Metadata;
 pub(crate) use path::Target;
-pub use path::{Place, Roots, is_notebook_path};
+pub use path::{PathBase, Roots, is_notebook_path};
 pub(crate) use record::{Record, RecordedCell, Records};
 pub(crate) use replace::{Expect, Outcome, Replacement};
 pub use replace::{FileNote, Force};

@@ -8,6 +8,7 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 
 use crate::error::EngineError;
 use crate::files::Target;
@@ -77,7 +78,7 @@ fn read_all(file: &File, size: u64, limit_bytes: u64) -> io::Result<Vec<u8>> {
     bytes.try_reserve_exact(size as usize + 1).map_err(|_| io::ErrorKind::OutOfMemory)?;
     let mut file = file;
     file.seek(SeekFrom::Start(0))?;
-    file.take(limit_bytes + 1).read_to_end(&mut bytes)?;
+    file.take(limit_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -97,6 +98,15 @@ fn read_halves(file: &File, size: usize) -> io::Result<Vec<u8>> {
     }
 }
 
+/// That there is no file is an answer, not a failure.
+fn there<T>(found: Result<T, Errno>) -> Result<Option<T>, Errno> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(Errno::NOENT) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Whether a file is still the one that was read.
 pub(crate) enum Still {
     Same,
@@ -105,40 +115,34 @@ pub(crate) enum Still {
 }
 
 impl Target {
-    /// Reads the file; `None` when there is none.
-    pub(crate) fn read(&self, limit_bytes: u64) -> Result<Option<Content>, EngineError> {
-        let fail = |source: rustix::io::Errno| self.io("read it")(source.into());
-        // Looked at before it is opened: opening a device can already do something.
-        let stat = match rustix::fs::statat(self.dir(), &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => stat,
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(fail(error)),
-        };
-        self.must_be_file(&stat)?;
+    /// Opens the file for reading; `None` when there is none. Never waits, and follows no link.
+    fn open(&self) -> Result<Option<File>, Errno> {
         let flags =
             OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let file = match rustix::fs::openat(self.dir(), &self.name, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(fail(error)),
-        };
+        there(rustix::fs::openat(self.dir(), &self.name, flags, Mode::empty()).map(File::from))
+    }
+
+    fn stat(&self) -> Result<Option<Stat>, Errno> {
+        there(rustix::fs::statat(self.dir(), &self.name, AtFlags::SYMLINK_NOFOLLOW))
+    }
+
+    /// Whether there is anything under this name.
+    pub(crate) fn exists(&self) -> bool {
+        matches!(self.stat(), Ok(Some(_)))
+    }
+
+    /// Looks at the file without reading it; `None` when there is none.
+    pub(crate) fn look(&self) -> Result<Option<Metadata>, EngineError> {
+        let fail = |source: Errno| self.io("read it")(source.into());
+        // Looked at before it is opened: opening a device can already do something.
+        let Some(stat) = self.stat().map_err(fail)? else { return Ok(None) };
+        self.must_be_file(&stat)?;
+        let Some(file) = self.open().map_err(fail)? else { return Ok(None) };
         let now = SystemTime::now();
         let stat = rustix::fs::fstat(&file).map_err(fail)?;
         self.must_be_file(&stat)?;
         let stamp = Stamp::of(&stat);
-        let too_large = |size_bytes| EngineError::TooLarge {
-            path: self.shown.clone(),
-            size_bytes,
-            limit_bytes,
-        };
-        if stamp.size > limit_bytes {
-            return Err(too_large(stamp.size));
-        }
-        let bytes = read_all(&file, stamp.size, limit_bytes).map_err(self.io("read it"))?;
-        if bytes.len() as u64 > limit_bytes {
-            return Err(too_large(bytes.len() as u64));
-        }
-        let metadata = Metadata {
+        Ok(Some(Metadata {
             stamp,
             is_racy: stamp.is_racy(now),
             mode: stat.st_mode & 0o7777,
@@ -146,7 +150,25 @@ impl Target {
             gid: stat.st_gid,
             links: stat.st_nlink as u64,
             file: std::sync::Arc::new(file),
+        }))
+    }
+
+    /// Reads the file; `None` when there is none.
+    pub(crate) fn read(&self, limit_bytes: u64) -> Result<Option<Content>, EngineError> {
+        let Some(metadata) = self.look()? else { return Ok(None) };
+        let too_large = |size_bytes| EngineError::TooLarge {
+            path: self.shown.clone(),
+            size_bytes,
+            limit_bytes,
         };
+        let size = metadata.stamp.size;
+        if size > limit_bytes {
+            return Err(too_large(size));
+        }
+        let bytes = read_all(&metadata.file, size, limit_bytes).map_err(self.io("read it"))?;
+        if bytes.len() as u64 > limit_bytes {
+            return Err(too_large(bytes.len() as u64));
+        }
         Ok(Some(Content { bytes, metadata }))
     }
 
@@ -165,13 +187,7 @@ impl Target {
 
     /// Whether the file holds exactly these bytes, compared piece by piece.
     pub(crate) fn holds(&self, bytes: &[u8]) -> io::Result<bool> {
-        let flags =
-            OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NOCTTY;
-        let mut file = match rustix::fs::openat(self.dir(), &self.name, flags, Mode::empty()) {
-            Ok(fd) => File::from(fd),
-            Err(rustix::io::Errno::NOENT) => return Ok(false),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(mut file) = self.open()? else { return Ok(false) };
         let mut rest = bytes;
         let mut piece = vec![0; 1 << 16];
         loop {
@@ -188,11 +204,7 @@ impl Target {
 
     /// Whether the file is still the one that was read; `None` when it is gone.
     pub(crate) fn still(&self, read: &Metadata) -> io::Result<Option<Still>> {
-        let stat = match rustix::fs::statat(self.dir(), &self.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => stat,
-            Err(rustix::io::Errno::NOENT) => return Ok(None),
-            Err(error) => return Err(error.into()),
-        };
+        let Some(stat) = self.stat()? else { return Ok(None) };
         let is_same = Stamp::of(&stat) == read.stamp && !read.is_racy;
         Ok(Some(if is_same { Still::Same } else { Still::Unsure }))
     }

@@ -20,7 +20,7 @@ pub fn is_notebook_path(path: &str) -> bool {
 
 /// Where relative paths start.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct PathBase {
     /// The working folder of the caller.
     pub cwd: PathBuf,
     /// What `~` stands for.
@@ -49,7 +49,7 @@ pub(crate) struct Target {
     pub(crate) shown: String,
 }
 
-impl Place {
+impl PathBase {
     /// The path made absolute; nothing is looked up.
     pub fn absolute(&self, given: &str) -> PathBuf {
         let expanded = match (&self.home, given.strip_prefix('~')) {
@@ -67,14 +67,14 @@ impl Target {
     /// Follows links, checks the roots, and opens the folder without following any link again.
     pub(crate) fn resolve(
         given: &str,
-        place: &Place,
+        base: &PathBase,
         roots: &Roots,
     ) -> Result<Target, EngineError> {
         let io = |what: &'static str| {
             let shown = given.to_owned();
             move |source: io::Error| EngineError::Io { path: shown, what, source }
         };
-        let path = real_path(&place.absolute(given)).map_err(io("find the folder"))?;
+        let path = real_path(&base.absolute(given)).map_err(io("find the folder"))?;
         if let Roots::Only(allowed) = roots {
             let inside = |root: &PathBuf| {
                 std::fs::canonicalize(root).is_ok_and(|root| path.starts_with(root))

@@ -4,6 +4,7 @@
 //! say later what changed since; losing them only means that an old version is not known any more.
 
 use std::ffi::OsStr;
+use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -15,6 +16,9 @@ use crate::files::lock::{file_key, private_folder};
 
 /// How many versions of a file are kept.
 const MAX_VERSIONS: usize = 64;
+
+/// Of how many files versions are kept at all.
+const MAX_FILES: usize = 2000;
 
 /// How much they may take together; a notebook of 100,000 cells keeps fewer versions.
 const MAX_BYTES: u64 = 16 << 20;
@@ -44,6 +48,8 @@ impl RecordedCell {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Record {
     pub(crate) version: Version,
+    /// Digest of the notebook's own metadata.
+    pub(crate) metadata: u64,
     pub(crate) cells: Vec<RecordedCell>,
 }
 
@@ -77,7 +83,7 @@ impl Record {
                 rest: digest(cell.properties()),
             })
             .collect();
-        Record { version, cells }
+        Record { version, metadata: digest([notebook.metadata_json()]), cells }
     }
 
     fn to_text(&self) -> String {
@@ -85,7 +91,8 @@ impl Record {
             let id = cell.id.as_deref().unwrap_or_default();
             format!("{:016x} {:016x} {id}\n", cell.text, cell.rest)
         };
-        self.cells.iter().map(line).collect()
+        let cells: String = self.cells.iter().map(line).collect();
+        format!("{:016x}\n{cells}", self.metadata)
     }
 
     /// `None` for a file that is damaged: the version is then not known.
@@ -100,13 +107,15 @@ impl Record {
                 rest: u64::from_str_radix(rest, 16).ok()?,
             })
         };
-        let complete = text.is_empty() || text.ends_with('\n');
-        let cells = text.lines().map(cell).collect::<Option<Vec<_>>>()?;
-        complete.then_some(Record { version, cells })
+        let complete = text.ends_with('\n');
+        let mut lines = text.lines();
+        let metadata = u64::from_str_radix(lines.next()?, 16).ok()?;
+        let cells = lines.map(cell).collect::<Option<Vec<_>>>()?;
+        complete.then_some(Record { version, metadata, cells })
     }
 
-    pub(crate) fn ids(&self) -> Vec<Option<&str>> {
-        self.cells.iter().map(|cell| cell.id.as_deref()).collect()
+    pub(crate) fn ids(&self) -> impl Iterator<Item = Option<&str>> {
+        self.cells.iter().map(|cell| cell.id.as_deref())
     }
 }
 
@@ -126,12 +135,16 @@ impl TextBase for Record {
 
 /// The recorded versions of one file.
 pub(crate) struct Records {
+    state: PathBuf,
+    key: String,
     folder: PathBuf,
 }
 
 impl Records {
     pub(crate) fn of(path: &Path, state: &Path) -> Records {
-        Records { folder: state.join("versions").join(file_key(path)) }
+        let (state, key) = (state.to_owned(), file_key(path));
+        let folder = state.join("versions").join(&key);
+        Records { state, key, folder }
     }
 
     fn file(&self, version: Version) -> PathBuf {
@@ -149,7 +162,7 @@ impl Records {
         if file.exists() {
             return;
         }
-        if private_folder(&self.folder).is_err() {
+        if self.make_folder().is_err() {
             return;
         }
         // A half-written record would be refused by its last line, but a rename leaves none.
@@ -162,33 +175,47 @@ impl Records {
         self.prune();
     }
 
-    fn part(&self, text: &[u8]) -> PathBuf {
-        self.folder.join(format!("part-{}", Version::of(text)))
+    /// Makes the folder of this file's versions; where there are too many such folders, those that were
+    /// not used for longest go.
+    fn make_folder(&self) -> io::Result<()> {
+        if !self.folder.is_dir() {
+            let mut folders: Vec<_> = list(&self.state.join("versions"))
+                .into_iter()
+                .filter_map(|path| {
+                    let found = std::fs::symlink_metadata(&path).ok()?;
+                    Some((found.is_dir().then(|| found.modified().ok())??, path))
+                })
+                .collect();
+            folders.sort_by(|one, other| other.cmp(one));
+            for (_, folder) in folders.iter().skip(MAX_FILES - 1) {
+                list(folder).iter().for_each(|file| drop(std::fs::remove_file(file)));
+                let _ = std::fs::remove_dir(folder);
+            }
+        }
+        private_folder(&self.state, &Path::new("versions").join(&self.key)).map(drop)
     }
 
-    /// Remembers that a text was only a part of what the file holds.
-    pub(crate) fn keep_part(&self, text: &[u8]) {
-        if private_folder(&self.folder).is_ok() && std::fs::write(self.part(text), "").is_ok() {
+    fn part(&self, text: &[&[u8]]) -> PathBuf {
+        self.folder.join(format!("part-{}", Version::of_chunks(text.iter().copied())))
+    }
+
+    /// Remembers that a text, given in pieces, was only a part of what the file holds.
+    pub(crate) fn keep_part(&self, text: &[&[u8]]) {
+        if self.make_folder().is_ok() && std::fs::write(self.part(text), "").is_ok() {
             self.prune();
         }
     }
 
     /// Whether a text is one that was shown as a part.
     pub(crate) fn is_part(&self, text: &[u8]) -> bool {
-        self.part(text).exists()
+        self.part(&[text]).exists()
     }
 
     /// Forgets the oldest versions beyond the limits.
     fn prune(&self) {
-        // The standard library panics when the handle of a listed folder cannot be closed; pruning
-        // comes after a save and must not make a failure of it.
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let listed = rustix::fs::open(&self.folder, flags, Mode::empty()).and_then(Dir::read_from);
-        let Ok(entries) = listed else { return };
-        let mut files: Vec<_> = entries
-            .flatten()
-            .filter_map(|entry| {
-                let path = self.folder.join(OsStr::from_bytes(entry.file_name().to_bytes()));
+        let mut files: Vec<_> = list(&self.folder)
+            .into_iter()
+            .filter_map(|path| {
                 let found =
                     std::fs::symlink_metadata(&path).ok().filter(|found| found.is_file())?;
                 Some((found.modified().ok()?, found.len(), path))
@@ -203,4 +230,19 @@ impl Records {
             }
         }
     }
+}
+
+/// The entries of a folder; none when it cannot be listed. The standard library panics when the handle
+/// of a listed folder cannot be closed, and keeping records must never make a failure of a save.
+fn list(folder: &Path) -> Vec<PathBuf> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(entries) = rustix::fs::open(folder, flags, Mode::empty()).and_then(Dir::read_from)
+    else {
+        return Vec::new();
+    };
+    let name = |entry: rustix::fs::DirEntry| {
+        let name = entry.file_name().to_bytes();
+        (name != b"." && name != b"..").then(|| folder.join(OsStr::from_bytes(name)))
+    };
+    entries.flatten().filter_map(name).collect()
 }

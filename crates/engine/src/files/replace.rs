@@ -6,7 +6,9 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use rustix::fs::{AtFlags, Gid, Mode, OFlags, Uid, XattrFlags};
+use std::os::fd::BorrowedFd;
+
+use rustix::fs::{AtFlags, FlockOperation, Gid, Mode, OFlags, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use crate::error::EngineError;
@@ -61,6 +63,16 @@ pub enum FileNote {
 
 /// The attribute in which Linux keeps an access list.
 const ACCESS_LIST: &str = "system.posix_acl_access";
+
+/// The lock of a folder, let go when dropped.
+struct Turn<'a>(BorrowedFd<'a>);
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        // The descriptor is closed soon after anyway, which lets go as well.
+        let _ = rustix::fs::flock(self.0, FlockOperation::Unlock);
+    }
+}
 
 impl Target {
     /// Replaces the file, all or nothing.
@@ -124,6 +136,9 @@ impl Target {
             }
         }
         file.sync_all().map_err(self.io("write the new content to disk"))?;
+        // Two processes with different state folders have different locks; the folder is one for both.
+        // It is held for the look and the rename only.
+        let _turn = self.take_turn()?;
         if !self.is_as_expected(&new.expect)? {
             return Ok(Outcome::Moved);
         }
@@ -136,6 +151,22 @@ impl Target {
             self.io("make sure that the new content survives a power cut (it is in place)"),
         )?;
         Ok(Outcome::Replaced(notes))
+    }
+
+    /// Waits for the folder's own lock. Where a file system has none, the state folder's must do.
+    fn take_turn(&self) -> Result<Option<Turn<'_>>, EngineError> {
+        const TRIES: u32 = 2000;
+        let Some(dir) = self.readable_dir() else { return Ok(None) };
+        for _ in 0..TRIES {
+            match rustix::fs::flock(dir, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(Some(Turn(dir))),
+                Err(Errno::WOULDBLOCK | Errno::INTR) => {
+                    std::thread::sleep(std::time::Duration::from_millis(5));
+                }
+                Err(_) => return Ok(None),
+            }
+        }
+        Err(EngineError::Locked { path: self.shown.clone(), waited_seconds: 10 })
     }
 
     fn rename(&self, temp: &str, expect: &Expect<'_>) -> Result<(), Errno> {

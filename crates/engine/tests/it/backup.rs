@@ -1,14 +1,13 @@
 //! Where a change goes besides its place: another file, a backup, nowhere.
 
-use inkcell_engine::notebook::{IdSource, Notebook};
-use inkcell_engine::{Backup, EngineError, Kind, Mode, SaveOptions, Saved, Version};
+use inkcell_engine::{Backup, Effect, EngineError, Kind, Mode, SaveOptions, Saved, Version};
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, options, replace};
 
 fn edit(desk: &Desk, options: &SaveOptions) -> Result<Saved<()>, EngineError> {
     desk.notebooks.change("nb.ipynb", options, |notebook, base| {
-        base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+        base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     })
 }
 
@@ -20,7 +19,7 @@ fn another_output_leaves_the_notebook_alone() {
         SaveOptions { output: Some("out.ipynb".to_owned()), backup: Backup::Yes, ..options() };
     for _ in 0..2 {
         let saved = edit(&desk, &out).expect("written");
-        assert!(saved.written);
+        assert_eq!(saved.effect, Effect::Written);
         assert_eq!((saved.path.as_str(), saved.backup), ("out.ipynb", None));
         assert_eq!(desk.get("nb.ipynb"), small());
         assert_eq!(saved.version, Version::of(desk.get("out.ipynb").as_bytes()));
@@ -48,7 +47,7 @@ fn a_dry_run_writes_nothing_at_all() {
     desk.put("nb.ipynb", small());
     let dry = SaveOptions { mode: Mode::DryRun, backup: Backup::Yes, ..options() };
     let saved = edit(&desk, &dry).expect("worked out");
-    assert!(!saved.written);
+    assert_eq!(saved.effect, Effect::WouldWrite);
     let after = saved.after.to_bytes();
     assert_eq!(saved.version, Version::of(&after));
     assert!(String::from_utf8_lossy(&after).contains("mine"));
@@ -65,10 +64,9 @@ fn an_edit_without_effect_touches_nothing() {
     let before = std::fs::metadata(&path).expect("there");
     let keep = SaveOptions { backup: Backup::Yes, ..options() };
     let saved = desk.notebooks.change("nb.ipynb", &keep, |notebook, base| {
-        base.apply(notebook, &[replace(at(1), "x = 1\nprint(x)")], &mut IdSource::seeded(1))
-            .map(drop)
+        base.apply(notebook, &[replace(at(1), "x = 1\nprint(x)")]).map(drop)
     });
-    assert!(!saved.expect("nothing to do").written);
+    assert_eq!(saved.expect("nothing to do").effect, Effect::Nothing);
     let after = std::fs::metadata(&path).expect("there");
     assert_eq!(after.modified().expect("a time"), before.modified().expect("a time"));
     assert_eq!(desk.names(), ["nb.ipynb"]);
@@ -77,15 +75,15 @@ fn an_edit_without_effect_touches_nothing() {
 #[test]
 fn a_new_notebook_is_made_only_where_there_is_none() {
     let desk = Desk::new();
-    let version = desk.notebooks.create("nb.ipynb", &Notebook::empty()).expect("made");
+    let version = desk.notebooks.create("nb.ipynb", None).expect("made");
     let bytes = desk.get("nb.ipynb");
     assert_eq!(version, Version::of(bytes.as_bytes()));
     assert!(bytes.ends_with("}\n"));
-    let error = desk.notebooks.create("nb.ipynb", &Notebook::empty()).expect_err("refused");
+    let error = desk.notebooks.create("nb.ipynb", None).expect_err("refused");
     assert_eq!(error.to_string(), "nb.ipynb already exists");
     assert_eq!(error.kind(), Kind::Conflict);
     desk.put("empty.ipynb", "");
-    let error = desk.notebooks.create("empty.ipynb", &Notebook::empty()).expect_err("refused");
+    let error = desk.notebooks.create("empty.ipynb", None).expect_err("refused");
     assert_eq!(error.kind(), Kind::Conflict);
     assert_eq!(desk.get("empty.ipynb"), "");
 }
@@ -96,7 +94,7 @@ fn an_export_never_overwrites_its_own_notebook() {
     desk.put("nb.ipynb", small());
     let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
     let error = desk.notebooks.export("./nb.ipynb", &opened, b"x").expect_err("refused");
-    assert_eq!(error.to_string(), "-o: ./nb.ipynb is the notebook itself; choose another file");
+    assert_eq!(error.to_string(), "./nb.ipynb is the notebook itself; nothing was written");
     assert_eq!(desk.get("nb.ipynb"), small());
     desk.notebooks.export("script.py", &opened, b"x").expect("written");
     assert_eq!(desk.get("script.py"), "x");

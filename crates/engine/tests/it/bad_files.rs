@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 
-use inkcell_engine::notebook::IdSource;
 use inkcell_engine::{EngineError, IfMissing, Kind, SaveOptions};
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
@@ -11,16 +10,16 @@ use crate::kit::{Desk, at, options, replace};
 
 fn edit(desk: &Desk) -> Option<EngineError> {
     let done = desk.notebooks.change("nb.ipynb", &options(), |notebook, base| {
-        base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+        base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     });
     done.err()
 }
 
 fn write(desk: &Desk) -> Option<EngineError> {
-    let create = SaveOptions { if_missing: IfMissing::Create, ..options() };
+    let create = SaveOptions { if_missing: IfMissing::CreateNotebook, ..options() };
     let done = desk.notebooks.change("nb.ipynb", &create, |notebook, base| {
         let text = "# %% [code]\nmine";
-        base.apply_text(notebook, text, KEEP_ALL, &mut IdSource::seeded(1)).map(drop)
+        base.apply_text(notebook, text, KEEP_ALL).map(drop)
     });
     done.err()
 }
@@ -45,7 +44,7 @@ fn check(bytes: &[u8], wanted: &str) {
 #[test]
 fn a_file_that_is_no_notebook_says_what_it_is() {
     let empty = "Invalid JSON in notebook: nb.ipynb: the file is empty; to start a notebook here, remove \
-                 it and use: inkcell new PATH";
+                 it and make a new one";
     check(b"", empty);
     check(b" \n\t\r\n", empty);
     check(b"\xEF\xBB\xBF", empty);
@@ -67,8 +66,8 @@ fn a_file_that_is_no_notebook_says_what_it_is() {
     );
     check(
         b"# %% [code] cell:0\nx",
-        "Invalid JSON in notebook: nb.ipynb: line 1, column 1: expected a value here; this is the text form of a notebook, not its JSON; give it \
-         to: inkcell write PATH",
+        "Invalid JSON in notebook: nb.ipynb: line 1, column 1: expected a value here; this is the text form of a notebook, not its JSON; write \
+         it into a notebook instead",
     );
 }
 

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use inkcell_engine::notebook::{EditOp, EditReport, IdSource, Place, TextRules};
-use inkcell_engine::{EngineError, Fate, IfMissing, Kind, SaveOptions, Saved, Version};
+use inkcell_engine::{EngineError, Fate, IfMissing, Kind, NextStep, SaveOptions, Saved, Version};
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, insert, let_age, options, overwrite_in_place, replace};
@@ -19,7 +19,7 @@ fn change_while(
     let done = desk.notebooks.change("nb.ipynb", options, |notebook, base| {
         calls.set(calls.get() + 1);
         meddle(calls.get());
-        base.apply(notebook, ops, &mut IdSource::seeded(1))
+        base.apply(notebook, ops)
     });
     (done, calls.get())
 }
@@ -50,7 +50,7 @@ fn a_change_of_the_same_cell_is_a_conflict_whatever_the_times_say() {
             )
         );
         assert_eq!(error.kind(), Kind::Conflict);
-        assert!(error.hint().expect("a next step").contains("nothing was written; read it again"));
+        assert_eq!(error.next_step(), Some(NextStep::ReadAgain("nb.ipynb")));
         assert_eq!(desk.get("nb.ipynb"), theirs);
         assert_eq!(desk.names(), ["nb.ipynb"]);
         assert_eq!(calls, 2);
@@ -113,7 +113,7 @@ fn a_file_that_is_removed_meanwhile_is_not_made_again() {
 #[test]
 fn a_file_that_appears_meanwhile_is_seen() {
     let desk = Desk::new();
-    let create = SaveOptions { if_missing: IfMissing::Create, ..options() };
+    let create = SaveOptions { if_missing: IfMissing::CreateNotebook, ..options() };
     let calls = Cell::new(0);
     let text = "# %% [code]\nmine";
     let done = desk.notebooks.change("nb.ipynb", &create, |notebook, base| {
@@ -122,7 +122,7 @@ fn a_file_that_appears_meanwhile_is_seen() {
             desk.put("nb.ipynb", small());
         }
         let rules: TextRules = inkcell_testkit::laws::KEEP_ALL;
-        base.apply_text(notebook, text, rules, &mut IdSource::seeded(1))
+        base.apply_text(notebook, text, rules)
     });
     assert!(matches!(done, Err(EngineError::LeavesOut { .. })));
     assert_eq!(calls.get(), 2);

@@ -4,7 +4,6 @@ use std::fs::{File, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
-use inkcell_engine::notebook::IdSource;
 use inkcell_engine::{EngineError, Force, Kind, SaveOptions, Saved};
 use inkcell_testkit::need::skip;
 use inkcell_testkit::notebooks::small;
@@ -14,7 +13,7 @@ use crate::kit::{Desk, at, options, replace};
 
 fn edit_with(desk: &Desk, options: &SaveOptions) -> Result<Saved<()>, EngineError> {
     desk.notebooks.change("nb.ipynb", options, |notebook, base| {
-        base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+        base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     })
 }
 

@@ -7,7 +7,8 @@ use inkcell_engine::notebook::{
     CellKind, CellRef, EditOp, OutputsAfter, Place as CellPlace, SourceShape,
 };
 use inkcell_engine::{
-    Backup, FilesConfig, Force, IfMissing, Mode, Notebooks, Place, Roots, SaveOptions,
+    Backup, FilesConfig, Force, IfMissing, Mode, Notebooks, PathBase, Roots, SaveOptions,
+    system_random,
 };
 use tempfile::TempDir;
 
@@ -29,10 +30,11 @@ impl Desk {
         std::fs::create_dir(&work).expect("a working folder");
         let mut config = FilesConfig {
             state_dir: root.path().join("state"),
-            place: Place { cwd: work.clone(), home: Some(work.clone()) },
+            path_base: PathBase { cwd: work.clone(), home: Some(work.clone()) },
             roots: Roots::Anywhere,
             max_bytes: 1 << 30,
             lock_wait: Duration::from_secs(20),
+            random: system_random,
         };
         change(&mut config, &work);
         Desk { root, notebooks: Notebooks::new(config) }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use inkcell_engine::notebook::{IdSource, Notebook};
-use inkcell_engine::{EngineError, Kind, Mode, SaveOptions};
+use inkcell_engine::{EngineError, Kind, Mode, NextStep, SaveOptions};
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, options, replace};
@@ -14,7 +13,7 @@ use crate::kit::{Desk, at, options, replace};
 fn edit_with(desk: &Desk, options: &SaveOptions) -> Result<(), EngineError> {
     desk.notebooks
         .change("nb.ipynb", options, |notebook, base| {
-            base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+            base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
         })
         .map(drop)
 }
@@ -44,12 +43,12 @@ fn a_file_that_is_being_edited_is_busy() {
     assert!(start.elapsed() >= Duration::from_millis(300), "it waits first");
     assert_eq!(error.kind(), Kind::Busy);
     assert_eq!(error.to_string(), "nb.ipynb is being edited by another inkcell; waited 0 s for it");
-    assert_eq!(error.hint().as_deref(), Some("try again in a moment"));
+    assert_eq!(error.next_step(), Some(NextStep::TryLater));
     assert_eq!(desk.get("nb.ipynb"), small());
     // Reading and trying out need no lock, and other files have their own.
     desk.notebooks.read("nb.ipynb").expect("read");
     edit_with(&desk, &SaveOptions { mode: Mode::DryRun, ..options() }).expect("tried out");
-    desk.notebooks.create("other.ipynb", &Notebook::empty()).expect("made");
+    desk.notebooks.create("other.ipynb", None).expect("made");
     lock.unlock().expect("unlocked");
     edit_with(&desk, &options()).expect("free");
 }
@@ -132,4 +131,47 @@ fn without_a_lock_nothing_is_written() {
     assert_eq!(desk.get("nb.ipynb"), small());
     // Reading loses only the record.
     desk.notebooks.read("nb.ipynb").expect("read");
+}
+
+/// F-065: two processes whose state folders differ have different locks; no edit of either is lost.
+#[test]
+fn writers_with_different_state_folders_lose_nothing() {
+    let desk = Desk::new();
+    desk.put("nb.ipynb", inkcell_testkit::notebooks::small());
+    let each = if inkcell_testkit::need::is_quick() { 20 } else { 60 };
+    let dir = desk.dir();
+    std::thread::scope(|scope| {
+        for writer in 0..2 {
+            let dir = dir.clone();
+            let state = desk.root.path().join(format!("state-{writer}"));
+            scope.spawn(move || {
+                let other = Desk::with(|config, _| {
+                    config.state_dir = state;
+                    config.path_base.cwd = dir;
+                });
+                for number in 0..each {
+                    let op = crate::kit::insert(
+                        inkcell_engine::notebook::Place::End,
+                        &format!("w{writer}-{number}"),
+                    );
+                    let ops = [op];
+                    other
+                        .notebooks
+                        .change("nb.ipynb", &crate::kit::options(), |notebook, base| {
+                            base.apply(notebook, &ops)
+                        })
+                        .expect("an edit is done or fails");
+                }
+            });
+        }
+    });
+    let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
+    let sources: Vec<String> =
+        opened.notebook.cells().map(|cell| cell.source().text.into_owned()).collect();
+    for writer in 0..2 {
+        for number in 0..each {
+            let wanted = format!("w{writer}-{number}");
+            assert_eq!(sources.iter().filter(|source| **source == wanted).count(), 1, "{wanted}");
+        }
+    }
 }

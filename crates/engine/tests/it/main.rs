@@ -12,5 +12,6 @@ mod locks;
 mod ops;
 mod paths;
 mod places;
+mod requests;
 mod roots;
 mod versions;

@@ -15,6 +15,11 @@ fn replaced(cell: CellRef, source: &str, kind: Option<CellKind>, outputs: Output
     EditOp::Replace { cell, source: source.to_owned(), kind, outputs, shape: SourceShape::Keep }
 }
 
+fn tags(add: &[&str], remove: &[&str]) -> EditOp {
+    let owned = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect();
+    EditOp::SetTags { cell: CellRef::Index(0), add: owned(add), remove: owned(remove) }
+}
+
 fn inserted(at: Place, kind: CellKind, source: &str) -> EditOp {
     EditOp::Insert { at, kind, source: source.to_owned() }
 }
@@ -88,6 +93,11 @@ fn every_operation_is_read() {
             meta(None, &[("a", "1.0"), ("b", "{\"c\": [1e400]}")], &[]),
         ),
         (r#"{"op": "meta", "cell": 0, "unset": ["a"]}"#, meta(Some(zero()), &[], &["a"])),
+        (
+            r#"{"op": "tags", "cell": 0, "add": ["a", "b"], "remove": ["c"]}"#,
+            tags(&["a", "b"], &["c"]),
+        ),
+        (r#"{"op": "tags", "cell": 0, "remove": ["c"]}"#, tags(&[], &["c"])),
     ];
     for (json, wanted) in table {
         assert_eq!(parse_ops(json, DEFAULT).expect(json), std::slice::from_ref(&wanted), "{json}");
@@ -128,7 +138,7 @@ fn fields_have_other_names_too() {
 
 #[test]
 fn what_does_not_fit_is_told_with_what_would() {
-    let names = "replace, insert, delete, move, type, sub, clear, meta";
+    let names = "replace, insert, delete, move, type, sub, clear, meta, tags";
     let table = [
         (r#"{}"#, format!("operation 0: the field \"op\" is missing; it is one of {names}")),
         (r#"{"op": 3}"#, "operation 0: op is 3; it is a string".to_owned()),
@@ -162,7 +172,9 @@ fn what_does_not_fit_is_told_with_what_would() {
          "operation 0: outputs is \"burn\"; it is \"keep\" or \"clear\"".to_owned()),
         (r#"{"op": "meta", "cell": 0}"#, "operation 0: meta needs \"set\" or \"unset\"".to_owned()),
         (r#"{"op": "meta", "set": [1]}"#, "operation 0: set is [1]; it is an object".to_owned()),
-        (r#"{"op": "meta", "unset": "a"}"#, "operation 0: unset is \"a\"; it is a list of keys".to_owned()),
+        (r#"{"op": "tags", "cell": 0}"#, "operation 0: tags needs \"add\" or \"remove\"".to_owned()),
+        (r#"{"op": "tags", "cell": 0, "add": "a"}"#, "operation 0: add is \"a\"; it is a list of strings".to_owned()),
+        (r#"{"op": "meta", "unset": "a"}"#, "operation 0: unset is \"a\"; it is a list of strings".to_owned()),
         (r#"[{"op": "clear"}, {"op": "type", "cell": 0}]"#,
          "operation 1: type needs the field \"type\"".to_owned()),
     ];

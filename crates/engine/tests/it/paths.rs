@@ -1,7 +1,6 @@
 //! Paths as people and programs give them.
 
-use inkcell_engine::Kind;
-use inkcell_engine::notebook::{IdSource, Notebook};
+use inkcell_engine::{Kind, is_notebook_path};
 use inkcell_testkit::notebooks::small;
 
 use crate::kit::{Desk, at, options, replace};
@@ -32,7 +31,7 @@ const NAMES: &[&str] = &[
 
 fn edit(desk: &Desk, path: &str) {
     let done = desk.notebooks.change(path, &options(), |notebook, base| {
-        base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+        base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     });
     done.unwrap_or_else(|error| panic!("{path:?}: {error}"));
 }
@@ -45,10 +44,11 @@ fn odd_names_are_names() {
         let desk = Desk::new();
         // Paths are literal but for a tilde that stands alone, so that is given with its folder.
         let given = if name == "~" { "./~" } else { name };
-        desk.notebooks
-            .create(given, &Notebook::empty())
-            .unwrap_or_else(|e| panic!("{name:?}: {e}"));
-        assert_eq!(desk.names(), [name]);
+        if is_notebook_path(name) {
+            let made = desk.notebooks.create(given, None);
+            made.unwrap_or_else(|error| panic!("{name:?}: {error}"));
+            assert_eq!(desk.names(), [name]);
+        }
         desk.put(name, small());
         edit(&desk, given);
         assert!(desk.get(name).contains("mine"), "{name:?}");
@@ -74,7 +74,7 @@ fn a_name_that_cannot_be_is_an_error_of_the_caller() {
     let too_long = format!("{}.ipynb", "n".repeat(250));
     let deep = format!("{}nb.ipynb", "d/".repeat(3000));
     for name in [too_long.as_str(), "nul\0byte.ipynb", &deep] {
-        let error = desk.notebooks.create(name, &Notebook::empty()).expect_err("refused");
+        let error = desk.notebooks.create(name, None).expect_err("refused");
         let kinds = [Kind::Invalid, Kind::NotFound];
         assert!(kinds.contains(&error.kind()), "{:?}: {error}", error.kind());
         assert!(desk.names().is_empty());
@@ -85,8 +85,8 @@ fn a_name_that_cannot_be_is_an_error_of_the_caller() {
 #[test]
 fn paths_start_at_the_working_folder_and_a_tilde_is_home() {
     let desk = Desk::with(|config, work| {
-        config.place.cwd = work.join("cwd");
-        config.place.home = Some(work.join("home"));
+        config.path_base.cwd = work.join("cwd");
+        config.path_base.home = Some(work.join("home"));
     });
     for folder in ["cwd", "home", "abs"] {
         std::fs::create_dir(desk.path(folder)).expect("a folder");
@@ -119,7 +119,7 @@ fn a_folder_that_vanishes_is_told() {
         if desk.path("gone").exists() {
             std::fs::remove_dir_all(desk.path("gone")).expect("removed");
         }
-        base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+        base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     });
     let error = done.err().expect("an error");
     assert_eq!(error.kind(), Kind::NotFound, "{error}");

@@ -3,7 +3,6 @@
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::time::{Duration, Instant};
 
-use inkcell_engine::notebook::{IdSource, Notebook};
 use inkcell_engine::{EngineError, FileNote, IfMissing, Kind, SaveOptions, Saved};
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
@@ -12,15 +11,15 @@ use crate::kit::{Desk, at, options, replace};
 
 fn edit(desk: &Desk, path: &str) -> Result<Saved<()>, EngineError> {
     desk.notebooks.change(path, &options(), |notebook, base| {
-        base.apply(notebook, &[replace(at(1), "mine")], &mut IdSource::seeded(1)).map(drop)
+        base.apply(notebook, &[replace(at(1), "mine")]).map(drop)
     })
 }
 
 fn write(desk: &Desk, path: &str) -> Result<Saved<()>, EngineError> {
-    let create = SaveOptions { if_missing: IfMissing::Create, ..options() };
+    let create = SaveOptions { if_missing: IfMissing::CreateNotebook, ..options() };
     desk.notebooks.change(path, &create, |notebook, base| {
         let text = "# %% [code]\nmine";
-        base.apply_text(notebook, text, KEEP_ALL, &mut IdSource::seeded(1)).map(drop)
+        base.apply_text(notebook, text, KEEP_ALL).map(drop)
     })
 }
 
@@ -115,7 +114,7 @@ fn what_is_no_file_is_refused_at_once() {
             write(&desk, name).err(),
             desk.notebooks.read(name).err(),
             desk.notebooks.read_bytes(name).err(),
-            desk.notebooks.create(name, &Notebook::empty()).err(),
+            desk.notebooks.create(name, None).err(),
         ];
         for error in errors {
             let error = error.expect("refused");
@@ -140,7 +139,6 @@ fn a_file_of_procfs_is_read_and_not_written() {
     assert_eq!(read, bytes);
     let error = edit(&desk, "/proc/self/cmdline").err().expect("no notebook");
     assert!(matches!(error, EngineError::NotJson { .. }), "{error}");
-    let error =
-        desk.notebooks.create("/proc/self/new.ipynb", &Notebook::empty()).expect_err("refused");
+    let error = desk.notebooks.create("/proc/self/new.ipynb", None).expect_err("refused");
     assert_ne!(error.kind(), Kind::Conflict, "{error}");
 }

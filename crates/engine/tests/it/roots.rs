@@ -4,7 +4,6 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use inkcell_engine::notebook::{IdSource, Notebook};
 use inkcell_engine::{Backup, EngineError, IfMissing, Kind, Roots, SaveOptions};
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::need::is_quick;
@@ -32,7 +31,7 @@ fn write(desk: &Desk, path: &str, options: &SaveOptions) -> Result<(), EngineErr
                     text.expect("text").replace("x = 1", "mine")
                 }
             };
-            base.apply_text(notebook, &text, KEEP_ALL, &mut IdSource::seeded(1)).map(drop)
+            base.apply_text(notebook, &text, KEEP_ALL).map(drop)
         })
         .map(drop)
 }
@@ -59,7 +58,8 @@ fn paths_that_lead_out_are_refused() {
         "/dev/null",
         "~/outside/nb.ipynb",
     ];
-    let create = SaveOptions { if_missing: IfMissing::Create, backup: Backup::Yes, ..options() };
+    let create =
+        SaveOptions { if_missing: IfMissing::CreateNotebook, backup: Backup::Yes, ..options() };
     for path in table {
         let through = SaveOptions { output: Some(path.to_owned()), ..options() };
         let errors = [
@@ -67,8 +67,9 @@ fn paths_that_lead_out_are_refused() {
             desk.notebooks.read_bytes(path).err(),
             write(&desk, path, &create).err(),
             write(&desk, "proj/nb.ipynb", &through).err(),
-            desk.notebooks.create(path, &Notebook::empty()).err(),
+            desk.notebooks.create(path, None).err(),
         ];
+        assert!(!desk.notebooks.exists(path), "{path}: what is outside cannot be told");
         for error in errors {
             let error = error.unwrap_or_else(|| panic!("{path} was allowed"));
             assert!(matches!(error, EngineError::OutsideRoots { .. }), "{path}: {error}");
@@ -78,6 +79,7 @@ fn paths_that_lead_out_are_refused() {
             );
         }
     }
+    assert!(desk.notebooks.exists("proj/nb.ipynb"));
     let opened = desk.notebooks.read("proj/nb.ipynb").expect("inside");
     let refused = desk.notebooks.export("outside/script.py", &opened, b"x");
     assert!(matches!(refused, Err(EngineError::OutsideRoots { .. })));
@@ -140,7 +142,7 @@ fn a_folder_that_turns_into_a_link_leads_nowhere() {
             }
         });
         let end = Instant::now() + lasts;
-        let create = SaveOptions { if_missing: IfMissing::Create, ..options() };
+        let create = SaveOptions { if_missing: IfMissing::CreateNotebook, ..options() };
         for round in 0.. {
             if Instant::now() > end {
                 break;
@@ -152,7 +154,7 @@ fn a_folder_that_turns_into_a_link_leads_nowhere() {
                     Err(_) => refused += 1,
                 }
             }
-            drop(desk.notebooks.create(&name, &Notebook::empty()));
+            drop(desk.notebooks.create(&name, None));
         }
         stop.store(true, Ordering::Relaxed);
     });

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use inkcell_engine::notebook::{CellRef, EditOp, EditReport, IdSource, Place};
+use inkcell_engine::notebook::{CellRef, EditOp, EditReport, MetaChange, Place};
 use inkcell_engine::{EngineError, Fate, Kind, SaveOptions, Saved, Version};
 use inkcell_testkit::laws::KEEP_ALL;
 use inkcell_testkit::notebooks::small;
@@ -17,9 +17,7 @@ fn apply(
     ops: &[EditOp],
 ) -> Result<Saved<EditReport>, EngineError> {
     let options = SaveOptions { base, ..options() };
-    desk.notebooks.change("nb.ipynb", &options, |notebook, base| {
-        base.apply(notebook, ops, &mut IdSource::seeded(3))
-    })
+    desk.notebooks.change("nb.ipynb", &options, |notebook, base| base.apply(notebook, ops))
 }
 
 fn sources(desk: &Desk) -> Vec<String> {
@@ -48,6 +46,33 @@ fn indexes_mean_the_cells_the_caller_saw() {
     let by_id = CellRef::Text("intro-md".to_owned());
     apply(&desk, Some(seen), &[insert(Place::After(by_id), "after")]).expect("merged");
     assert_eq!(sources(&desk), ["top", "top too", "# Title\n\nSome prose.", "after", "carried"]);
+}
+
+/// F-064: of cells that look alike, one that is gone cannot be told from the others.
+#[test]
+fn a_twin_is_not_taken_for_another() {
+    let (desk, seen) = desk_with(&without_ids(&["same", "same", "same", "other"]));
+    apply(&desk, None, &[EditOp::Delete { cell: at(0) }]).expect("done");
+    let error =
+        apply(&desk, Some(seen), &[EditOp::Delete { cell: at(1) }]).err().expect("a conflict");
+    assert_eq!(error.kind(), Kind::Conflict);
+    assert_eq!(sources(&desk), ["same", "same", "other"]);
+    apply(&desk, Some(seen), &[replace(at(3), "told apart")]).expect("merged");
+}
+
+/// F-064: the notebook's own metadata are something an edit names too.
+#[test]
+fn metadata_of_the_notebook_that_changed_are_a_conflict() {
+    let (desk, seen) = desk_with(&small());
+    let set = |value: &str| EditOp::SetMeta {
+        cell: None,
+        change: MetaChange { set: vec![("foo".to_owned(), value.to_owned())], unset: Vec::new() },
+    };
+    apply(&desk, None, &[set("1")]).expect("done");
+    let error = apply(&desk, Some(seen), &[set("2")]).err().expect("a conflict");
+    assert_eq!(error.kind(), Kind::Conflict);
+    assert!(desk.get("nb.ipynb").contains("\"foo\": 1"));
+    apply(&desk, Some(seen), &[replace(at(1), "elsewhere")]).expect("merged");
 }
 
 /// F-064
@@ -128,7 +153,7 @@ fn an_older_text_changes_only_what_it_changed() {
     let write = |text: &str| {
         let options = SaveOptions { base: Some(seen), ..options() };
         desk.notebooks.change("nb.ipynb", &options, |notebook, base| {
-            base.apply_text(notebook, text, KEEP_ALL, &mut IdSource::seeded(3))
+            base.apply_text(notebook, text, KEEP_ALL)
         })
     };
     write(&text.replace("x = 1", "x = 10")).expect("merged");
@@ -193,4 +218,25 @@ fn a_damaged_record_is_no_record() {
         assert_ne!(error.kind(), Kind::Internal, "{damage:?}: {error}");
         assert!(!desk.get("nb.ipynb").contains("mine"), "{damage:?}");
     }
+}
+
+/// Versions are known of so many files; those that were not used for longest are forgotten.
+#[test]
+fn files_that_were_not_used_for_long_are_forgotten() {
+    const MAX_FILES: usize = 2000;
+    let desk = Desk::new();
+    desk.put("nb.ipynb", small());
+    let folder = desk.state().join("versions");
+    let age = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
+    for number in 0..MAX_FILES {
+        let one = folder.join(format!("{number:032x}"));
+        std::fs::create_dir_all(&one).expect("made");
+        std::fs::write(one.join("0123456789abcdef"), "x").expect("made");
+        let newer = std::time::Duration::from_secs(number.min(1) as u64);
+        std::fs::File::open(&one).and_then(|one| one.set_modified(age + newer)).expect("aged");
+    }
+    desk.notebooks.read("nb.ipynb").expect("read");
+    assert_eq!(inkcell_testkit::env::names_in(&folder).len(), MAX_FILES);
+    assert!(!folder.join(format!("{:032x}", 0)).exists());
+    assert!(folder.join(format!("{:032x}", 1)).exists());
 }

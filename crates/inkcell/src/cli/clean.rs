@@ -1,8 +1,9 @@
 //! `inkcell clean`: outputs, counts and chosen metadata removed, in files or as a filter.
 
-use inkcell_engine::notebook::{CellRef, EditOp, IdSource, MetaChange, Notebook};
-use inkcell_engine::{Backup, EngineError, Force, IfMissing, Mode, SaveOptions, not_a_notebook};
-use serde_json::json;
+use inkcell_engine::{
+    Backup, Cleaning, Effect, Force, IfMissing, Mode, SaveOptions, Version, parse_notebook,
+};
+use serde_json::{Value, json};
 
 use crate::args::Clean;
 use crate::cli::input;
@@ -10,12 +11,20 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 
+/// How standard input is named in answers and errors.
+const STDIN: &str = "standard input";
+
 pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     if args.output.is_some() && args.paths.len() > 1 {
         return Err(Failure::argument("-o", "it takes one notebook, not several"));
     }
-    if args.paths == ["-"] {
-        return filter(args, output);
+    let cleaning = Cleaning {
+        outputs: !args.keep_outputs,
+        cell_keys: args.cell_meta.clone(),
+        notebook_keys: args.notebook_meta.clone(),
+    };
+    if args.paths.iter().any(|path| path == "-") {
+        return filter(args, &cleaning, output);
     }
     let options = SaveOptions {
         base: None,
@@ -28,20 +37,23 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     let mut rows = Vec::new();
     let mut dirty = false;
     for path in &args.paths {
-        let saved =
-            settings.notebooks.change(path, &options, |notebook, _| clean(notebook, args, path))?;
-        let changed = saved.after.is_changed();
-        dirty |= changed;
-        let word = match (changed, args.check) {
-            (true, true) => "would be cleaned",
-            (true, false) => "cleaned",
-            (false, _) => "clean",
-        };
+        let saved = settings
+            .notebooks
+            .change(path, &options, |notebook, _| cleaning.apply(notebook, path))
+            .inspect_err(|error| {
+                // The notebooks before this one are done, and the answer says so.
+                rows.push(json!({"path": path, "error": error.to_string()}));
+                output.keep_done(json!({"notebooks": rows}));
+            })?;
+        dirty |= saved.effect != Effect::Nothing;
         if output.is_json() {
-            rows.push(
-                json!({"path": path, "changed": changed, "version": saved.version.to_string()}),
-            );
+            rows.push(row(path, saved.effect, saved.version));
         } else {
+            let word = match saved.effect {
+                Effect::WouldWrite => "would be cleaned",
+                Effect::Written => "cleaned",
+                Effect::Nothing => "clean",
+            };
             output.line(&format!("{path}: {word}")).map_err(Failure::of_output)?;
         }
     }
@@ -51,42 +63,37 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     Ok(if dirty && args.check { Exit::Differs } else { Exit::Ok })
 }
 
-/// Standard input to standard output, as git calls a clean filter.
-fn filter(args: &Clean, output: &mut Output) -> Result<Exit, Failure> {
-    let bytes = input::stdin_bytes()?;
-    let mut notebook =
-        Notebook::parse(bytes).map_err(|error| not_a_notebook("standard input", error))?;
-    clean(&mut notebook, args, "standard input")?;
-    if args.check {
-        return Ok(if notebook.is_changed() { Exit::Differs } else { Exit::Ok });
-    }
-    for chunk in notebook.chunks() {
-        output.raw(&chunk).map_err(Failure::of_output)?;
-    }
-    Ok(Exit::Ok)
+fn row(path: &str, effect: Effect, version: Version) -> Value {
+    json!({"path": path, "changed": effect != Effect::Nothing, "version": version.to_string()})
 }
 
-fn clean(notebook: &mut Notebook, args: &Clean, path: &str) -> Result<(), EngineError> {
-    let mut ops = Vec::new();
-    if !args.keep_outputs {
-        ops.push(EditOp::Clear { cell: None });
+/// Standard input to standard output, as git calls a clean filter.
+fn filter(args: &Clean, cleaning: &Cleaning, output: &mut Output) -> Result<Exit, Failure> {
+    if args.paths.len() > 1 {
+        let problem = "it stands for standard input and standard output, so it is given alone";
+        return Err(Failure::argument("-", problem));
     }
-    let unset = |keys: &[String]| MetaChange { set: Vec::new(), unset: keys.to_vec() };
-    if !args.cell_meta.is_empty() {
-        // A cell without any of the keys is not written, so that it stays as it is.
-        for cell in notebook.cells().filter(|cell| cell.has_any_metadata(&args.cell_meta)) {
-            let cell = Some(CellRef::Index(cell.index() as i64));
-            ops.push(EditOp::SetMeta { cell, change: unset(&args.cell_meta) });
-        }
+    if args.output.is_some() {
+        let problem = "the filter writes to standard output; send it to a file with > OUT";
+        return Err(Failure::argument("-o", problem));
     }
-    if !args.notebook_meta.is_empty() {
-        ops.push(EditOp::SetMeta { cell: None, change: unset(&args.notebook_meta) });
+    if output.is_json() && !args.check {
+        let problem = "the filter answers with the notebook itself; leave --json out";
+        return Err(Failure::argument("--json", problem));
     }
-    let batch = ops.len();
-    notebook.apply(&ops, &mut IdSource::seeded(0)).map_err(|error| EngineError::Edit {
-        path: path.to_owned(),
-        error,
-        batch,
-    })?;
-    Ok(())
+    let mut notebook = parse_notebook(STDIN, input::stdin_bytes()?)?;
+    cleaning.apply(&mut notebook, STDIN)?;
+    let chunks = notebook.chunks();
+    if !args.check {
+        let written = chunks.iter().try_for_each(|chunk| output.raw(chunk));
+        written.map_err(Failure::of_output)?;
+        return Ok(Exit::Ok);
+    }
+    let effect = if notebook.is_changed() { Effect::WouldWrite } else { Effect::Nothing };
+    if output.is_json() {
+        let version = Version::of_chunks(chunks.iter().map(|chunk| &**chunk));
+        let answer = json!({"notebooks": [row(STDIN, effect, version)]});
+        output.json(&answer).map_err(Failure::of_output)?;
+    }
+    Ok(if effect == Effect::Nothing { Exit::Ok } else { Exit::Differs })
 }

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::process::Command;
 
-use inkcell_engine::not_a_notebook;
-use inkcell_engine::notebook::{Compare, Notebook, diff};
+use inkcell_engine::notebook::{Compare, diff};
+use inkcell_engine::{Opened, Version, parse_notebook};
+use serde_json::json;
 
 use crate::args::Diff;
 use crate::exit::{Exit, Failure};
@@ -14,28 +15,38 @@ use crate::settings::Settings;
 
 pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let (old, new) = match &args.b {
-        Some(b) => {
-            (settings.notebooks.read(&args.a)?.notebook, settings.notebooks.read(b)?.notebook)
-        }
+        Some(b) => (settings.notebooks.read(&args.a)?, settings.notebooks.read(b)?),
         None => {
             let new = settings.notebooks.read(&args.a)?;
-            (committed(&args.a, &new.path)?, new.notebook)
+            (committed(&args.a, &new.path)?, new)
         }
     };
     let compare = if args.sources { Compare::Sources } else { Compare::All };
-    let differences = diff(&old, &new, compare);
-    let about = if differences.is_empty() && old.to_bytes() != new.to_bytes() && !args.sources {
+    let differences = diff(&old.notebook, &new.notebook, compare);
+    let is_same = || old.notebook.original_bytes() == new.notebook.original_bytes();
+    let about = if differences.is_empty() && !args.sources && !is_same() {
         Some("the cells are the same; the files differ in notebook metadata, layout or spelling")
     } else {
         None
     };
-    render::write(output, &differences, about).map_err(Failure::of_output)?;
+    let written = if output.is_json() {
+        output.json(&json!({
+            "path": new.shown,
+            "version": new.version.to_string(),
+            "old": {"path": old.shown, "version": old.version.to_string()},
+            "cells": render::as_json(&differences),
+            "note": about,
+        }))
+    } else {
+        render::write(output, &differences, about)
+    };
+    written.map_err(Failure::of_output)?;
     let differs = !differences.is_empty() || about.is_some();
     Ok(if differs && args.exit_code { Exit::Differs } else { Exit::Ok })
 }
 
 /// The notebook as it is in the last commit.
-fn committed(shown: &str, path: &Path) -> Result<Notebook, Failure> {
+fn committed(shown: &str, path: &Path) -> Result<Opened, Failure> {
     let bad = |problem: String| {
         Failure::argument("B", format!("{problem}; give a second notebook to compare with"))
     };
@@ -53,6 +64,7 @@ fn committed(shown: &str, path: &Path) -> Result<Notebook, Failure> {
         let reason = String::from_utf8_lossy(&said.stderr).trim().to_owned();
         return Err(bad(format!("{shown} is in no commit ({reason})")));
     }
-    Ok(Notebook::parse(said.stdout)
-        .map_err(|error| not_a_notebook(&format!("HEAD:{shown}"), error))?)
+    let (shown, version) = (format!("HEAD:{shown}"), Version::of(&said.stdout));
+    let notebook = parse_notebook(&shown, said.stdout)?;
+    Ok(Opened { notebook, version, path: path.to_owned(), shown })
 }

@@ -1,12 +1,11 @@
 //! `inkcell edit`: operations on cells, a batch of them, or a replacement in the virtual text.
 
 use inkcell_engine::notebook::{
-    CellRef, Drop, EditOp, EditReport, IdSource, MarkerIds, Matches, MetaChange, Notebook,
-    OutputsAfter, Place, SourceShape, TextRules, nearest_lines, shown_lines,
+    CellRef, Drop, EditOp, EditReport, Matches, MetaChange, Notebook, OutputsAfter, Place,
+    SourceShape, TextRules,
 };
 use inkcell_engine::{
-    Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops, random,
-    text_error,
+    Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops,
 };
 
 use crate::args::{Edit, End, Op, PlaceArgs, Save, Source};
@@ -23,7 +22,7 @@ pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Resul
     let change = change(args, outputs)?;
     let saved = settings
         .notebooks
-        .change(&path, &options, |notebook, base| change.apply(notebook, base, &path))?;
+        .change(&path, &options, |notebook, base| change.apply(notebook, base))?;
     answer(output, &saved)
 }
 
@@ -48,7 +47,6 @@ pub(crate) fn answer(output: &mut Output, saved: &Saved<EditReport>) -> Result<E
 enum Change {
     Ops(Vec<EditOp>),
     Text { old: String, new: String, matches: Matches, rules: TextRules },
-    Tags { cell: CellRef, add: Vec<String>, remove: Vec<String>, change: MetaChange },
 }
 
 fn change(args: Edit, outputs: OutputsAfter) -> Result<Change, Failure> {
@@ -63,7 +61,7 @@ fn change(args: Edit, outputs: OutputsAfter) -> Result<Change, Failure> {
         _ => return Err(Failure::argument("OP", "give only one of an operation, --ops and --old")),
     }
     if let Some(op) = args.op {
-        return operation(op, outputs);
+        return Ok(Change::Ops(operation(op, outputs)?));
     }
     if let Some(file) = &args.ops {
         let json = if file == "-" {
@@ -81,7 +79,7 @@ fn change(args: Edit, outputs: OutputsAfter) -> Result<Change, Failure> {
     })
 }
 
-fn operation(op: Op, outputs: OutputsAfter) -> Result<Change, Failure> {
+fn operation(op: Op, outputs: OutputsAfter) -> Result<Vec<EditOp>, Failure> {
     let op = match op {
         Op::Replace { cell, source, kind } => EditOp::Replace {
             cell: input::cell(&cell),
@@ -120,7 +118,7 @@ fn operation(op: Op, outputs: OutputsAfter) -> Result<Change, Failure> {
             return metadata(cell.as_deref(), &set, unset, tag, untag);
         }
     };
-    Ok(Change::Ops(vec![op]))
+    Ok(vec![op])
 }
 
 fn metadata(
@@ -129,7 +127,7 @@ fn metadata(
     unset: Vec<String>,
     tag: Vec<String>,
     untag: Vec<String>,
-) -> Result<Change, Failure> {
+) -> Result<Vec<EditOp>, Failure> {
     let mut change = MetaChange { set: Vec::new(), unset };
     for pair in set {
         let Some((key, value)) = pair.split_once('=') else {
@@ -141,14 +139,20 @@ fn metadata(
         change.set.push((key.to_owned(), value));
     }
     let cell = cell.map(input::cell);
-    match (tag.is_empty() && untag.is_empty(), cell) {
-        (true, _) if change == MetaChange::default() => {
-            Err(Failure::argument("meta", "give --set, --unset, --tag or --untag"))
-        }
-        (true, cell) => Ok(Change::Ops(vec![EditOp::SetMeta { cell, change }])),
-        (false, Some(cell)) => Ok(Change::Tags { cell, add: tag, remove: untag, change }),
-        (false, None) => Err(Failure::argument("meta", "tags belong to a cell; name it")),
+    let mut ops = Vec::new();
+    if !(tag.is_empty() && untag.is_empty()) {
+        let cell = cell.clone();
+        let cell =
+            cell.ok_or_else(|| Failure::argument("meta", "tags belong to a cell; name it"))?;
+        ops.push(EditOp::SetTags { cell, add: tag, remove: untag });
     }
+    if change != MetaChange::default() {
+        ops.insert(0, EditOp::SetMeta { cell, change });
+    }
+    if ops.is_empty() {
+        return Err(Failure::argument("meta", "give --set, --unset, --tag or --untag"));
+    }
+    Ok(ops)
 }
 
 fn source_text(source: Source) -> Result<String, Failure> {
@@ -174,59 +178,12 @@ fn place_of(place: PlaceArgs) -> Option<Place> {
 }
 
 impl Change {
-    fn apply(
-        &self,
-        notebook: &mut Notebook,
-        base: &Base,
-        path: &str,
-    ) -> Result<EditReport, EngineError> {
-        let ids = &mut IdSource::seeded(random());
+    fn apply(&self, notebook: &mut Notebook, base: &Base) -> Result<EditReport, EngineError> {
         match self {
-            Change::Ops(ops) => base.apply(notebook, ops, ids),
+            Change::Ops(ops) => base.apply(notebook, ops),
             Change::Text { old, new, matches, rules } => {
-                if let Some(conflict) = base.conflict() {
-                    return Err(conflict);
-                }
-                let text =
-                    notebook.to_text(MarkerIds::Auto).map_err(|error| text_error(path, error))?;
-                let text = replaced(&text, old, new, *matches)?;
-                notebook.apply_text(&text, *rules, ids).map_err(|error| text_error(path, error))
+                base.replace_text(notebook, old, new, *matches, *rules)
             }
-            Change::Tags { cell, add, remove, change } => {
-                let index = base.find(notebook, cell)?;
-                let mut tags = notebook.cell(index).map(|cell| cell.tags()).unwrap_or_default();
-                tags.retain(|tag| !remove.contains(tag));
-                tags.extend(
-                    add.iter().filter(|tag| !tags.contains(tag)).cloned().collect::<Vec<_>>(),
-                );
-                let mut change = change.clone();
-                change.set.push(("tags".to_owned(), serde_json::Value::from(tags).to_string()));
-                base.apply(notebook, &[EditOp::SetMeta { cell: Some(cell.clone()), change }], ids)
-            }
-        }
-    }
-}
-
-/// The text with `old` replaced; it must be there, and once unless all are meant.
-fn replaced(text: &str, old: &str, new: &str, matches: Matches) -> Result<String, EngineError> {
-    let bad = |problem: String| EngineError::Argument { argument: "--old".to_owned(), problem };
-    if old.is_empty() {
-        return Err(bad("it is empty; give the text that should be replaced".to_owned()));
-    }
-    let found: Vec<usize> = text.match_indices(old).map(|(at, _)| at).collect();
-    match (found.len(), matches) {
-        (0, _) => {
-            let nearest = shown_lines(&nearest_lines(text, old));
-            Err(bad(format!("the text was not found{nearest}")))
-        }
-        (1, _) | (_, Matches::All) => Ok(text.replace(old, new)),
-        (count, Matches::One) => {
-            let line = |at: &usize| (text[..*at].matches('\n').count() + 1).to_string();
-            let lines: Vec<String> = found.iter().take(20).map(line).collect();
-            Err(bad(format!(
-                "the text stands {count} times (lines {}); give more of it, or --all",
-                lines.join(", ")
-            )))
         }
     }
 }

@@ -1,12 +1,15 @@
 //! `inkcell read`: a notebook as text, by lines, cells, outline or pattern.
 
+use std::borrow::Cow;
+
 use inkcell_engine::notebook::{
-    CellRef, Form, MarkerIds, Notebook, PageLimits, SearchIn, Selector, page, split_selector,
+    CellNames, CellRef, Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
+    split_selector,
 };
-use inkcell_engine::{EngineError, Opened, text_error};
+use inkcell_engine::{EngineError, Opened};
 use serde_json::json;
 
-use crate::args::{OutputsArg, Read};
+use crate::args::Read;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::render::{outline, reading};
@@ -19,6 +22,8 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     } else {
         split_selector(&args.path).map_err(EngineError::from)?
     };
+    let outputs = args.outputs.map_or(Outputs::None, Outputs::from);
+    refuse_mixed(args, &selector, outputs)?;
     let selector = if args.pad { selector.padded() } else { selector };
     if selector.form == Form::Raw {
         return raw(path, &selector, settings, output);
@@ -29,29 +34,25 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
         Some(list) => pick_cells(&opened.notebook, list, path)?,
     };
     let written = if let Some(pattern) = &args.search {
-        search(args, path, pattern, &opened, &cells, output)?
+        search(path, pattern, outputs, &opened, &cells, output)?
     } else if args.outline {
         outline::write(output, path, &opened, &cells)
-    } else if args.outputs.is_some_and(|outputs| outputs != OutputsArg::None) {
-        let full = args.outputs == Some(OutputsArg::Full);
-        reading::write(
-            output,
-            path,
-            &opened,
-            &cells,
-            if full { reading::Detail::Full } else { reading::Detail::Digest },
-        )
+    } else if outputs != Outputs::None {
+        reading::write(output, path, &opened, &cells, outputs)
     } else {
         let ids = if args.no_ids { MarkerIds::Off } else { settings.marker_ids };
-        let text =
-            opened.notebook.cells_to_text(&cells, ids).map_err(|error| text_error(path, error))?;
-        let shown = if args.page {
-            page(&text, &selector, PageLimits::STANDARD).text.into_bytes()
-        } else {
-            selector.pick(text.as_bytes()).concat()
+        let text = opened.cells_to_text(&cells, ids)?;
+        let paged = args.page.then(|| page(&text, &selector, PageLimits::STANDARD));
+        let shown = match &paged {
+            Some(page) => vec![page.as_bytes()],
+            None => selector.pick(text.as_bytes()),
         };
         // Whole cells that are left out are noticed when they are written back; a cell that is cut is not.
-        if shown != text.as_bytes() {
+        let is_whole = match &paged {
+            Some(page) => *page == text,
+            None => shown.iter().map(|piece| piece.len()).sum::<usize>() == text.len(),
+        };
+        if !is_whole {
             settings.notebooks.note_part(&opened, &shown);
         }
         text_answer(output, path, &opened, &shown)
@@ -60,21 +61,58 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     Ok(Exit::Ok)
 }
 
+/// Lines are lines of the text, or of the stored JSON; answers by cell have none.
+fn refuse_mixed(args: &Read, selector: &Selector, outputs: Outputs) -> Result<(), Failure> {
+    let by_cell = [
+        ("--outline", args.outline),
+        ("--search", args.search.is_some()),
+        ("--outputs", outputs != Outputs::None),
+    ];
+    let by_cell = by_cell.iter().find(|(_, given)| *given).map(|(flag, _)| *flag);
+    let by_line = [
+        ("a line selector", !selector.ranges.is_empty()),
+        ("--pad", args.pad),
+        ("--page", args.page),
+    ];
+    let by_line = by_line.iter().find(|(_, given)| *given).map(|(flag, _)| *flag);
+    if selector.form == Form::Raw {
+        let cells = args.cells.is_some().then_some("--cells");
+        let Some(flag) = by_cell.or(cells).or(args.page.then_some("--page")) else { return Ok(()) };
+        return Err(Failure::argument(
+            flag,
+            "the stored JSON (:raw) is shown as it is or by lines",
+        ));
+    }
+    match (by_cell, by_line) {
+        (Some(flag), Some(line)) => {
+            Err(Failure::argument(flag, format!("it shows cells, not lines; leave out {line}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn joined<'a>(pieces: &[&'a [u8]]) -> Cow<'a, str> {
+    match pieces {
+        [one] => String::from_utf8_lossy(one),
+        many => String::from_utf8_lossy(&many.concat()).into_owned().into(),
+    }
+}
+
 fn text_answer(
     output: &mut Output,
     path: &str,
     opened: &Opened,
-    shown: &[u8],
+    shown: &[&[u8]],
 ) -> std::io::Result<()> {
     if output.is_json() {
         return output.json(&json!({
             "path": path,
             "version": opened.version.to_string(),
             "cells": opened.notebook.len(),
-            "text": String::from_utf8_lossy(shown),
+            "text": joined(shown),
         }));
     }
-    output.raw(shown)?;
+    shown.iter().try_for_each(|piece| output.raw(piece))?;
     output.flush()?;
     output.aside(&format!(
         "{path}: version {}, {}",
@@ -93,7 +131,7 @@ fn raw(
     let (bytes, version) = settings.notebooks.read_bytes(path)?;
     let shown = selector.pick(&bytes);
     let written = if output.is_json() {
-        let text = String::from_utf8_lossy(&shown.concat()).into_owned();
+        let text = joined(&shown);
         output.json(&json!({"path": path, "version": version.to_string(), "raw": text}))
     } else {
         shown.into_iter().try_for_each(|line| output.raw(line)).and_then(|()| output.flush())
@@ -104,9 +142,9 @@ fn raw(
 }
 
 fn search(
-    args: &Read,
     path: &str,
     pattern: &str,
+    outputs: Outputs,
     opened: &Opened,
     cells: &[usize],
     output: &mut Output,
@@ -114,43 +152,40 @@ fn search(
     let pattern = regex::Regex::new(pattern).map_err(|error| {
         Failure::argument("--search", format!("{pattern:?} is not a pattern: {error}"))
     })?;
-    let place = match args.outputs {
-        Some(OutputsArg::Full) => SearchIn::SourcesAndOutputs,
+    let place = match outputs {
+        Outputs::Full => SearchIn::SourcesAndOutputs,
         _ => SearchIn::Sources,
     };
     let mut hits = opened.notebook.search(&pattern, place);
-    hits.retain(|hit| cells.binary_search(&hit.cell).is_ok() || cells.contains(&hit.cell));
+    hits.retain(|hit| cells.binary_search(&hit.cell).is_ok());
     Ok(outline::write_hits(output, path, opened, &hits))
 }
 
-/// A list such as `0,3-5,ab12,-1`. What is an id is an id, whatever else it could be.
+/// A list such as `0,3-5,ab12,-1`, sorted. What is an id, or begins one, is an id, whatever else it
+/// could be.
 fn pick_cells(notebook: &Notebook, list: &str, path: &str) -> Result<Vec<usize>, Failure> {
     let bad = |problem: String| Failure::argument("--cells", format!("{problem} in {path}"));
+    let ids: Vec<_> = notebook.cells().map(|cell| cell.id()).collect();
+    let is_id = |id: &str, item: &str| id == item || item.len() >= 4 && id.starts_with(item);
+    let begins_id = |item: &str| ids.iter().flatten().any(|id| is_id(id, item));
+    let names = CellNames::new(ids.iter().cloned());
     let mut picked = Vec::new();
     for item in list.split(',').map(str::trim) {
         if item.is_empty() {
             return Err(bad(format!("{list:?} has an empty entry")));
         }
-        let found = notebook.find(&CellRef::Text(item.to_owned()));
-        match (found, range(item)) {
-            (Ok(index), _) => picked.push(index),
-            (Err(_), Some((start, end))) => {
-                let last = notebook.len().saturating_sub(1);
-                let end = end.unwrap_or(last);
-                if start > end || end > last || notebook.is_empty() {
-                    let count = notebook.len();
-                    return Err(bad(format!(
-                        "{item} is not a range of cells; there are {count} cells"
-                    )));
-                }
-                picked.extend(start..=end);
-            }
-            (Err(error), None) => {
-                let error = inkcell_engine::notebook::OpError::Ref(error);
-                let error = inkcell_engine::notebook::EditError::Op { op: 0, problem: error };
-                return Err(EngineError::Edit { path: path.to_owned(), error, batch: 1 }.into());
-            }
+        let Some((start, end)) = range(item).filter(|_| !begins_id(item)) else {
+            let found = names.resolve(&CellRef::Text(item.to_owned()));
+            picked.push(found.map_err(|error| EngineError::Ref { path: path.to_owned(), error })?);
+            continue;
+        };
+        let last = notebook.len().saturating_sub(1);
+        let end = end.unwrap_or(last);
+        if start > end || end > last || notebook.is_empty() {
+            let count = notebook.len();
+            return Err(bad(format!("{item} is not a range of cells; there are {count} cells")));
         }
+        picked.extend(start..=end);
     }
     picked.sort_unstable();
     picked.dedup();

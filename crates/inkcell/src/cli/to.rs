@@ -1,6 +1,6 @@
 //! `inkcell to`: a notebook as a script or as Markdown.
 
-use inkcell_engine::notebook::{Outputs, to_markdown, to_script};
+use inkcell_engine::notebook::{to_markdown, to_script};
 use serde_json::json;
 
 use crate::args::{ExportForm, OutputsArg, To};
@@ -11,24 +11,26 @@ use crate::settings::Settings;
 pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let opened = settings.notebooks.read(&args.path)?;
     let text = match args.form {
+        ExportForm::Script if args.outputs.is_some() => {
+            return Err(Failure::argument("--outputs", "a script has no outputs; leave it out"));
+        }
         ExportForm::Script => to_script(&opened.notebook),
         ExportForm::Markdown => {
-            let outputs = match args.outputs {
-                OutputsArg::None => Outputs::None,
-                OutputsArg::Digest => Outputs::Digest,
-                OutputsArg::Full => Outputs::Full,
-            };
-            to_markdown(&opened.notebook, outputs)
+            to_markdown(&opened.notebook, args.outputs.unwrap_or(OutputsArg::Full).into())
         }
     };
     if let Some(path) = &args.output {
         settings.notebooks.export(path, &opened, text.as_bytes())?;
         output.aside(&format!("wrote {path}"));
-        return Ok(Exit::Ok);
     }
+    let version = opened.version.to_string();
     let written = if output.is_json() {
-        output
-            .json(&json!({"path": args.path, "version": opened.version.to_string(), "text": text}))
+        output.json(&match &args.output {
+            Some(file) => json!({"path": args.path, "version": version, "output": file}),
+            None => json!({"path": args.path, "version": version, "text": text}),
+        })
+    } else if args.output.is_some() {
+        Ok(())
     } else {
         output.raw(text.as_bytes())
     };

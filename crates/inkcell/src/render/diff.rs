@@ -12,9 +12,6 @@ pub(crate) fn write(
     differences: &[CellDiff],
     about: Option<&str>,
 ) -> io::Result<()> {
-    if output.is_json() {
-        return output.json(&json!({"cells": as_json(differences), "note": about}));
-    }
     for difference in differences {
         match difference {
             CellDiff::Added { new, kind, source } => {
@@ -32,6 +29,7 @@ pub(crate) fn write(
                 old_kind,
                 source,
                 metadata,
+                attachments,
                 outputs,
                 count,
                 moved,
@@ -51,6 +49,9 @@ pub(crate) fn write(
                 }
                 if *metadata {
                     output.line("  metadata changed")?;
+                }
+                if *attachments {
+                    output.line("  attachments changed")?;
                 }
             }
         }
@@ -86,7 +87,18 @@ pub(crate) fn as_json(differences: &[CellDiff]) -> Value {
         CellDiff::Removed { old, kind, source } => {
             json!({"change": "removed", "old": name(old), "type": kind, "source": source})
         }
-        CellDiff::Changed { old, new, kind, old_kind, source, metadata, outputs, count, moved } => {
+        CellDiff::Changed {
+            old,
+            new,
+            kind,
+            old_kind,
+            source,
+            metadata,
+            attachments,
+            outputs,
+            count,
+            moved,
+        } => {
             json!({
                 "change": "changed",
                 "old": name(old),
@@ -95,6 +107,7 @@ pub(crate) fn as_json(differences: &[CellDiff]) -> Value {
                 "old_type": old_kind,
                 "source_diff": source,
                 "metadata": metadata,
+                "attachments": attachments,
                 "outputs": outputs.as_ref().map(|(before, after)| json!({"old": before, "new": after})),
                 "execution_count": count,
                 "moved": moved,

@@ -4,29 +4,22 @@
 use std::io;
 
 use inkcell_engine::Opened;
-use inkcell_engine::notebook::CellView;
+use inkcell_engine::notebook::{CellView, Outputs};
 use serde_json::{Value, json};
 
 use crate::output::Output;
 use crate::render::outline;
-
-/// How outputs are shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Detail {
-    Digest,
-    Full,
-}
 
 pub(crate) fn write(
     output: &mut Output,
     path: &str,
     opened: &Opened,
     cells: &[usize],
-    detail: Detail,
+    outputs: Outputs,
 ) -> io::Result<()> {
     let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
     if output.is_json() {
-        let rows: Vec<Value> = cells.map(|cell| json_cell(cell, detail)).collect();
+        let rows: Vec<Value> = cells.map(|cell| json_cell(cell, outputs)).collect();
         let version = opened.version.to_string();
         return output.json(&json!({"path": path, "version": version, "cells": rows}));
     }
@@ -41,7 +34,7 @@ pub(crate) fn write(
         }
         for (at, view) in cell.outputs().into_iter().enumerate() {
             output.line(&format!("   → output {at}: {}", view.digest()))?;
-            let text = view.text().filter(|_| detail == Detail::Full).unwrap_or_default();
+            let text = view.text().filter(|_| outputs == Outputs::Full).unwrap_or_default();
             for line in text.lines() {
                 output.line(&format!("   │ {line}"))?;
             }
@@ -50,13 +43,13 @@ pub(crate) fn write(
     Ok(())
 }
 
-fn json_cell(cell: CellView<'_>, detail: Detail) -> Value {
-    let outputs: Vec<Value> = cell
+fn json_cell(cell: CellView<'_>, outputs: Outputs) -> Value {
+    let rows: Vec<Value> = cell
         .outputs()
         .into_iter()
         .map(|view| {
             let mut value = outline::digest_json(&view.digest());
-            if detail == Detail::Full {
+            if outputs == Outputs::Full {
                 value["text"] = view.text().map(|text| text.into_owned()).into();
             }
             value
@@ -68,6 +61,6 @@ fn json_cell(cell: CellView<'_>, detail: Detail) -> Value {
         "type": cell.kind_name(),
         "execution_count": cell.execution_count(),
         "source": cell.source().text,
-        "outputs": outputs,
+        "outputs": rows,
     })
 }

@@ -2,8 +2,10 @@
 
 use std::io;
 
-use inkcell_engine::notebook::{Action, CellChange, Compare, EditReport, Note, Notebook, diff};
-use inkcell_engine::{FileNote, Saved};
+use inkcell_engine::notebook::{
+    Action, CellChange, Compare, EditReport, Note, Notebook, diff, first_line,
+};
+use inkcell_engine::{Effect, FileNote, Saved};
 use serde_json::{Value, json};
 
 use crate::output::Output;
@@ -12,8 +14,10 @@ use crate::render::diff as render_diff;
 /// More cells than this are counted, not listed.
 const MAX_LISTED: usize = 50;
 
+/// As much of a neighbour's first line as an outline shows.
+const FIRST_LINE_CHARS: usize = 80;
+
 pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Result<()> {
-    let is_dry = would_change(saved);
     if output.is_json() {
         return output.json(&as_json(saved));
     }
@@ -26,13 +30,13 @@ pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Resul
     if changes.len() > MAX_LISTED {
         output.line(&format!("… and {} more changes", changes.len() - MAX_LISTED))?;
     }
-    if is_dry {
+    if saved.effect == Effect::WouldWrite {
         let empty = Notebook::empty();
         let before = saved.before.as_ref().unwrap_or(&empty);
         output.line("Nothing was written. The change by cell:")?;
         return render_diff::write(output, &diff(before, &saved.after, Compare::All), None);
     }
-    if changes.is_empty() && !saved.written {
+    if changes.is_empty() && saved.effect == Effect::Nothing {
         output.line("= Nothing to change")?;
         output.line(&format!("  Notebook: {}", saved.path))?;
     } else if changes.is_empty() {
@@ -47,13 +51,6 @@ pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Resul
         output.line(&format!("  Backup: {}", backup.display()))?;
     }
     Ok(())
-}
-
-/// Whether nothing was written although there is something to write.
-fn would_change(saved: &Saved<EditReport>) -> bool {
-    let Some(before) = &saved.before else { return !saved.written };
-    let is_other = before.original_bytes() != saved.after.original_bytes();
-    !saved.written && (saved.after.is_changed() || is_other)
 }
 
 fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
@@ -116,8 +113,9 @@ type Neighbour = (usize, Option<String>, String);
 /// The cell next to a position: its own position, id and first line.
 fn neighbour(notebook: &Notebook, index: Option<usize>, step: i64) -> Option<Neighbour> {
     let at = usize::try_from(i64::try_from(index?).ok()? + step).ok()?;
-    let cell = notebook.cell(at)?.outline();
-    Some((at, cell.id, cell.first_line))
+    let cell = notebook.cell(at)?;
+    let first = first_line(&cell.source().text, FIRST_LINE_CHARS);
+    Some((at, cell.id().map(|id| id.into_owned()), first))
 }
 
 /// What stands above and below; for a deleted cell, what stands there now.
@@ -187,14 +185,14 @@ fn as_json(saved: &Saved<EditReport>) -> Value {
     let mut answer = json!({
         "path": saved.path,
         "version": saved.version.to_string(),
-        "written": saved.written,
+        "written": saved.effect == Effect::Written,
         "merged_from": saved.merged.map(|version| version.to_string()),
         "cells": saved.after.len(),
         "changes": changes,
         "notes": file_notes(saved),
         "backup": saved.backup.as_ref().map(|path| path.display().to_string()),
     });
-    if would_change(saved) {
+    if saved.effect == Effect::WouldWrite {
         let empty = Notebook::empty();
         let before = saved.before.as_ref().unwrap_or(&empty);
         answer["diff"] = render_diff::as_json(&diff(before, &saved.after, Compare::All));

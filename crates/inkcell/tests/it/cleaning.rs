@@ -93,6 +93,44 @@ fn several_notebooks_and_another_output() {
     assert_eq!(env.get("a.ipynb"), env.get("c.ipynb"));
 }
 
+/// Nothing that was asked for is passed over in silence.
+#[test]
+fn the_filter_stands_alone() {
+    let env = env();
+    env.put("a.ipynb", rich());
+    let table: [(&[&str], &str); 3] = [
+        (&["clean", "-", "-o", "out.ipynb"], "error: -o: the filter writes to standard output"),
+        (&["clean", "-", "a.ipynb"], "error: -: it stands for standard input"),
+        (&["clean", "a.ipynb", "-"], "error: -: it stands for standard input"),
+    ];
+    for (args, wanted) in table {
+        let ran = env.run_with(args, rich()).exits(2);
+        assert!(ran.stderr.starts_with(wanted), "{args:?}: {}", ran.stderr);
+        assert_eq!((env.names(), env.get("a.ipynb")), (vec!["a.ipynb".into()], rich().into()));
+    }
+    let ran = env.run_with(&["clean", "-", "--json"], rich()).exits(2);
+    assert!(ran.stdout.contains("leave --json out"), "{}", ran.stdout);
+    let ran = env.run_with(&["clean", "-", "--check", "--json"], rich()).exits(1);
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(said["notebooks"][0]["changed"], true);
+}
+
+/// What was done before a failure is in the answer that tells of it.
+#[test]
+fn a_failure_in_the_middle_keeps_what_was_done() {
+    let env = env();
+    env.put("a.ipynb", rich());
+    env.put("c.ipynb", rich());
+    let ran = env.run(&["clean", "--json", "a.ipynb", "b.ipynb", "c.ipynb"]).exits(5);
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!(said["error"]["kind"], "not_found");
+    let rows = said["notebooks"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2);
+    assert_eq!((&rows[0]["path"], &rows[0]["changed"]), (&"a.ipynb".into(), &true.into()));
+    assert_eq!(rows[1]["error"], "Notebook not found: b.ipynb");
+    assert_eq!(env.get("c.ipynb"), rich().as_bytes());
+}
+
 /// The filter as the help text sets it up: outputs stay in the file and never reach a commit.
 #[test]
 fn git_uses_the_filter() {

@@ -91,6 +91,11 @@ fn every_operation_says_what_it_did() {
       Cell: aaaa1111 (index 0)
       Type: code
       Below: 1 cccc3333
+    ✓ Metadata changed
+      Notebook: nb.ipynb
+      Cell: aaaa1111 (index 0)
+      Type: code
+      Below: 1 cccc3333
       Version: [version]
     ");
     assert_snapshot!(reply(&env, &["meta", "--set", "title=hello", "--unset", "language_info"]), @r"
@@ -212,15 +217,16 @@ fn a_replacement_in_the_text_may_span_cells() {
     let table: [(&[&str], &str); 5] = [
         (
             &["--old", "Some vers.", "--new", "x"],
-            "error: --old: the text was not found; the nearest is line 4: Some verse.\n",
+            "error: nb.ipynb: the text to replace was not found; the nearest is line 4: Some verse.\n",
         ),
         (
             &["--old", "x", "--new", "y"],
-            "error: --old: the text stands 2 times (lines 8, 9); give more of it, or --all\n",
+            "error: nb.ipynb: the text to replace stands 2 times (lines 8, 9); give more of the text around it, or \
+             ask for all of them\nhint: to replace it in every place: --all\n",
         ),
         (
             &["--old", "", "--new", "y"],
-            "error: --old: it is empty; give the text that should be replaced\n",
+            "error: nb.ipynb: the text to replace is empty; give the text that should be replaced\n",
         ),
         (
             &["--old", "# %% [raw] cell:3 id:cccc3333", "--new", ""],
@@ -237,11 +243,39 @@ fn a_replacement_in_the_text_may_span_cells() {
         assert!(ran.stderr.starts_with(wanted), "{args:?}: {}", ran.stderr);
         assert_eq!(env.get("nb.ipynb"), before, "{args:?}");
     }
+    // A flag that only goes with --old is not passed over in silence.
+    let ran = env.run(&["edit", "nb.ipynb", "--drop", "1", "clear"]).exits(2);
+    assert!(ran.stderr.contains("--old <TEXT>"), "{}", ran.stderr);
+    assert_eq!(env.get("nb.ipynb"), before);
     reply(&env, &["--old", "x", "--new", "w", "--all"]);
     assert!(text(&env).contains("w = 2\nprint(w)"));
     // A cell whose marker goes joins the cell above; that is said by number.
     reply(&env, &["--old", "\n# %% [raw] cell:3 id:cccc3333", "--new", "", "--drop", "1"]);
     assert!(!text(&env).contains("cell:3"));
+}
+
+/// Tags are added and removed by name; what is as asked for already changes no byte.
+#[test]
+fn tags_are_set_one_by_one() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let tags = |cell: usize| {
+        let now: serde_json::Value = serde_json::from_slice(&env.get("nb.ipynb")).expect("JSON");
+        now["cells"][cell]["metadata"].get("tags").cloned()
+    };
+    let before = env.get("nb.ipynb");
+    env.run(&["edit", "nb.ipynb", "meta", "0", "--untag", "foo"]).ok();
+    assert_eq!(env.get("nb.ipynb"), before);
+    let had = tags(1).expect("tags");
+    env.run(&["edit", "nb.ipynb", "meta", "1", "--tag", had[0].as_str().expect("text")]).ok();
+    assert_eq!(env.get("nb.ipynb"), before);
+    env.put("ops.json", r#"{"op": "tags", "cell": 0, "add": ["a", "b"], "remove": ["c"]}"#);
+    env.run(&["edit", "nb.ipynb", "--ops", "ops.json"]).ok();
+    assert_eq!(tags(0), Some(serde_json::json!(["a", "b"])));
+    env.run(&["edit", "nb.ipynb", "meta", "0", "--untag", "a", "--tag", "c"]).ok();
+    assert_eq!(tags(0), Some(serde_json::json!(["b", "c"])));
+    let ran = env.run(&["edit", "nb.ipynb", "meta", "--tag", "a"]).exits(2);
+    assert_eq!(ran.stderr, "error: meta: tags belong to a cell; name it\n");
 }
 
 #[test]

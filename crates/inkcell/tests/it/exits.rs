@@ -56,6 +56,65 @@ fn an_error_as_json_has_its_next_step() {
     "#);
 }
 
+/// Where a library's message ends, the command line says how it is done here.
+#[test]
+fn next_steps_are_commands() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env.put("empty.ipynb", "");
+    env.put("text.ipynb", "# %% [code] cell:0\nx");
+    let dash = "a path that begins with a dash is given as ./-x.ipynb";
+    let table: [(&[&str], &str); 6] = [
+        (&["read", "empty.ipynb"], "remove the file and use: inkcell new PATH"),
+        (&["read", "text.ipynb"], "give it to: inkcell write PATH"),
+        (&["edit", "nb.ipynb", "--old", "# %% [", "--new", "x"], "in every place: --all"),
+        (&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"], "choose another file for -o"),
+        (&["edit", "--", "-x.ipynb", "clear"], dash),
+        (&["read", "-x.ipynb"], dash),
+    ];
+    for (args, wanted) in table {
+        let ran = env.run(args).exits(2);
+        let hint = ran.stderr.lines().find(|line| line.starts_with("hint: "));
+        assert!(hint.is_some_and(|hint| hint.ends_with(wanted)), "{args:?}: {}", ran.stderr);
+    }
+    env.put("-x.ipynb", rich());
+    env.run(&["edit", "./-x.ipynb", "clear"]).ok();
+}
+
+/// Whoever reads or writes a notebook through JSON is told its version.
+#[test]
+fn every_answer_in_json_has_the_version() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env.put("old.ipynb", rich().replace("prose", "verse"));
+    let commands: [&[&str]; 13] = [
+        &["read", "nb.ipynb"],
+        &["read", "nb.ipynb:1-2"],
+        &["read", "nb.ipynb", "--page"],
+        &["read", "nb.ipynb:raw"],
+        &["read", "nb.ipynb", "--outline"],
+        &["read", "nb.ipynb", "--outputs", "full"],
+        &["read", "nb.ipynb", "--search", "x"],
+        &["diff", "old.ipynb", "nb.ipynb"],
+        &["to", "markdown", "nb.ipynb", "--outputs", "none"],
+        &["to", "script", "nb.ipynb", "-o", "out.py"],
+        &["edit", "nb.ipynb", "clear", "--dry-run"],
+        &["edit", "nb.ipynb", "clear"],
+        &["new", "new.ipynb"],
+    ];
+    for args in commands {
+        let all: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let ran = env.run(&all).ok();
+        let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        assert_eq!(said["version"].as_str().map(str::len), Some(16), "{args:?}: {}", ran.stdout);
+        assert!(said["path"].is_string(), "{args:?}: {}", ran.stdout);
+    }
+    let ran = env.run(&["diff", "old.ipynb", "nb.ipynb", "--json"]).ok();
+    let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    assert_eq!((&said["path"], &said["old"]["path"]), (&"nb.ipynb".into(), &"old.ipynb".into()));
+    assert_ne!(said["version"], said["old"]["version"]);
+}
+
 #[test]
 fn help_and_version_are_answers() {
     let env = env();
@@ -183,7 +242,8 @@ fn reading_writes_nothing_beside_the_notebook() {
         &["clean", "nb.ipynb", "--check"],
     ];
     for args in commands {
-        env.run(args);
+        let differs = args.contains(&"--check");
+        env.run(args).exits(if differs { 1 } else { 0 });
         assert_eq!(env.names(), ["nb.ipynb"], "{args:?}");
     }
     assert!(!canary.exists(), "code of a notebook was run");
@@ -222,5 +282,20 @@ fn no_command_starts_or_contacts_anything() {
         let made = crate::trace::record(&env, args, calls);
         let names: Vec<&str> = made.iter().map(|call| call.name.as_str()).collect();
         assert_eq!(names, ["execve"], "{args:?}: only the command itself is started");
+    }
+}
+
+/// An argument that is no text is an error like any other.
+#[test]
+fn an_argument_that_is_not_utf_8_is_told() {
+    use std::os::unix::ffi::OsStrExt;
+    let env = env();
+    for json in [false, true] {
+        let mut command = env.inkcell();
+        command.args(["read"]).arg(std::ffi::OsStr::from_bytes(b"a\xff.ipynb"));
+        command.args(json.then_some("--json"));
+        let ran = inkcell_testkit::env::finish(command, b"").exits(2);
+        assert!(format!("{}{}", ran.stdout, ran.stderr).contains("UTF-8"), "{ran:?}");
+        assert_eq!(ran.stdout.is_empty(), !json, "{ran:?}");
     }
 }

@@ -117,3 +117,14 @@ fn a_notebook_becomes_markdown() {
     let text = env.run(&["to", "markdown", "fence.ipynb", "--outputs", "none"]).ok().stdout;
     assert!(text.starts_with("````python\n"), "{text}");
 }
+
+/// A script has no outputs, so a choice of them is refused.
+#[test]
+fn a_script_takes_no_choice_of_outputs() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let ran = env.run(&["to", "script", "nb.ipynb", "--outputs", "full"]).exits(2);
+    assert_eq!(ran.stderr, "error: --outputs: a script has no outputs; leave it out\n");
+    let all = env.run(&["to", "markdown", "nb.ipynb"]).ok().stdout;
+    assert_eq!(env.run(&["to", "markdown", "nb.ipynb", "--outputs", "full"]).ok().stdout, all);
+}

@@ -23,7 +23,11 @@ fn a_folder_without_permission_leaves_the_file_as_it_was() {
         // Permissions do not bind an administrator, so somebody else tries it with a copy of the program.
         const SOMEBODY: u32 = 65534;
         let program = env.outside("inkcell");
-        std::fs::copy(env.program(), &program).expect("copied");
+        // Copied by another process: while this one has it open for writing, a child of another test
+        // could be holding it, and it could not be run.
+        let mut copy = env.command("cp");
+        copy.arg(env.program()).arg(&program);
+        finish(copy, b"").ok();
         std::fs::create_dir(env.state()).expect("a state folder");
         for path in [env.dir(), env.path("nb.ipynb"), env.state(), program.clone()] {
             chown(path, Some(SOMEBODY), Some(SOMEBODY)).expect("given away");

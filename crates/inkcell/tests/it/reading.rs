@@ -278,3 +278,30 @@ fn a_search_names_cell_and_line() {
     let ran = env.run(&["read", "nb.ipynb", "--search", "("]).exits(2);
     assert!(ran.stderr.starts_with("error: --search: \"(\" is not a pattern: "), "{}", ran.stderr);
 }
+
+/// What is asked for by cell is not mixed with lines; nothing is passed over in silence.
+#[test]
+fn lines_and_cells_are_not_mixed() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    let lines = "it shows cells, not lines; leave out a line selector";
+    let raw = "the stored JSON (:raw) is shown as it is or by lines";
+    let table: [(&[&str], &str); 8] = [
+        (&["nb.ipynb:1-2", "--outline"], lines),
+        (&["nb.ipynb:1-2", "--search", "x"], lines),
+        (&["nb.ipynb:1-2", "--outputs", "full"], lines),
+        (&["nb.ipynb", "--outline", "--page"], "it shows cells, not lines; leave out --page"),
+        (&["nb.ipynb", "--search", "x", "--pad"], "it shows cells, not lines; leave out --pad"),
+        (&["nb.ipynb:raw", "--outline"], raw),
+        (&["nb.ipynb:raw:1-2", "--cells", "0"], raw),
+        (&["nb.ipynb:raw", "--page"], raw),
+    ];
+    for (args, wanted) in table {
+        let all: Vec<&str> = ["read"].into_iter().chain(args.iter().copied()).collect();
+        let ran = env.run(&all).exits(2);
+        assert!(ran.stderr.ends_with(&format!(": {wanted}\n")), "{args:?}: {}", ran.stderr);
+        assert_eq!(ran.stdout, "");
+    }
+    env.run(&["read", "nb.ipynb", "--outline", "--search", "x"]).exits(2);
+    env.run(&["read", "nb.ipynb:1-2", "--outputs", "none", "--cells", "0", "--pad"]).ok();
+}

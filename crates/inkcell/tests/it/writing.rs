@@ -109,8 +109,9 @@ fn cells_that_are_left_out_are_named_and_can_be_dropped_by_number() {
     assert_eq!(
         ran.stderr,
         "error: nb.ipynb: the text leaves out 2 cells: cell 1 (id aaaa1111), cell 2 (id cccc3333); nothing \
-         was written. To delete exactly 2 cells, say so (--drop 2); to change some cells only, write the \
-         whole text back or use cell operations\n"
+         was written. To delete exactly 2 cells, say how many are dropped; to change some cells only, \
+         write the whole text back or change them one by one\nhint: to delete them, say how many you mean: \
+         --drop 2\n"
     );
     env.run_with(&["write", "nb.ipynb", "--drop", "1"], text).exits(2);
     env.run_with(&["write", "nb.ipynb", "--drop", "3"], text).exits(2);
@@ -161,7 +162,17 @@ fn a_missing_notebook_is_made_from_text() {
     let ran = env.run(&["read", "gone.ipynb"]).exits(5);
     assert!(ran.stderr.starts_with("error: File not found: gone.ipynb\nhint: "), "{}", ran.stderr);
     let ran = env.run_with(&["write", "gone.ipynb"], "").exits(2);
-    assert!(ran.stderr.contains("it is empty, so there is nothing to write"), "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr,
+        "error: gone.ipynb is not there and the text is empty, so there is nothing to write\nhint: check the \
+         path, or make the notebook first: inkcell new gone.ipynb\n"
+    );
+    let ran = env.run_with(&["write", "notes.txt"], "# %% [code]\nx").exits(2);
+    assert_eq!(
+        ran.stderr,
+        "error: \"notes.txt\" does not end in .ipynb, so nothing would open it as a notebook\nhint: use \
+         notes.txt.ipynb\n"
+    );
     assert_eq!(env.names(), ["new.ipynb"]);
 }
 
@@ -209,7 +220,7 @@ fn the_json_of_a_notebook_is_stored_as_it_is() {
     let table = [
         (
             "{\"cells\": [",
-            "error: standard input: it begins like the JSON of a notebook, but line 1",
+            "error: the text for nb.ipynb is no notebook: it begins like the JSON of a notebook, but line 1",
         ),
         ("{\"x\": 1}", "error: Invalid notebook structure (missing cells array): nb.ipynb"),
         ("{\"cells\": [1]}", "error: Invalid notebook cell 0 in nb.ipynb"),

@@ -75,7 +75,7 @@ fn every_oddity_says_what_to_do() {
     let check = |oddity: Oddity, part: &str| {
         assert!(oddity.to_string().contains(part), "{oddity}");
     };
-    check(Oddity::Empty, "inkcell new");
+    check(Oddity::Empty, "remove it and make a new one");
     check(Oddity::LfsPointer, "this is a Git LFS pointer");
     check(Oddity::LfsPointer, "git lfs pull");
     check(
@@ -86,8 +86,9 @@ fn every_oddity_says_what_to_do() {
     check(Oddity::Utf16, "iconv -f UTF-16");
     check(Oddity::NotUtf8, "iconv -f LATIN1");
     check(Oddity::Binary { format: "zip" }, "this is a zip file");
+    check(Oddity::Binary { format: "zip" }, "check the path");
     check(Oddity::CutOff, "cut off");
-    check(Oddity::VirtualText, "inkcell write");
+    check(Oddity::VirtualText, "write it into a notebook");
     assert_eq!(error("[1,\n x]").to_string(), "line 2, column 2: expected a value here");
 }
 
@@ -253,7 +254,7 @@ fn versions_decide_what_can_be_edited_and_who_gets_ids() {
         assert!(!notebook.is_changed());
     };
     let new = v("\"nbformat\": 5, \"nbformat_minor\": 0");
-    refused(&new, ReadOnly::TooNew { major: 5 }, "newer than this program knows");
+    refused(&new, ReadOnly::TooNew { major: 5 }, "edit it in the program that wrote it");
     let old = "nbconvert --to notebook --nbformat 4";
     for major in [2, 3] {
         let text = format!("{{\"worksheets\": [], \"nbformat\": {major}}}");

@@ -208,9 +208,61 @@ fn metadata_of_a_cell_is_changed_in_place() {
         &with(r#"{"x": {"deep": [1,2]}}"#),
         &[],
     );
+    // Keys in no order get a new one at their end, whatever they are.
+    let mixed = with(r#"{"cell_type": 1, "b": 2}"#);
+    check(&mixed, set(&[("c", "3")]), &with(r#"{"cell_type": 1, "b": 2, "c": 3}"#), &[]);
     // A cell without metadata gets some.
     let bare = cell("\"cell_type\": \"raw\", \"source\": \"\"");
     check(&bare, set(&[("a", "true")]), &with("{\"a\": true}"), &[]);
+}
+
+#[test]
+fn tags_are_added_and_removed() {
+    let with = |metadata: &str| {
+        cell(&format!("\"cell_type\": \"raw\", \"metadata\": {metadata}, \"source\": \"\""))
+    };
+    let owned = |tags: &[&str]| tags.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
+    let tags = |add: &[&str], remove: &[&str]| EditOp::SetTags {
+        cell: first(),
+        add: owned(add),
+        remove: owned(remove),
+    };
+    let same = &[Note::Unchanged];
+    let two = with(r#"{"a": 1, "tags": ["x","\u0079"]}"#);
+    let bare = with(r#"{"a": 1}"#);
+    check(&bare, tags(&["x", "x"], &[]), &with(r#"{"a": 1, "tags": ["x"]}"#), &[]);
+    // What stays keeps its spelling and its place.
+    check(&two, tags(&["z"], &[]), &with(r#"{"a": 1, "tags": ["x", "\u0079", "z"]}"#), &[]);
+    check(&two, tags(&["z"], &["x"]), &with(r#"{"a": 1, "tags": ["\u0079", "z"]}"#), &[]);
+    check(&two, tags(&["y", "x"], &[]), &two, same);
+    check(&two, tags(&["y"], &["y", "q"]), &two, same);
+    check(&two, tags(&[], &[]), &two, same);
+    // The last tag takes the key with it; an empty list that was there stays.
+    check(&two, tags(&[], &["x", "y"]), &bare, &[]);
+    let empty = with(r#"{"tags": [ ]}"#);
+    check(&empty, tags(&[], &["x"]), &empty, same);
+    check(&empty, tags(&["x"], &[]), &with(r#"{"tags": ["x"]}"#), &[]);
+    for odd in ["{}", "null", r#"{"tags": null}"#, r#"{"tags": "x"}"#] {
+        check(&with(odd), tags(&[], &["x"]), &with(odd), same);
+        check(&with(odd), tags(&["x"], &[]), &with(r#"{"tags": ["x"]}"#), &[]);
+    }
+    let nothing = cell("\"cell_type\": \"raw\", \"source\": \"\"");
+    check(&nothing, tags(&[], &["x"]), &nothing, same);
+    check(&nothing, tags(&["x"], &[]), &with(r#"{"tags": ["x"]}"#), &[]);
+    for bad in ["", "a,b"] {
+        let found = problem(&two, tags(&[bad], &[]));
+        assert!(matches!(&found, OpError::BadMetadata { key, .. } if key == "tags"), "{found:?}");
+    }
+    // A list that is not valid can be made so, but is not written as it is.
+    let odd = with(r#"{"tags": ["a,b", "c"]}"#);
+    assert!(matches!(problem(&odd, tags(&["d"], &[])), OpError::BadMetadata { .. }));
+    check(&odd, tags(&["d"], &["a,b"]), &with(r#"{"tags": ["c", "d"]}"#), &[]);
+
+    let mut notebook = parse(&two);
+    let report = notebook.apply(&[tags(&["z"], &[])], &mut IdSource::seeded(1)).unwrap();
+    assert_eq!(report.changes[0].action, Action::MetaChanged);
+    let text = "{\"cells\": [7], \"nbformat\": 4}";
+    assert_eq!(problem(text, tags(&["z"], &[])), OpError::NotACell { index: 0 });
 }
 
 #[test]

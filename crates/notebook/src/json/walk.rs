@@ -78,31 +78,18 @@ impl Member {
 /// The first key of the checked object that starts at `bytes[0]`, and where its value begins. Unlike
 /// [`members`] this does not walk over the rest.
 pub(crate) fn first_key(bytes: &[u8]) -> Option<(Span, usize)> {
-    let at = space(bytes, 1);
-    if bytes.first() != Some(&b'{') || bytes.get(at) != Some(&b'"') {
-        return None;
-    }
-    let end = skip_string(bytes, at);
-    Some((Span::new(at, end), space(bytes, space(bytes, end) + 1)))
+    let mut cursor = Cursor { bytes, at: 0 };
+    (cursor.enter(b'{') && cursor.next_entry()).then(|| (cursor.key(), cursor.at))
 }
 
 /// The members of the checked object that starts at `bytes[0]`; nothing for any other value.
 pub(crate) fn members(bytes: &[u8]) -> Vec<Member> {
     let mut found = Vec::new();
-    if bytes.first() != Some(&b'{') {
-        return found;
-    }
-    let mut at = space(bytes, 1);
-    while bytes.get(at) == Some(&b'"') {
-        let key_end = skip_string(bytes, at);
-        let value = space(bytes, space(bytes, key_end) + 1);
-        let end = skip(bytes, value);
-        found.push(Member { key: Span::new(at, key_end), value: Span::new(value, end) });
-        at = space(bytes, end);
-        if bytes.get(at) != Some(&b',') {
-            break;
+    let mut cursor = Cursor { bytes, at: 0 };
+    if cursor.enter(b'{') {
+        while cursor.next_entry() {
+            found.push(Member { key: cursor.key(), value: cursor.value() });
         }
-        at = space(bytes, at + 1);
     }
     found
 }
@@ -110,18 +97,11 @@ pub(crate) fn members(bytes: &[u8]) -> Vec<Member> {
 /// The items of the checked array that starts at `bytes[0]`; nothing for any other value.
 pub(crate) fn items(bytes: &[u8]) -> Vec<Span> {
     let mut found = Vec::new();
-    if bytes.first() != Some(&b'[') {
-        return found;
-    }
-    let mut at = space(bytes, 1);
-    while at < bytes.len() && bytes[at] != b']' {
-        let end = skip(bytes, at);
-        found.push(Span::new(at, end));
-        at = space(bytes, end);
-        if bytes.get(at) != Some(&b',') {
-            break;
+    let mut cursor = Cursor { bytes, at: 0 };
+    if cursor.enter(b'[') {
+        while cursor.next_entry() {
+            found.push(cursor.value());
         }
-        at = space(bytes, at + 1);
     }
     found
 }

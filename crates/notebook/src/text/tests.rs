@@ -334,14 +334,18 @@ fn cells_left_out_are_named_unless_their_number_is_given() {
         message.contains("leaves out 2 cells: cell 1 (id aaaa1111), cell 2 (id bbbb2222)"),
         "{message}"
     );
-    assert!(message.contains("--drop 2"), "{message}");
-    refused(first, Drop::Exactly(1), &[1, 2]);
+    assert!(message.contains("To delete exactly 2 cells, say how many are dropped"), "{message}");
+    let message = refused(first, Drop::Exactly(1), &[1, 2]);
+    assert!(message.contains(", but 1 cell was to be dropped; nothing was written"), "{message}");
     refused(first, Drop::Exactly(3), &[1, 2]);
     refused("", Drop::Exactly(0), &[0, 1, 2]);
     // The empty text is refused also where the reference would drop everything.
     refused("", Drop::Any, &[0, 1, 2]);
     let whole = parse(&text).to_text(MarkerIds::Auto).unwrap();
-    refused(&whole, Drop::Exactly(1), &[]);
+    let message = refused(&whole, Drop::Exactly(2), &[]);
+    let expected =
+        "the text leaves no cell out, but 2 cells were to be dropped; nothing was written";
+    assert_eq!(message, expected);
 
     let dropped = |new: &str, drop: Drop, left: usize| {
         let mut notebook = parse(&text);
@@ -409,4 +413,26 @@ fn line_ends_alone_do_not_make_another_text() {
     check("a\nb", "a\r\nb", true);
     check("a\rb", "a\nb", false);
     check("a\n", "a", false);
+}
+
+/// A line feed that an editor put at the end of its file is not a change of the last cell.
+#[test]
+fn a_final_line_feed_of_an_editor_changes_nothing() {
+    let bytes = br#"{"cells": [{"cell_type": "raw", "metadata": {}, "source": "a"},
+        {"cell_type": "raw", "metadata": {}, "source": "b"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}"#;
+    let rules = TextRules {
+        drop: Drop::Exactly(0),
+        outputs: OutputsAfter::Keep,
+        shape: SourceShape::Keep,
+    };
+    let mut notebook = Notebook::parse(bytes.to_vec()).unwrap();
+    let text = notebook.to_text(MarkerIds::Auto).unwrap();
+    notebook.apply_text(&format!("{text}\n"), rules, &mut IdSource::seeded(1)).unwrap();
+    assert_eq!(notebook.to_bytes(), bytes);
+    // Inside the text a line feed counts, and two at the end are more than an editor adds.
+    for changed in [text.replace("a\n#", "a\n\n#"), format!("{text}\n\n")] {
+        let mut copy = notebook.clone();
+        copy.apply_text(&changed, rules, &mut IdSource::seeded(1)).unwrap();
+        assert_ne!(copy.to_bytes(), bytes, "{changed:?}");
+    }
 }

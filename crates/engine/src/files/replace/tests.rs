@@ -6,20 +6,20 @@ use std::time::Duration;
 
 use super::*;
 use crate::error::Kind;
-use crate::files::{Place, Roots};
+use crate::files::{PathBase, Roots};
 
 const OLD: &[u8] = b"old content";
 const TEMP: &str = ".inkcell-0000000000000007.tmp";
 
 fn target(folder: &Path) -> Target {
-    let place = Place { cwd: folder.to_owned(), home: None };
-    Target::resolve("nb.ipynb", &place, &Roots::Anywhere).unwrap()
+    let base = PathBase { cwd: folder.to_owned(), home: None };
+    Target::resolve("nb.ipynb", &base, &Roots::Anywhere).unwrap()
 }
 
 fn replaced(folder: &Path, chunks: &[&[u8]]) -> Result<Outcome, EngineError> {
     let target = target(folder);
     let mut lock = Lock::take(&target, &folder.join("state"), Duration::from_secs(5)).unwrap();
-    let old = target.read(1 << 20).unwrap().map(|content| content.metadata);
+    let old = target.look().unwrap();
     let expect = match &old {
         Some(metadata) => Expect::Read(metadata, OLD),
         None => Expect::Nothing,
@@ -54,7 +54,7 @@ fn a_name_that_is_taken_is_not_used() {
 #[test]
 fn names_are_made_from_randomness() {
     assert_eq!(temp_name(7), TEMP);
-    let mut names: Vec<String> = (0..1000).map(|_| temp_name(crate::notebooks::random())).collect();
+    let mut names: Vec<String> = (0..1000).map(|_| temp_name(crate::system_random())).collect();
     names.sort();
     names.dedup();
     assert_eq!(names.len(), 1000);

@@ -1,0 +1,105 @@
+//! What a caller can do after an error, as a closed list.
+//!
+//! Owns which step follows from which error. It must not know commands or tools: each face has its own
+//! words for a step.
+
+use std::io;
+
+use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, SubError, TextError};
+
+use super::EngineError;
+
+/// What a caller can do next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NextStep<'a> {
+    /// Check the path, or make the notebook first.
+    MakeFirst(&'a str),
+    /// Edit what is there, or choose another name.
+    EditInstead(&'a str),
+    /// Give it the extension of a notebook.
+    RenameToNotebook(&'a str),
+    /// Choose another file to write to.
+    ChooseOther,
+    /// Remove the empty file and make a notebook in its place.
+    ReplaceEmpty,
+    /// Write the text into a notebook.
+    WriteText,
+    /// Look at the JSON: it should be an object with an array of cells.
+    LookAtJson(&'a str),
+    /// Look at the cells: one is none of the three kinds.
+    LookAtCells(&'a str),
+    /// Raise the limit of bytes.
+    RaiseLimit,
+    /// Say that this many cells are dropped.
+    SayDropped(usize),
+    /// Ask for every match, not one.
+    AskForAll,
+    /// Read the whole text, or change cells.
+    ReadWhole(&'a str),
+    /// Read it again and repeat the edit.
+    ReadAgain(&'a str),
+    /// Read it again and give the version that is shown.
+    ReadVersion(&'a str),
+    /// Try again in a moment.
+    TryLater,
+    /// Name a notebook file.
+    NameNotebook,
+    /// Make it writable, or force the write.
+    MakeWritable(&'a str),
+    /// Be its owner, write elsewhere, or force the write.
+    WriteElsewhere,
+    /// Use a path inside the allowed folders, or allow the folder.
+    StayInside,
+    /// Free space.
+    FreeSpace,
+    /// Check permissions.
+    CheckPermissions,
+}
+
+impl EngineError {
+    /// What to do next, if there is something to do.
+    pub fn next_step(&self) -> Option<NextStep<'_>> {
+        Some(match self {
+            EngineError::NotFound { path, .. } | EngineError::NothingToWrite { path } => {
+                NextStep::MakeFirst(path)
+            }
+            EngineError::Exists { path } => NextStep::EditInstead(path),
+            EngineError::NotANotebookPath { path } => NextStep::RenameToNotebook(path),
+            EngineError::OntoItself { .. } => NextStep::ChooseOther,
+            EngineError::NotJson { error: NotebookError::Syntax { oddity, .. }, .. } => {
+                match oddity {
+                    Some(Oddity::Empty) => NextStep::ReplaceEmpty,
+                    Some(Oddity::VirtualText) => NextStep::WriteText,
+                    _ => return None,
+                }
+            }
+            EngineError::Structure { path, .. } => NextStep::LookAtJson(path),
+            EngineError::TooLarge { .. } => NextStep::RaiseLimit,
+            EngineError::BadCell { path, .. } => NextStep::LookAtCells(path),
+            EngineError::LeavesOut { error: TextError::LeavesOut { missing, .. }, .. } => {
+                NextStep::SayDropped(missing.len())
+            }
+            EngineError::Sub { error: SubError::Many { .. }, .. } => NextStep::AskForAll,
+            EngineError::Edit {
+                error: EditError::Op { problem: OpError::ManyMatches { .. }, .. },
+                ..
+            } => NextStep::AskForAll,
+            EngineError::PartOfText { path } => NextStep::ReadWhole(path),
+            EngineError::Conflict { path, .. } | EngineError::ConflictWhole { path, .. } => {
+                NextStep::ReadAgain(path)
+            }
+            EngineError::UnknownVersion { path, .. } => NextStep::ReadVersion(path),
+            EngineError::KeepsChanging { .. } | EngineError::Locked { .. } => NextStep::TryLater,
+            EngineError::NotAFile { .. } => NextStep::NameNotebook,
+            EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),
+            EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,
+            EngineError::OutsideRoots { .. } => NextStep::StayInside,
+            EngineError::Io { source, .. } => match source.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => NextStep::FreeSpace,
+                io::ErrorKind::PermissionDenied => NextStep::CheckPermissions,
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}

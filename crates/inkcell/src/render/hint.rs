@@ -1,0 +1,62 @@
+//! The next step after an error, in the words of the command line.
+//!
+//! Owns the names of commands, flags and variables that an error leads to; the engine knows none.
+
+use inkcell_engine::NextStep;
+
+pub(crate) fn text(step: NextStep<'_>) -> String {
+    match step {
+        NextStep::MakeFirst(path) => {
+            format!("check the path, or make the notebook first: inkcell new {path}")
+        }
+        NextStep::EditInstead(path) => {
+            format!("edit it instead (inkcell edit {path} ...), or choose another name")
+        }
+        NextStep::RenameToNotebook(path) => format!("use {path}.ipynb"),
+        NextStep::ChooseOther => "choose another file for -o".to_owned(),
+        NextStep::ReplaceEmpty => {
+            "to start a notebook there, remove the file and use: inkcell new PATH".to_owned()
+        }
+        NextStep::WriteText => "give it to: inkcell write PATH".to_owned(),
+        NextStep::LookAtJson(path) => format!(
+            "a notebook is an object with an array \"cells\"; look at it with: inkcell read {path}:raw"
+        ),
+        NextStep::LookAtCells(path) => format!(
+            "cells are objects whose cell_type is code, markdown or raw; see inkcell read {path} --outline, \
+             or the JSON with inkcell read {path}:raw"
+        ),
+        NextStep::RaiseLimit => {
+            "raise the limit with INKCELL_NOTEBOOK_MAX_BYTES=<bytes>".to_owned()
+        }
+        NextStep::SayDropped(0) => "leave --drop out".to_owned(),
+        NextStep::SayDropped(count) => {
+            format!("to delete them, say how many you mean: --drop {count}")
+        }
+        NextStep::AskForAll => "to replace it in every place: --all".to_owned(),
+        NextStep::ReadWhole(path) => {
+            format!("read all of it (inkcell read {path}), or change cells (inkcell edit {path} ...)")
+        }
+        NextStep::ReadAgain(path) => {
+            format!("nothing was written; read it again (inkcell read {path}) and repeat the edit")
+        }
+        NextStep::ReadVersion(path) => format!(
+            "nothing was written; read it again (inkcell read {path}) and give the version it shows"
+        ),
+        NextStep::TryLater => "try again in a moment".to_owned(),
+        NextStep::NameNotebook => "give the path of an .ipynb file".to_owned(),
+        NextStep::MakeWritable(path) => {
+            format!("make it writable (chmod u+w {path}), or write anyway with --force")
+        }
+        NextStep::WriteElsewhere => {
+            "run as the owner of the file, write to another file with -o, or accept the loss with --force"
+                .to_owned()
+        }
+        NextStep::StayInside => {
+            "use a path inside one of them, or allow the folder with --root".to_owned()
+        }
+        NextStep::FreeSpace => "free some space; the file is as it was".to_owned(),
+        NextStep::CheckPermissions => {
+            "check the permissions of the file and its folder; the file is as it was".to_owned()
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! A notebook as a script in the percent format.
+//!
+//! Owns what becomes of each cell. Text that is no code must not be able to leave its comment, and a
+//! Python notebook whose Python is valid must become a valid file. Two things only a notebook can do
+//! are left as they are: `await` outside a function, and commands without their `%` (`cd ..`), which
+//! cannot be told from Python.
+
+use std::borrow::Cow;
+
+use super::python::{self, Kind, Statement};
+use crate::cell::CellKind;
+use crate::document::Notebook;
+
+/// Cell magics that run the rest of their cell in the session, as Python.
+const PYTHON_MAGICS: [&str; 4] = ["time", "timeit", "capture", "prun"];
+
+/// Everything that some language, editor or tool takes for the end of a line.
+const LINE_ENDS: [char; 10] =
+    ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
+
+/// How a language begins a comment that runs to the end of the line.
+fn comment_prefix(language: &str) -> &'static str {
+    match language.to_lowercase().as_str() {
+        "javascript" | "typescript" | "c" | "c++" | "cpp" | "java" | "scala" | "rust" | "go"
+        | "c#" | "csharp" | "f#" | "fsharp" | "kotlin" | "swift" | "groovy" | "php" => "//",
+        "sql" | "haskell" | "lua" | "ada" => "--",
+        "matlab" | "octave" | "prolog" | "erlang" | "tex" => "%",
+        "lisp" | "clojure" | "scheme" | "racket" => ";;",
+        _ => "#",
+    }
+}
+
+/// The notebook as a script: code as it is, prose and raw cells as comments, and Python lines that
+/// only IPython understands as comments too, so that the file can be run.
+pub fn to_script(notebook: &Notebook) -> String {
+    let language = notebook.language().unwrap_or_else(|| "python".to_owned());
+    let is_python = language.to_lowercase().contains("python");
+    let mut script = Script::new(comment_prefix(&language));
+    for cell in notebook.cells() {
+        let source = cell.source().text;
+        if cell.kind() != Some(CellKind::Code) {
+            // A kind the format does not know is any text the file holds.
+            let is_plain = |c: &char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+            let kind: String = cell.kind_name().chars().filter(is_plain).collect();
+            script.begin_cell(&format!(" [{kind}]"));
+            script.comment("", &source);
+        } else if is_python {
+            script.begin_cell("");
+            script.python_cell(&source);
+        } else {
+            script.begin_cell("");
+            for line in source.lines() {
+                script.out.push_str(line);
+                script.out.push('\n');
+            }
+        }
+    }
+    if is_python { script.into_python_file() } else { script.out }
+}
+
+/// A script while it is written.
+struct Script {
+    out: String,
+    comment_prefix: &'static str,
+    /// Some statement is written, so no `from __future__ import` may follow.
+    has_statement: bool,
+    /// Those that would have followed.
+    futures: Vec<String>,
+}
+
+impl Script {
+    fn new(comment_prefix: &'static str) -> Script {
+        Script { out: String::new(), comment_prefix, has_statement: false, futures: Vec::new() }
+    }
+
+    fn begin_cell(&mut self, title: &str) {
+        if !self.out.is_empty() {
+            self.out.push('\n');
+        }
+        self.out.push_str(&format!("{} %%{title}\n", self.comment_prefix));
+    }
+
+    /// Text as comments, one for each of its lines.
+    fn comment(&mut self, indent: &str, text: &str) {
+        for line in lines(text) {
+            // A file that holds a null character is refused, wherever it stands.
+            let line = format!("{} {}", self.comment_prefix, line.replace('\0', "\u{fffd}"));
+            self.out.push_str(indent);
+            self.out.push_str(line.trim_end());
+            self.out.push('\n');
+        }
+    }
+
+    fn python_cell(&mut self, source: &str) {
+        let mut text = universal_newlines(source);
+        // What remains below a magic is read as a cell, and may begin with a magic again.
+        let mut start = 0;
+        loop {
+            if let Cow::Owned(changed) = without_prompts(without_margin(&text[start..])) {
+                (text, start) = (Cow::Owned(changed), 0);
+            }
+            let body = text[start..].trim_start();
+            let Some(name) = cell_magic(body) else { break };
+            let blank_lines = text[start..text.len() - body.len()].matches('\n').count();
+            self.out.extend(std::iter::repeat_n('\n', blank_lines));
+            if !PYTHON_MAGICS.contains(&name) {
+                return self.comment("", body);
+            }
+            let (head, below) = body.split_once('\n').unwrap_or((body, ""));
+            self.comment("", head);
+            start = text.len() - below.len();
+        }
+        for statement in python::statements(&text[start..]) {
+            self.statement(statement);
+        }
+        if !self.out.ends_with('\n') {
+            self.out.push('\n');
+        }
+    }
+
+    fn statement(&mut self, statement: Statement<'_>) {
+        let Statement { kind, text } = statement;
+        match kind {
+            Kind::Command => self.command(statement.indent(), text),
+            Kind::Future if self.has_statement => {
+                let moved = text.trim().trim_end_matches(';').to_owned();
+                if !self.futures.contains(&moved) {
+                    self.futures.push(moved);
+                }
+                self.comment("", text);
+            }
+            Kind::Empty | Kind::Future | Kind::Python => {
+                self.has_statement |= kind == Kind::Python;
+                self.out.push_str(text);
+            }
+        }
+    }
+
+    /// A command as a comment. Inside a block it may be the only statement, so `pass` takes its place.
+    fn command(&mut self, indent: &str, text: &str) {
+        if indent.is_empty() {
+            return self.comment("", text);
+        }
+        let (first, more) = text.split_once('\n').unwrap_or((text, ""));
+        self.has_statement = true;
+        self.out.push_str(&format!("{indent}pass  "));
+        // A line that some tool would break goes on as comments below.
+        self.comment("", first.trim_start());
+        let more: Vec<&str> = more.lines().map(str::trim_start).collect();
+        self.comment(indent, &more.join("\n"));
+    }
+
+    /// The whole file, with what has to stand at its top.
+    fn into_python_file(self) -> String {
+        let mut top = String::new();
+        for future in &self.futures {
+            top.push_str(future);
+            top.push('\n');
+        }
+        if !top.is_empty() {
+            top.push('\n');
+        }
+        let file = top + &self.out;
+        // Prose such as `Encoding: latin` in one of the first two lines would name the encoding of
+        // the file. The first line that names one is the one that counts.
+        let names_encoding = |line: &str| line.contains("coding:") || line.contains("coding=");
+        if file.lines().take(2).any(names_encoding) {
+            return format!("# -*- coding: utf-8 -*-\n{file}");
+        }
+        file
+    }
+}
+
+/// The lines of a text, by every kind of line end.
+fn lines(text: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(LINE_ENDS) {
+        found.push(&rest[..at]);
+        let end = &rest[at..];
+        rest = end.strip_prefix("\r\n").or_else(|| end.strip_prefix(LINE_ENDS)).unwrap_or_default();
+    }
+    if !rest.is_empty() {
+        found.push(rest);
+    }
+    found
+}
+
+/// Python reads `\r\n` and a lone `\r` as `\n`, inside strings too.
+fn universal_newlines(source: &str) -> Cow<'_, str> {
+    if source.contains('\r') {
+        Cow::Owned(source.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(source)
+    }
+}
+
+/// A cell may be indented as a whole: the margin of its first statement is taken from every line
+/// that has it.
+fn without_margin(source: &str) -> Cow<'_, str> {
+    let is_statement = |line: &&str| !matches!(line.trim_start().chars().next(), None | Some('#'));
+    let first = source.lines().find(is_statement).unwrap_or_default();
+    let margin = &first[..first.len() - first.trim_start_matches([' ', '\t']).len()];
+    if margin.is_empty() {
+        return Cow::Borrowed(source);
+    }
+    let lines = source.split_inclusive('\n');
+    Cow::Owned(lines.map(|line| line.strip_prefix(margin).unwrap_or(line)).collect())
+}
+
+/// A cell pasted from a Python prompt, as IPython reads it.
+fn without_prompts(source: Cow<'_, str>) -> Cow<'_, str> {
+    fn unprompted<'a>(line: &'a str, prompt: &str) -> Option<&'a str> {
+        let rest = line.strip_prefix(prompt)?;
+        rest.strip_prefix(' ').or((rest.trim_end_matches('\n').is_empty()).then_some(rest))
+    }
+    let first = source.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    if unprompted(first, ">>>").is_none() {
+        return source;
+    }
+    let lines = source.split_inclusive('\n');
+    let strip = |line| unprompted(line, ">>>").or_else(|| unprompted(line, "...")).unwrap_or(line);
+    Cow::Owned(lines.map(strip).collect())
+}
+
+/// The name of the magic that takes the whole cell; `%%name?` only asks about it.
+fn cell_magic(body: &str) -> Option<&str> {
+    let head = body.strip_prefix("%%")?;
+    let name = head.split(char::is_whitespace).next().unwrap_or_default();
+    let asked = name.trim_end_matches('?');
+    let is_question =
+        asked.len() < name.len() && asked.chars().all(|c| c.is_alphanumeric() || c == '_');
+    (!is_question).then_some(name)
+}

@@ -1,0 +1,125 @@
+//! The ids of a notebook's cells, and which cell a reference names.
+//!
+//! Owns the lookup rules (id, id prefix, position) over a list of ids. It must not know bytes or spans.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use crate::cell::{CellRef, unique_ids};
+use crate::error::{Candidate, RefError};
+use crate::search::nearest;
+
+/// How short a prefix of an id may be.
+const MIN_PREFIX_CHARS: usize = 4;
+
+/// The ids of all cells in order, made once to look up any number of references.
+#[derive(Clone, Debug)]
+pub struct CellNames<'a> {
+    ids: Vec<Option<Cow<'a, str>>>,
+    /// Where each id stands; none for one that stands more than once.
+    by_id: HashMap<Cow<'a, str>, Option<usize>>,
+}
+
+impl<'a> CellNames<'a> {
+    /// The names of cells with these ids.
+    pub fn new<T: Into<Cow<'a, str>>>(ids: impl IntoIterator<Item = Option<T>>) -> CellNames<'a> {
+        let ids: Vec<_> = ids.into_iter().map(|id| id.map(T::into)).collect();
+        let by_id = unique_ids(ids.iter().cloned());
+        CellNames { ids, by_id }
+    }
+
+    /// Whether any cell has this id.
+    pub fn contains(&self, id: &str) -> bool {
+        self.by_id.contains_key(id)
+    }
+
+    /// Finds a cell. A text is an id first; only when no id is equal to it is it tried as a prefix and
+    /// as a position, and when both fit the reference is ambiguous.
+    pub fn resolve(&self, cell: &CellRef) -> Result<usize, RefError> {
+        let text = match cell {
+            CellRef::Index(index) => return at_index(*index, self.ids.len()),
+            CellRef::Text(text) => self.without_label(text),
+        };
+        match self.by_id.get(text) {
+            Some(Some(index)) => return Ok(*index),
+            Some(None) => return self.one_of(self.matching(|id| id == text), text),
+            None => {}
+        }
+        let mut found = Vec::new();
+        if text.len() >= MIN_PREFIX_CHARS {
+            found = self.matching(|id| id.starts_with(text));
+        }
+        if let Some(index) = position(text) {
+            match in_range(index, self.ids.len()) {
+                Some(index) if !found.contains(&index) => found.push(index),
+                None if found.is_empty() => {
+                    return Err(no_position(text.to_owned(), self.ids.len()));
+                }
+                _ => {}
+            }
+        }
+        if !found.is_empty() {
+            return self.one_of(found, text);
+        }
+        let (given, count) = (text.to_owned(), self.ids.len());
+        if count == 0 {
+            return Err(RefError::Empty { given });
+        }
+        let ids = self.ids.iter().map(|id| id.as_deref().unwrap_or_default());
+        let nearest = nearest(ids, text).map(|index| self.candidate(index));
+        Err(RefError::Unknown { given, nearest, count })
+    }
+
+    /// Markers say `cell:3 id:ab12`; a reference copied from one means the cell.
+    fn without_label<'t>(&self, text: &'t str) -> &'t str {
+        if self.contains(text) {
+            return text;
+        }
+        let number = text.strip_prefix("cell:").filter(|number| position(number).is_some());
+        number.or_else(|| text.strip_prefix("id:")).unwrap_or(text)
+    }
+
+    fn matching(&self, test: impl Fn(&str) -> bool) -> Vec<usize> {
+        let fits = |index: &usize| self.ids[*index].as_deref().is_some_and(&test);
+        (0..self.ids.len()).filter(fits).collect()
+    }
+
+    fn one_of(&self, found: Vec<usize>, text: &str) -> Result<usize, RefError> {
+        if let [one] = found.as_slice() {
+            return Ok(*one);
+        }
+        let candidates = found.into_iter().map(|index| self.candidate(index)).collect();
+        Err(RefError::Ambiguous { given: text.to_owned(), candidates })
+    }
+
+    fn candidate(&self, index: usize) -> Candidate {
+        Candidate { index, id: self.ids[index].as_deref().map(str::to_owned) }
+    }
+}
+
+/// The position a text of digits with an optional minus sign means; `+3`, ` 3` and `3.0` are none. A
+/// number too large for any notebook is out of range like any other.
+fn position(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_position = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let beyond = if text.starts_with('-') { i64::MIN } else { i64::MAX };
+    is_position.then(|| text.parse().unwrap_or(beyond))
+}
+
+/// The position an index means among `count` cells; negative counts from the end.
+pub(crate) fn at_index(index: i64, count: usize) -> Result<usize, RefError> {
+    in_range(index, count).ok_or_else(|| no_position(index.to_string(), count))
+}
+
+fn in_range(index: i64, count: usize) -> Option<usize> {
+    let from_start = if index < 0 { index.saturating_add(count as i64) } else { index };
+    usize::try_from(from_start).ok().filter(|&at| at < count)
+}
+
+fn no_position(given: String, count: usize) -> RefError {
+    if count == 0 { RefError::Empty { given } } else { RefError::OutOfRange { given, count } }
+}
+
+#[cfg(test)]
+#[path = "names/tests.rs"]
+mod tests;
