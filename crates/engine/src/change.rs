@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use inkcell_notebook::{
     EditOp, EditReport, IdSource, MarkerIds, Matches, Notebook, NotebookError, TextRules,
-    lower_text, parse_text, substitute,
+    lower_text, parse_text, substitute_between_markers,
 };
 
 use crate::error::{EngineError, not_a_notebook, text_error};
@@ -208,7 +208,9 @@ impl Base {
             if let Some(conflict) = self.conflict() {
                 return Err(conflict);
             }
-            *notebook = whole_notebook(&self.path, text)?;
+            let new = whole_notebook(&self.path, text, notebook)?;
+            notebook.may_become(&new, rules.drop).map_err(|error| text_error(&self.path, error))?;
+            *notebook = new;
             return Ok(EditReport::default());
         }
         let report = self.apply_text(notebook, text, rules)?;
@@ -232,14 +234,15 @@ impl Base {
         }
         let failed = |error| text_error(&self.path, error);
         let text = notebook.to_text(MarkerIds::Auto).map_err(failed)?;
-        let (text, _) = substitute(&text, old, new, matches)
+        let (text, _) = substitute_between_markers(&text, old, new, matches)
             .map_err(|error| EngineError::Sub { path: self.path.clone(), error })?;
         notebook.apply_text(&text, rules, &mut self.ids()).map_err(failed)
     }
 }
 
-/// The JSON of a notebook as it is to be stored.
-fn whole_notebook(path: &str, text: &str) -> Result<Notebook, EngineError> {
+/// The JSON of a notebook as it is to be stored. It must have the shape the format demands, unless what
+/// it replaces has not got it either.
+fn whole_notebook(path: &str, text: &str, before: &Notebook) -> Result<Notebook, EngineError> {
     let bad = |problem: String| EngineError::BadWhole { path: path.to_owned(), problem };
     let notebook = Notebook::parse(text.as_bytes().to_vec()).map_err(|error| match error {
         NotebookError::Syntax { .. } => {
@@ -250,9 +253,9 @@ fn whole_notebook(path: &str, text: &str) -> Result<Notebook, EngineError> {
     if let Some(odd) = notebook.cells().find(|cell| cell.kind().is_none()) {
         return Err(EngineError::BadCell { path: path.to_owned(), index: odd.index() });
     }
-    if notebook.version().major.is_none() {
-        let problem = "it is a JSON object with cells, but without \"nbformat\" it is no notebook";
-        return Err(bad(problem.to_owned()));
+    let problems = notebook.problems();
+    if !problems.is_empty() && before.problems().is_empty() {
+        return Err(bad(problems.join("; ")));
     }
     Ok(notebook)
 }

@@ -1,16 +1,25 @@
-//! What is taken out of a notebook before it is shared: outputs, counts, chosen metadata.
+//! What is taken out of a notebook before it is shared: outputs, counts, the metadata that belong to
+//! them, and chosen metadata.
 //!
 //! Owns the choice and the operations that follow from it.
 
-use inkcell_notebook::{CellRef, EditOp, IdSource, MetaChange, Notebook};
+use inkcell_notebook::{CellKind, CellRef, EditOp, IdSource, MetaChange, Notebook};
 
 use crate::error::EngineError;
+
+/// Metadata of a cell that say how it ran and how its outputs are shown.
+const CELL_KEYS: [&str; 4] = ["collapsed", "scrolled", "execution", "ExecuteTime"];
+
+/// Metadata of a notebook that hold the state of its outputs.
+const NOTEBOOK_KEYS: [&str; 1] = ["widgets"];
 
 /// What to take out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cleaning {
-    /// Outputs and counts.
+    /// Outputs and counts, also where they do not belong.
     pub outputs: bool,
+    /// Metadata that belong to outputs.
+    pub output_metadata: bool,
     /// Metadata keys of every cell.
     pub cell_keys: Vec<String>,
     /// Metadata keys of the notebook.
@@ -22,7 +31,7 @@ impl Cleaning {
     /// is clean keeps its bytes.
     pub fn apply(&self, notebook: &mut Notebook, shown: &str) -> Result<(), EngineError> {
         let ops = self.ops(notebook);
-        // No operation makes a cell, so no id is ever taken from here.
+        // No operation makes a cell; where an id is given all the same, it is the same one every time.
         let done = notebook.apply(&ops, &mut IdSource::seeded(0));
         let failed = |error| EngineError::Edit { path: shown.to_owned(), error, batch: ops.len() };
         done.map(drop).map_err(failed)
@@ -32,16 +41,29 @@ impl Cleaning {
         let mut ops = Vec::new();
         if self.outputs {
             ops.push(EditOp::Clear { cell: None });
-        }
-        let unset = |keys: &[String]| MetaChange { set: Vec::new(), unset: keys.to_vec() };
-        if !self.cell_keys.is_empty() {
-            for cell in notebook.cells().filter(|cell| cell.has_any_metadata(&self.cell_keys)) {
-                let cell = Some(CellRef::Index(cell.index() as i64));
-                ops.push(EditOp::SetMeta { cell, change: unset(&self.cell_keys) });
+            for cell in notebook.cells() {
+                if let Some(kind @ (CellKind::Markdown | CellKind::Raw)) = cell.kind() {
+                    let cell = CellRef::Index(cell.index() as i64);
+                    ops.push(EditOp::SetKind { cell, kind });
+                }
             }
         }
-        if !self.notebook_keys.is_empty() {
-            ops.push(EditOp::SetMeta { cell: None, change: unset(&self.notebook_keys) });
+        let keys = |chosen: &[String], own: &[&str]| {
+            let own = own.iter().filter(|_| self.output_metadata).map(|key| (*key).to_owned());
+            chosen.iter().cloned().chain(own).collect::<Vec<_>>()
+        };
+        let cell_keys = keys(&self.cell_keys, &CELL_KEYS);
+        let notebook_keys = keys(&self.notebook_keys, &NOTEBOOK_KEYS);
+        let unset = |keys: &[String]| MetaChange { set: Vec::new(), unset: keys.to_vec() };
+        if !cell_keys.is_empty() {
+            for cell in notebook.cells().filter(|cell| cell.has_any_metadata(&cell_keys)) {
+                let cell = Some(CellRef::Index(cell.index() as i64));
+                ops.push(EditOp::SetMeta { cell, change: unset(&cell_keys) });
+            }
+        }
+        let has_metadata = notebook.metadata_json().starts_with(b"{");
+        if has_metadata && !notebook_keys.is_empty() {
+            ops.push(EditOp::SetMeta { cell: None, change: unset(&notebook_keys) });
         }
         ops
     }

@@ -330,7 +330,9 @@ fn is_loop(error: &io::Error) -> bool {
 fn json_problem(error: &NotebookError) -> String {
     match error {
         NotebookError::Syntax { oddity: Some(oddity), .. } => match oddity {
-            Oddity::ConflictMarkers { .. } | Oddity::Empty => oddity.to_string(),
+            Oddity::ConflictMarkers { .. } => oddity.to_string(),
+            // What to do about it is a next step, and first of all to wait.
+            Oddity::Empty => "the file is empty".to_owned(),
             _ => format!("{error}; {oddity}"),
         },
         _ => error.to_string(),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_notebook::{EditOp, IdSource, MarkerIds, MetaChange, Notebook, NotebookError};
+use inkcell_notebook::{EditOp, IdSource, MarkerIds, MetaChange, Notebook, NotebookError, Oddity};
 
 use crate::change::{Backup, Base, Draft, Effect, IfMissing, Mode, SaveOptions, Saved};
 use crate::error::{EngineError, not_a_notebook, text_error};
@@ -59,7 +59,7 @@ impl Opened {
 }
 
 /// How often a file that is changed under an edit is read again.
-const MAX_ATTEMPTS: usize = 5;
+const MAX_ATTEMPTS: usize = 50;
 
 /// Below this, a second thread costs more than it saves.
 const PARALLEL_BYTES: usize = 4 << 20;
@@ -82,10 +82,16 @@ impl Notebooks {
     pub fn read(&self, path: &str) -> Result<Opened, EngineError> {
         let missing = || EngineError::NotFound { what: "File", path: path.to_owned() };
         let target = self.target(path).map_err(|error| absent(error, missing()))?;
-        let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
-        let bytes = Arc::new(content.bytes);
-        let (notebook, version) = parse_and_hash(&bytes);
-        let notebook = notebook.map_err(|error| not_a_notebook(path, error))?;
+        let (notebook, version) = loop {
+            let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
+            let is_young = content.metadata.is_young();
+            let bytes = Arc::new(content.bytes);
+            match parse_and_hash(&bytes) {
+                (Ok(notebook), version) => break (notebook, version),
+                (Err(error), _) if is_young && is_half_written(&error) => wait_for_writer(),
+                (Err(error), _) => return Err(not_a_notebook(path, error)),
+            }
+        };
         self.records(&target.path).keep(version, || Record::of(&notebook, version));
         Ok(Opened { notebook, version, path: target.path, shown: target.shown })
     }
@@ -134,7 +140,8 @@ impl Notebooks {
             Mode::DryRun => None,
         };
         let mut first_read: Option<Record> = None;
-        for _ in 0..MAX_ATTEMPTS {
+        let mut attempts = 0;
+        while attempts < MAX_ATTEMPTS {
             let content = target.read(self.config.max_bytes)?;
             match options.if_missing {
                 _ if content.is_some() => {}
@@ -146,7 +153,17 @@ impl Notebooks {
                 None => (None, None),
             };
             let draft =
-                self.draft(&target, bytes.as_ref(), options, first_read.as_ref(), &mut change)?;
+                self.draft(&target, bytes.as_ref(), options, first_read.as_ref(), &mut change);
+            if let Err(EngineError::NotJson { error, .. }) = &draft
+                && is_half_written(error)
+                && metadata.as_ref().is_some_and(Metadata::is_young)
+            {
+                // This ends by itself: a file that nobody writes to is not young for long.
+                wait_for_writer();
+                continue;
+            }
+            let draft = draft?;
+            attempts += 1;
             let saved = match &mut lock {
                 None => Some(draft.unwritten(path)),
                 Some(lock) => {
@@ -428,4 +445,15 @@ pub fn system_random() -> u64 {
         return nanos ^ (u64::from(std::process::id()) << 32);
     }
     u64::from_le_bytes(bytes)
+}
+
+/// Whether a text looks like one that another program is writing at this moment.
+fn is_half_written(error: &NotebookError) -> bool {
+    let NotebookError::Syntax { oddity, .. } = error else { return false };
+    matches!(oddity, Some(Oddity::Empty | Oddity::CutOff))
+}
+
+/// Gives a program that saves in place a moment to finish.
+fn wait_for_writer() {
+    std::thread::sleep(Duration::from_millis(20));
 }

@@ -116,7 +116,7 @@ impl<'a> Fields<'a> {
         Ok(match op.as_str() {
             "replace" => EditOp::Replace {
                 cell: self.required_cell()?,
-                source: self.required("source")?,
+                source: self.source()?,
                 kind: self.kind()?,
                 outputs,
                 shape: SourceShape::Keep,
@@ -124,7 +124,7 @@ impl<'a> Fields<'a> {
             "insert" => EditOp::Insert {
                 at: self.place()?.unwrap_or(Place::End),
                 kind: self.kind()?.unwrap_or(CellKind::Code),
-                source: self.required("source")?,
+                source: self.source()?,
             },
             "delete" => EditOp::Delete { cell: self.required_cell()? },
             "move" => EditOp::Move {
@@ -207,6 +207,14 @@ impl<'a> Fields<'a> {
 
     fn required(&self, name: &str) -> Result<String, String> {
         self.string(name)?.ok_or_else(|| format!("the field {name:?} is missing"))
+    }
+
+    /// A text as a notebook may store it: a string, or a list of strings that are joined.
+    fn source(&self) -> Result<String, String> {
+        match self.take("source") {
+            Some(list) if list.get().starts_with('[') => Ok(self.strings("source")?.concat()),
+            _ => self.required("source"),
+        }
     }
 
     fn cell(&self, name: &str) -> Result<Option<CellRef>, String> {

@@ -26,7 +26,16 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn form(&self) -> Form {
-        if self.json { Form::Json } else { Form::Text }
+        // What follows an operation that is not known is not understood, but it may say how to answer.
+        let unread = match &self.command {
+            Command::Edit(edit) => match &edit.op {
+                Some(Op::Other(words)) => words.as_slice(),
+                _ => &[],
+            },
+            _ => &[],
+        };
+        let is_json = self.json || unread.iter().any(|word| word == "--json");
+        if is_json { Form::Json } else { Form::Text }
     }
 }
 
@@ -42,7 +51,7 @@ pub(crate) enum Command {
     New(New),
     /// Compare two notebooks, or one with its last commit, cell by cell.
     Diff(Diff),
-    /// Remove outputs, counts and chosen metadata.
+    /// Remove outputs, counts and the metadata that belong to them, and other metadata as chosen.
     Clean(Clean),
     /// Export a notebook.
     To(To),
@@ -93,6 +102,9 @@ pub(crate) struct Read {
     /// Stop after 3000 lines or 50 KiB and say how to go on.
     #[arg(long)]
     pub(crate) page: bool,
+    /// For git diff: the text without ids, or the bytes of what is no notebook; no version is kept.
+    #[arg(long, conflicts_with_all = ["outline", "cells", "outputs", "search", "pad", "page"])]
+    pub(crate) textconv: bool,
 }
 
 /// How a change is saved.
@@ -162,9 +174,14 @@ pub(crate) struct Edit {
     pub(crate) op: Option<Op>,
 }
 
+/// The operations by name.
+pub(crate) const OPS: [&str; 8] =
+    ["replace", "insert", "delete", "move", "type", "clear", "sub", "meta"];
+
 #[derive(Subcommand, Debug)]
 pub(crate) enum Op {
     /// Set the source of a cell.
+    #[command(aliases = ["set", "update"])]
     Replace {
         /// The cell.
         #[arg(allow_hyphen_values = true)]
@@ -176,6 +193,7 @@ pub(crate) enum Op {
         kind: Option<KindArg>,
     },
     /// Add a cell; at the end unless told where.
+    #[command(aliases = ["add", "append"])]
     Insert {
         #[command(flatten)]
         source: Source,
@@ -186,6 +204,7 @@ pub(crate) enum Op {
         kind: KindArg,
     },
     /// Remove a cell.
+    #[command(aliases = ["rm", "remove"])]
     Delete {
         /// The cell.
         #[arg(allow_hyphen_values = true)]
@@ -247,6 +266,9 @@ pub(crate) enum Op {
         #[arg(long, value_name = "TAG")]
         untag: Vec<String>,
     },
+    /// A word that is none of these.
+    #[command(external_subcommand)]
+    Other(Vec<String>),
 }
 
 /// Where a source comes from.
@@ -255,12 +277,12 @@ pub(crate) struct Source {
     /// - reads the source from standard input.
     #[arg(value_name = "-", value_parser = ["-"], conflicts_with_all = ["source", "source_file"])]
     pub(crate) stdin: Option<String>,
-    /// The source itself.
+    /// The source itself; - reads it from standard input.
     #[arg(long, value_name = "TEXT", conflicts_with = "source_file", allow_hyphen_values = true)]
     pub(crate) source: Option<String>,
-    /// A file that holds the source.
+    /// A file that holds the source; - for standard input.
     #[arg(long, value_name = "FILE")]
-    pub(crate) source_file: Option<PathBuf>,
+    pub(crate) source_file: Option<String>,
 }
 
 /// Where a cell goes.
@@ -317,6 +339,8 @@ pub(crate) struct Diff {
 #[derive(ClapArgs, Debug)]
 #[command(after_help = "As a git filter, so that outputs never reach a commit:\n  \
         git config filter.inkcell.clean 'inkcell clean -'\n  \
+        git config filter.inkcell.smudge cat\n  \
+        git config filter.inkcell.required true\n  \
         echo '*.ipynb filter=inkcell' >> .gitattributes")]
 pub(crate) struct Clean {
     /// The notebooks; - reads standard input and writes standard output.
@@ -325,9 +349,12 @@ pub(crate) struct Clean {
     /// Change nothing; exit with 1 when something would change.
     #[arg(long)]
     pub(crate) check: bool,
-    /// Leave outputs and counts alone.
+    /// Leave outputs and counts alone, and the metadata that belong to them.
     #[arg(long)]
     pub(crate) keep_outputs: bool,
+    /// Leave the metadata that belong to outputs alone.
+    #[arg(long)]
+    pub(crate) keep_metadata: bool,
     /// Also remove this metadata key from every cell.
     #[arg(long, value_name = "KEY")]
     pub(crate) cell_meta: Vec<String>,
@@ -357,7 +384,7 @@ pub(crate) struct To {
     pub(crate) form: ExportForm,
     /// The notebook.
     pub(crate) path: String,
-    /// Write here instead of to standard output.
+    /// Write here instead of to standard output, which is -.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
     /// How outputs appear in Markdown; full when left out.

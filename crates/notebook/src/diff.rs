@@ -7,6 +7,7 @@ use similar::{Algorithm, DiffOp, TextDiff};
 use crate::cell::unique_ids;
 use crate::document::Notebook;
 use crate::error::Candidate;
+use crate::json;
 use crate::output;
 use crate::style::{Indent, Style, format_value};
 use crate::text::longest_rising;
@@ -209,4 +210,36 @@ fn unified(before: &str, after: &str) -> String {
         .context_radius(3)
         .missing_newline_hint(false)
         .to_string()
+}
+
+/// What differs outside of the cells, as one line each.
+pub fn notebook_changes(old: &Notebook, new: &Notebook) -> Vec<String> {
+    let mut lines = Vec::new();
+    let version = |notebook: &Notebook| {
+        let part = |number: Option<u64>| number.map_or("?".to_owned(), |number| number.to_string());
+        format!("{}.{}", part(notebook.version().major), part(notebook.version().minor))
+    };
+    if version(old) != version(new) {
+        lines.push(format!("nbformat: {} → {}", version(old), version(new)));
+    }
+    let (before, after) = (old.metadata_json(), new.metadata_json());
+    let keys = |object: &[u8]| -> Vec<String> {
+        let name = |member: json::Member| json::decode(member.key.of(object)).text.into_owned();
+        json::members(object).into_iter().map(name).collect()
+    };
+    let mut names = keys(before);
+    names.extend(keys(after));
+    names.sort();
+    names.dedup();
+    for name in names {
+        match (json::get(before, &name), json::get(after, &name)) {
+            (None, Some(_)) => lines.push(format!("metadata {name}: added")),
+            (Some(_), None) => lines.push(format!("metadata {name}: removed")),
+            (Some(one), Some(other)) if !is_same_value(one, other) => {
+                lines.push(format!("metadata {name}: changed"));
+            }
+            _ => {}
+        }
+    }
+    lines
 }

@@ -53,7 +53,7 @@ pub use by_id::{IdEdit, IdEditReply, IdMode};
 pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
 pub use cell::{CellId, CellKind, CellRef, IdSource, unique_ids};
 pub use diagnose::Oddity;
-pub use diff::{CellDiff, Compare, diff};
+pub use diff::{CellDiff, Compare, diff, notebook_changes};
 pub use document::{Chunk, FormatVersion, Notebook};
 pub use edit::{
     Action, CellChange, EditOp, EditReport, Matches, MetaChange, Note, OutputsAfter, Place,
@@ -71,5 +71,6 @@ pub use search::{nearest, substitute};
 pub use select::{Form, LineRange, PageLimits, Selector, SelectorError, page, split_selector};
 pub use text::{
     Drop, MarkerIds, TextBase, TextCell, TextRules, is_same_text, lower_text, parse_text,
+    substitute_between_markers,
 };
 pub use view::{CellView, Source};

@@ -4,12 +4,16 @@
 //! marked cell is one that was there before. Changing the document is left to `EditOp`s.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
 
 use crate::cell::{CellKind, CellRef, IdSource, is_valid_id, unique_ids};
 use crate::document::Notebook;
-use crate::edit::{EditOp, EditReport, OutputsAfter, Place};
-use crate::error::{Candidate, TextError};
+use crate::edit::{EditOp, EditReport, Matches, OutputsAfter, Place};
+use crate::error::{Candidate, SubError, TextError};
 use crate::fields::SourceShape;
+use crate::search::substitute;
+use crate::view::CellView;
 
 /// Whether markers carry ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -115,6 +119,55 @@ fn escape_into(out: &mut String, source: &str) {
 fn unescaped(line: &str) -> Option<String> {
     let (percents, _) = after_percents(without_cr(line))?;
     (percents >= 3 && looks_like_marker(line)).then(|| format!("# {}", &line[3..]))
+}
+
+/// [`substitute`] in virtual text. A place that cuts into a marker line is not meant: the words there are
+/// ours, and replacing one would change what a cell is. Text that spans a whole marker is.
+pub fn substitute_between_markers(
+    text: &str,
+    old: &str,
+    new: &str,
+    matches: Matches,
+) -> Result<(String, usize), SubError> {
+    let mut markers: Vec<Range<usize>> = Vec::new();
+    let mut blanked = String::with_capacity(text.len());
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let bare = line.strip_suffix('\n').unwrap_or(line);
+        if marker(bare).is_some() {
+            markers.push(start..start + bare.len());
+            blanked.push_str(&line[bare.len()..]);
+        } else {
+            blanked.push_str(line);
+        }
+        start += line.len();
+    }
+    let is_cut = |found: &Range<usize>| {
+        let first = markers.partition_point(|marker| marker.end <= found.start);
+        let overlapping = markers[first..].iter().take_while(|marker| marker.start < found.end);
+        overlapping.into_iter().any(|marker| found.start > marker.start || found.end < marker.end)
+    };
+    let mut found: Vec<Range<usize>> = Vec::new();
+    if !old.is_empty() {
+        let range = |(at, _): (usize, &str)| at..at + old.len();
+        found = text.match_indices(old).map(range).filter(|range| !is_cut(range)).collect();
+    }
+    match (found.len(), matches) {
+        (1, _) => {}
+        (2.., Matches::All) => {}
+        // What is wrong is said without the markers, in which nobody looks for it.
+        (0, _) => return substitute(&blanked, old, new, matches),
+        (_, Matches::One) => return substitute(text, old, new, matches),
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut end = 0;
+    for range in &found {
+        out.push_str(&text[end..range.start]);
+        out.push_str(new);
+        end = range.end;
+    }
+    out.push_str(&text[end..]);
+    Ok((out, found.len()))
 }
 
 /// One cell of a text.
@@ -348,6 +401,25 @@ impl Notebook {
             return Err(TextError::BadCell { index: bad.index() });
         }
         lower_text(&Here { book: self, ids: self.ids() }, parse_text(text)?, rules)
+    }
+
+    /// Whether another notebook may take the place of this one: the cells that are not in it, by id or by
+    /// what they hold, must be those the caller means to drop.
+    pub fn may_become(&self, new: &Notebook, drop: Drop) -> Result<(), TextError> {
+        let Drop::Exactly(declared) = drop else { return Ok(()) };
+        let key = |cell: CellView<'_>| (cell.kind(), cell.source().text.into_owned());
+        let ids: HashSet<String> =
+            new.cells().filter_map(|cell| cell.id()).map(|id| id.into_owned()).collect();
+        let held: HashSet<_> = new.cells().map(key).collect();
+        let is_there = |cell: &CellView<'_>| {
+            cell.id().is_some_and(|id| ids.contains(&*id)) || held.contains(&key(*cell))
+        };
+        let missing: Vec<Candidate> =
+            self.cells().filter(|cell| !is_there(cell)).map(|cell| cell.name()).collect();
+        if missing.len() == declared {
+            return Ok(());
+        }
+        Err(TextError::LeavesOut { missing, declared })
     }
 
     /// Makes the notebook what a text says, all or nothing. The text it has already changes nothing.

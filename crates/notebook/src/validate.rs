@@ -31,10 +31,15 @@ impl Notebook {
         let mut ids = HashSet::new();
         for cell in self.cells() {
             let wrong = cell_problems(cell);
-            found.extend(wrong.into_iter().map(|problem| format!("cell {}: {problem}", cell.index())));
+            found.extend(
+                wrong.into_iter().map(|problem| format!("cell {}: {problem}", cell.index())),
+            );
             let id = cell.id();
             if self.has_ids() && !id.as_deref().is_some_and(is_valid_id) {
-                found.push(format!("cell {}: \"id\" must be 1 to 64 letters, digits, - and _", cell.index()));
+                found.push(format!(
+                    "cell {}: \"id\" must be 1 to 64 letters, digits, - and _",
+                    cell.index()
+                ));
             }
             if let Some(id) = id.filter(|_| self.has_ids())
                 && !ids.insert(id.into_owned())
@@ -52,7 +57,8 @@ impl Notebook {
 
 fn cell_problems(cell: CellView<'_>) -> Vec<&'static str> {
     let value = |key: Key| cell.fields.value(cell.body, key);
-    let starts = |key: Key, bracket: u8| value(key).is_some_and(|text| text.first() == Some(&bracket));
+    let starts =
+        |key: Key, bracket: u8| value(key).is_some_and(|text| text.first() == Some(&bracket));
     let Some(kind) = cell.kind() else {
         return vec!["\"cell_type\" must be code, markdown or raw"];
     };

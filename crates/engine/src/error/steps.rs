@@ -4,8 +4,9 @@
 //! words for a step.
 
 use std::io;
+use std::path::Path;
 
-use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, SubError, TextError};
+use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, RefError, SubError, TextError};
 
 use super::EngineError;
 
@@ -20,8 +21,16 @@ pub enum NextStep<'a> {
     RenameToNotebook(&'a str),
     /// Choose another file to write to.
     ChooseOther,
-    /// Remove the empty file and make a notebook in its place.
+    /// Try again if somebody is saving it; else remove the empty file and make a notebook in its place.
     ReplaceEmpty,
+    /// Try again if somebody is saving it.
+    TryIfSaving,
+    /// See which cells there are.
+    SeeCells(&'a str),
+    /// Make this folder.
+    MakeFolder(&'a str),
+    /// Choose another folder for locks and versions.
+    ChooseState,
     /// Write the text into a notebook.
     WriteText,
     /// Look at the JSON: it should be an object with an array of cells.
@@ -69,6 +78,7 @@ impl EngineError {
             EngineError::NotJson { error: NotebookError::Syntax { oddity, .. }, .. } => {
                 match oddity {
                     Some(Oddity::Empty) => NextStep::ReplaceEmpty,
+                    Some(Oddity::CutOff) => NextStep::TryIfSaving,
                     Some(Oddity::VirtualText) => NextStep::WriteText,
                     _ => return None,
                 }
@@ -84,6 +94,15 @@ impl EngineError {
                 error: EditError::Op { problem: OpError::ManyMatches { .. }, .. },
                 ..
             } => NextStep::AskForAll,
+            EngineError::Ref { path, error }
+            | EngineError::Edit {
+                path,
+                error: EditError::Op { problem: OpError::Ref(error), .. },
+                ..
+            } => match error {
+                RefError::OutOfRange { .. } | RefError::Unknown { .. } => NextStep::SeeCells(path),
+                _ => return None,
+            },
             EngineError::PartOfText { path } => NextStep::ReadWhole(path),
             EngineError::Conflict { path, .. } | EngineError::ConflictWhole { path, .. } => {
                 NextStep::ReadAgain(path)
@@ -94,6 +113,12 @@ impl EngineError {
             EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,
             EngineError::OutsideRoots { .. } => NextStep::StayInside,
+            EngineError::Io { what: "use the state folder", .. } => NextStep::ChooseState,
+            EngineError::Io { path, what: "find the folder", source }
+                if source.kind() == io::ErrorKind::NotFound =>
+            {
+                NextStep::MakeFolder(Path::new(path).parent()?.to_str()?)
+            }
             EngineError::Io { source, .. } => match source.kind() {
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => NextStep::FreeSpace,
                 io::ErrorKind::PermissionDenied => NextStep::CheckPermissions,

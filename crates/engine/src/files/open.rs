@@ -107,6 +107,17 @@ fn there<T>(found: Result<T, Errno>) -> Result<Option<T>, Errno> {
     }
 }
 
+impl Metadata {
+    /// Whether the file changed so shortly before it was read that somebody may still be writing it.
+    pub(crate) fn is_young(&self) -> bool {
+        let changed =
+            UNIX_EPOCH + Duration::new(self.stamp.mtime.0.max(0) as u64, self.stamp.mtime.1);
+        SystemTime::now()
+            .duration_since(changed)
+            .map_or(true, |age| age < Duration::from_millis(300))
+    }
+}
+
 /// Whether a file is still the one that was read.
 pub(crate) enum Still {
     Same,

@@ -61,6 +61,12 @@ impl PathBase {
         };
         self.cwd.join(expanded)
     }
+
+    /// Whether two paths lead to the same place; a file need not be there.
+    pub fn is_same(&self, one: &str, other: &str) -> bool {
+        let real = |given| real_path(&self.absolute(given));
+        real(one).is_ok_and(|one| real(other).is_ok_and(|other| one == other))
+    }
 }
 
 impl Target {
@@ -74,7 +80,8 @@ impl Target {
             let shown = given.to_owned();
             move |source: io::Error| EngineError::Io { path: shown, what, source }
         };
-        let path = real_path(&base.absolute(given)).map_err(io("find the folder"))?;
+        let absolute = base.absolute(given);
+        let path = real_path(&absolute).map_err(io("find the folder"))?;
         if let Roots::Only(allowed) = roots {
             let inside = |root: &PathBuf| {
                 std::fs::canonicalize(root).is_ok_and(|root| path.starts_with(root))
@@ -85,6 +92,9 @@ impl Target {
                     roots: allowed.clone(),
                 });
             }
+        }
+        if leads_through_devices(&absolute) {
+            return Err(EngineError::NotAFile { path: given.to_owned(), what: "a device" });
         }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(EngineError::NotAFile { path: given.to_owned(), what: "a folder" });
@@ -116,11 +126,31 @@ impl Target {
     }
 }
 
+/// Whether a path stands, or is a link to what stands, where the system keeps devices. What is there may
+/// be a link to any file, as `/dev/stdout` is, and that file is not what was named.
+fn leads_through_devices(path: &Path) -> bool {
+    let mut path = path.to_owned();
+    for _ in 0..MAX_LINKS {
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return false };
+        let Ok(folder) = std::fs::canonicalize(folder) else { return false };
+        let is_memory = folder.starts_with("/dev/shm");
+        if folder.starts_with("/proc") || folder.starts_with("/dev") && !is_memory {
+            return true;
+        }
+        match std::fs::read_link(folder.join(name)) {
+            Ok(link) => path = folder.join(link),
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// As many links in a row as the system itself follows.
+const MAX_LINKS: usize = 40;
+
 /// The path with every link followed; the last name need not exist. A dangling link leads to the file
 /// it names, which is then a new file there.
 fn real_path(path: &Path) -> io::Result<PathBuf> {
-    // As many links in a row as the system itself follows.
-    const MAX_LINKS: usize = 40;
     let mut path = path.to_owned();
     for _ in 0..MAX_LINKS {
         match std::fs::canonicalize(&path) {

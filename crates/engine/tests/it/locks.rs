@@ -137,7 +137,7 @@ fn without_a_lock_nothing_is_written() {
 #[test]
 fn writers_with_different_state_folders_lose_nothing() {
     let desk = Desk::new();
-    desk.put("nb.ipynb", inkcell_testkit::notebooks::small());
+    desk.put("nb.ipynb", small());
     let each = if inkcell_testkit::need::is_quick() { 20 } else { 60 };
     let dir = desk.dir();
     std::thread::scope(|scope| {
@@ -155,12 +155,10 @@ fn writers_with_different_state_folders_lose_nothing() {
                         &format!("w{writer}-{number}"),
                     );
                     let ops = [op];
-                    other
-                        .notebooks
-                        .change("nb.ipynb", &crate::kit::options(), |notebook, base| {
-                            base.apply(notebook, &ops)
-                        })
-                        .expect("an edit is done or fails");
+                    let done = other.notebooks.change("nb.ipynb", &options(), |notebook, base| {
+                        base.apply(notebook, &ops)
+                    });
+                    done.expect("an edit is done");
                 }
             });
         }

@@ -156,8 +156,7 @@ fn what_does_not_fit_is_told_with_what_would() {
         (r#"{"op": "delete", "cell": null}"#,
          "operation 0: cell is null; a cell is an id, the first four or more characters of one, or a whole \
           number".to_owned()),
-        (r#"{"op": "replace", "cell": 0, "source": ["a"]}"#,
-         "operation 0: source is [\"a\"]; it is a string".to_owned()),
+        (r#"{"op": "replace", "cell": 0, "source": 1}"#, "operation 0: source is 1; it is a string".to_owned()),
         (r#"{"op": "insert", "source": "x", "type": "heading"}"#,
          "operation 0: type is \"heading\"; it is \"code\", \"markdown\" or \"raw\"".to_owned()),
         (r#"{"op": "insert", "source": "x", "at": "top"}"#,
@@ -218,4 +217,16 @@ fn depth_does_not_exhaust_the_stack() {
     drop(parse_ops(&value, DEFAULT));
     let source = format!("{{\"op\": \"replace\", \"cell\": 0, \"source\": {lists}}}");
     parse_ops(&source, DEFAULT).expect_err("refused");
+}
+
+/// A source may be given as notebooks store it.
+#[test]
+fn a_source_may_be_a_list_of_lines() {
+    let ops = parse_ops(r#"{"op": "insert", "source": ["a\n", "b"]}"#, DEFAULT).expect("read");
+    assert_eq!(ops, [inserted(Place::End, CellKind::Code, "a\nb")]);
+    let error = parse_ops(r#"{"op": "insert", "source": ["a", 1]}"#, DEFAULT).expect_err("refused");
+    assert!(
+        error.to_string().ends_with("source is [\"a\", 1]; it is a list of strings"),
+        "{error}"
+    );
 }

@@ -1,5 +1,6 @@
 //! What a path leads to: links, other names of the same file, and things that are no files.
 
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, symlink};
 use std::time::{Duration, Instant};
 
@@ -128,17 +129,28 @@ fn what_is_no_file_is_refused_at_once() {
     drop(socket);
 }
 
-/// F-067: a file of the kernel has no size, is read to its end, and cannot be replaced.
+/// F-067: what the system keeps under `/proc` and `/dev` is no file of anyone's, and may be a link to one.
 #[test]
-fn a_file_of_procfs_is_read_and_not_written() {
+fn a_file_of_procfs_is_neither_read_nor_written() {
     let desk = Desk::new();
-    let Ok(bytes) = std::fs::read("/proc/self/cmdline") else {
+    if !std::fs::exists("/proc/self/cmdline").is_ok_and(|is_there| is_there) {
         return inkcell_testkit::need::skip("a_file_of_procfs", "there is no procfs");
-    };
-    let (read, _) = desk.notebooks.read_bytes("/proc/self/cmdline").expect("bytes");
-    assert_eq!(read, bytes);
-    let error = edit(&desk, "/proc/self/cmdline").err().expect("no notebook");
-    assert!(matches!(error, EngineError::NotJson { .. }), "{error}");
-    let error = desk.notebooks.create("/proc/self/new.ipynb", None).expect_err("refused");
-    assert_ne!(error.kind(), Kind::Conflict, "{error}");
+    }
+    desk.put("nb.ipynb", small());
+    let held = std::fs::File::open(desk.path("nb.ipynb")).expect("opened");
+    let behind = format!("/proc/self/fd/{}", held.as_raw_fd());
+    symlink(&behind, desk.path("link.ipynb")).expect("a link");
+    for path in ["/proc/self/cmdline", &behind, "link.ipynb", "/dev/null"] {
+        let errors = [
+            desk.notebooks.read_bytes(path).err(),
+            edit(&desk, path).err(),
+            desk.notebooks.create(path, None).err(),
+        ];
+        for error in errors {
+            let error = error.unwrap_or_else(|| panic!("{path} was used"));
+            let is_device = matches!(error, EngineError::NotAFile { what: "a device", .. });
+            assert!(is_device, "{path}: {error}");
+        }
+    }
+    assert_eq!(desk.get("nb.ipynb"), small());
 }

@@ -227,13 +227,13 @@ fn files_that_were_not_used_for_long_are_forgotten() {
     let desk = Desk::new();
     desk.put("nb.ipynb", small());
     let folder = desk.state().join("versions");
-    let age = std::time::SystemTime::now() - std::time::Duration::from_secs(1000);
+    let age = SystemTime::now() - Duration::from_secs(1000);
     for number in 0..MAX_FILES {
         let one = folder.join(format!("{number:032x}"));
         std::fs::create_dir_all(&one).expect("made");
         std::fs::write(one.join("0123456789abcdef"), "x").expect("made");
-        let newer = std::time::Duration::from_secs(number.min(1) as u64);
-        std::fs::File::open(&one).and_then(|one| one.set_modified(age + newer)).expect("aged");
+        let newer = Duration::from_secs(number.min(1) as u64);
+        File::open(&one).and_then(|one| one.set_modified(age + newer)).expect("aged");
     }
     desk.notebooks.read("nb.ipynb").expect("read");
     assert_eq!(inkcell_testkit::env::names_in(&folder).len(), MAX_FILES);

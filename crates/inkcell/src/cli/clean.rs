@@ -20,15 +20,17 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     }
     let cleaning = Cleaning {
         outputs: !args.keep_outputs,
+        output_metadata: !args.keep_outputs && !args.keep_metadata,
         cell_keys: args.cell_meta.clone(),
         notebook_keys: args.notebook_meta.clone(),
     };
     if args.paths.iter().any(|path| path == "-") {
         return filter(args, &cleaning, output);
     }
+    let first = args.paths.first().map_or("", String::as_str);
     let options = SaveOptions {
         base: None,
-        output: args.output.clone(),
+        output: input::output(args.output.as_deref(), first, settings)?,
         if_missing: IfMissing::Fail,
         backup: Backup::No,
         force: if args.force { Force::Yes } else { Force::No },

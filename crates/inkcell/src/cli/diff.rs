@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use inkcell_engine::notebook::{Compare, diff};
+use inkcell_engine::notebook::{Compare, diff, notebook_changes};
 use inkcell_engine::{Opened, Version, parse_notebook};
 use serde_json::json;
 
@@ -24,24 +24,29 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
     let compare = if args.sources { Compare::Sources } else { Compare::All };
     let differences = diff(&old.notebook, &new.notebook, compare);
     let is_same = || old.notebook.original_bytes() == new.notebook.original_bytes();
-    let about = if differences.is_empty() && !args.sources && !is_same() {
-        Some("the cells are the same; the files differ in notebook metadata, layout or spelling")
-    } else {
-        None
+    let around = match compare {
+        Compare::All => notebook_changes(&old.notebook, &new.notebook),
+        Compare::Sources => Vec::new(),
     };
+    let is_layout = differences.is_empty() && around.is_empty() && !args.sources && !is_same();
+    let about = is_layout.then_some("the same cells and metadata, laid out or spelled differently");
     let written = if output.is_json() {
         output.json(&json!({
             "path": new.shown,
             "version": new.version.to_string(),
             "old": {"path": old.shown, "version": old.version.to_string()},
+            "notebook": around,
             "cells": render::as_json(&differences),
             "note": about,
         }))
     } else {
-        render::write(output, &differences, about)
+        around
+            .iter()
+            .try_for_each(|line| output.line(&format!("~ {line}")))
+            .and_then(|()| render::write(output, &differences, about))
     };
     written.map_err(Failure::of_output)?;
-    let differs = !differences.is_empty() || about.is_some();
+    let differs = !differences.is_empty() || !around.is_empty() || about.is_some();
     Ok(if differs && args.exit_code { Exit::Differs } else { Exit::Ok })
 }
 

@@ -2,13 +2,13 @@
 
 use inkcell_engine::notebook::{
     CellRef, Drop, EditOp, EditReport, Matches, MetaChange, Notebook, OutputsAfter, Place,
-    SourceShape, TextRules,
+    SourceShape, TextRules, nearest,
 };
 use inkcell_engine::{
     Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops,
 };
 
-use crate::args::{Edit, End, Op, PlaceArgs, Save, Source};
+use crate::args::{Edit, End, OPS, Op, PlaceArgs, Save, Source};
 use crate::cli::input;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -16,20 +16,25 @@ use crate::render::report;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    let options = options(&args.save, IfMissing::Fail)?;
+    let options = options(&args.save, &args.path, IfMissing::Fail, settings)?;
     let outputs = if args.keep_outputs { OutputsAfter::Keep } else { OutputsAfter::ClearIfChanged };
     let path = args.path.clone();
-    let change = change(args, outputs)?;
+    let change = change(args, outputs, settings)?;
     let saved = settings
         .notebooks
         .change(&path, &options, |notebook, base| change.apply(notebook, base))?;
     answer(output, &saved)
 }
 
-pub(crate) fn options(save: &Save, if_missing: IfMissing) -> Result<SaveOptions, Failure> {
+pub(crate) fn options(
+    save: &Save,
+    path: &str,
+    if_missing: IfMissing,
+    settings: &Settings,
+) -> Result<SaveOptions, Failure> {
     Ok(SaveOptions {
         base: input::version(save.hash.as_deref())?,
-        output: save.output.clone(),
+        output: input::output(save.output.as_deref(), path, settings)?,
         if_missing,
         backup: if save.backup { Backup::Yes } else { Backup::No },
         force: if save.force { Force::Yes } else { Force::No },
@@ -49,26 +54,21 @@ enum Change {
     Text { old: String, new: String, matches: Matches, rules: TextRules },
 }
 
-fn change(args: Edit, outputs: OutputsAfter) -> Result<Change, Failure> {
+fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Change, Failure> {
     let ways = [args.op.is_some(), args.ops.is_some(), args.old.is_some()];
     match ways.iter().filter(|given| **given).count() {
         1 => {}
         0 => {
-            let problem = "say what to do: replace, insert, delete, move, type, clear, sub or meta; or give \
-                           --ops FILE, or --old TEXT --new TEXT";
+            let problem = format!("say what to do: {}", ways_to_say());
             return Err(Failure::argument("OP", problem));
         }
         _ => return Err(Failure::argument("OP", "give only one of an operation, --ops and --old")),
     }
     if let Some(op) = args.op {
-        return Ok(Change::Ops(operation(op, outputs)?));
+        return Ok(Change::Ops(operation(op, outputs, settings)?));
     }
     if let Some(file) = &args.ops {
-        let json = if file == "-" {
-            input::stdin_text()?
-        } else {
-            input::file_text("--ops", file.as_ref())?
-        };
+        let json = input::file_text("--ops", file, settings)?;
         return Ok(Change::Ops(parse_ops(&json, outputs)?));
     }
     Ok(Change::Text {
@@ -79,11 +79,30 @@ fn change(args: Edit, outputs: OutputsAfter) -> Result<Change, Failure> {
     })
 }
 
-fn operation(op: Op, outputs: OutputsAfter) -> Result<Vec<EditOp>, Failure> {
+/// The operations by name, and the ways without one.
+fn ways_to_say() -> String {
+    let (last, others) = OPS.split_last().unwrap_or((&"", &[]));
+    format!("{} or {last}; or give --ops FILE, or --old TEXT --new TEXT", others.join(", "))
+}
+
+fn unknown(word: &str) -> Failure {
+    if OPS.contains(&word) {
+        let problem =
+            "after -- no operation is seen; a path that begins with a dash is given as ./-NAME";
+        return Failure::argument(word, problem);
+    }
+    let hint = nearest(OPS.iter().copied(), word)
+        .map(|at| format!(" (did you mean {:?}?)", OPS[at]))
+        .unwrap_or_default();
+    let problem = format!("{word:?} is no operation{hint}; it is {}", ways_to_say());
+    Failure::argument("OP", problem)
+}
+
+fn operation(op: Op, outputs: OutputsAfter, settings: &Settings) -> Result<Vec<EditOp>, Failure> {
     let op = match op {
         Op::Replace { cell, source, kind } => EditOp::Replace {
             cell: input::cell(&cell),
-            source: source_text(source)?,
+            source: source_text(source, settings)?,
             kind: kind.map(input::kind),
             outputs,
             shape: SourceShape::Keep,
@@ -91,7 +110,7 @@ fn operation(op: Op, outputs: OutputsAfter) -> Result<Vec<EditOp>, Failure> {
         Op::Insert { source, place, kind } => EditOp::Insert {
             at: place_of(place).unwrap_or(Place::End),
             kind: input::kind(kind),
-            source: source_text(source)?,
+            source: source_text(source, settings)?,
         },
         Op::Delete { cell } => EditOp::Delete { cell: input::cell(&cell) },
         Op::Move { cell, place } => EditOp::Move {
@@ -117,6 +136,7 @@ fn operation(op: Op, outputs: OutputsAfter) -> Result<Vec<EditOp>, Failure> {
         Op::Meta { cell, set, unset, tag, untag } => {
             return metadata(cell.as_deref(), &set, unset, tag, untag);
         }
+        Op::Other(words) => return Err(unknown(words.first().map_or("", String::as_str))),
     };
     Ok(vec![op])
 }
@@ -140,14 +160,13 @@ fn metadata(
     }
     let cell = cell.map(input::cell);
     let mut ops = Vec::new();
+    if change != MetaChange::default() {
+        ops.push(EditOp::SetMeta { cell: cell.clone(), change });
+    }
     if !(tag.is_empty() && untag.is_empty()) {
-        let cell = cell.clone();
         let cell =
             cell.ok_or_else(|| Failure::argument("meta", "tags belong to a cell; name it"))?;
         ops.push(EditOp::SetTags { cell, add: tag, remove: untag });
-    }
-    if change != MetaChange::default() {
-        ops.insert(0, EditOp::SetMeta { cell, change });
     }
     if ops.is_empty() {
         return Err(Failure::argument("meta", "give --set, --unset, --tag or --untag"));
@@ -155,16 +174,23 @@ fn metadata(
     Ok(ops)
 }
 
-fn source_text(source: Source) -> Result<String, Failure> {
-    match source {
-        Source { stdin: Some(_), .. } => input::stdin_text(),
-        Source { source: Some(text), .. } => Ok(text),
-        Source { source_file: Some(file), .. } => input::file_text("--source-file", &file),
-        _ => Err(Failure::argument(
-            "source",
-            "give --source TEXT, --source-file FILE, or - for standard input",
-        )),
+fn source_text(source: Source, settings: &Settings) -> Result<String, Failure> {
+    let file = match source {
+        Source { source: Some(text), .. } if text != "-" => return Ok(text),
+        Source { stdin: Some(_), .. } | Source { source: Some(_), .. } => "-".to_owned(),
+        Source { source_file: Some(file), .. } => file,
+        _ => {
+            let problem = "give --source TEXT, --source-file FILE, or - for standard input";
+            return Err(Failure::argument("source", problem));
+        }
+    };
+    let text = input::file_text("--source-file", &file, settings)?;
+    // A command that failed in front of a pipe gives nothing, and nobody meant to empty the cell.
+    if text.is_empty() && file == "-" {
+        let problem = "standard input is empty; to empty a cell give --source \"\"";
+        return Err(Failure::argument("source", problem));
     }
+    Ok(text)
 }
 
 fn place_of(place: PlaceArgs) -> Option<Place> {

@@ -3,13 +3,13 @@
 //! Owns reading them whole, as text where text is wanted.
 
 use std::io::{IsTerminal, Read};
-use std::path::Path;
 
-use inkcell_engine::Version;
 use inkcell_engine::notebook::{CellKind, CellRef};
+use inkcell_engine::{EngineError, Version};
 
 use crate::args::KindArg;
 use crate::exit::Failure;
+use crate::settings::Settings;
 
 pub(crate) fn stdin_bytes() -> Result<Vec<u8>, Failure> {
     let mut stdin = std::io::stdin();
@@ -29,11 +29,37 @@ pub(crate) fn stdin_text() -> Result<String, Failure> {
     text(stdin_bytes()?, "standard input")
 }
 
-pub(crate) fn file_text(argument: &str, path: &Path) -> Result<String, Failure> {
-    let bytes = std::fs::read(path).map_err(|error| {
-        Failure::argument(argument, format!("cannot read {}: {error}", path.display()))
-    })?;
+/// The text of a file that a flag names, `-` for standard input. It is read as a notebook is: inside the
+/// roots, a regular file, not without end.
+pub(crate) fn file_text(
+    argument: &str,
+    path: &str,
+    settings: &Settings,
+) -> Result<String, Failure> {
+    if path == "-" {
+        return stdin_text();
+    }
+    let read = settings.notebooks.read_bytes(path);
+    let (bytes, _) = read.map_err(|error| Failure::argument(argument, error.to_string()))?;
     text(bytes, argument)
+}
+
+/// Where a changed notebook goes when not into its own file.
+pub(crate) fn output(
+    given: Option<&str>,
+    notebook: &str,
+    settings: &Settings,
+) -> Result<Option<String>, Failure> {
+    match given {
+        Some("-") => Err(Failure::argument(
+            "-o",
+            "a changed notebook goes to a file, not to standard output; name the file",
+        )),
+        Some(path) if settings.path_base.is_same(path, notebook) => {
+            Err(EngineError::OntoItself { path: path.to_owned() }.into())
+        }
+        other => Ok(other.map(str::to_owned)),
+    }
 }
 
 fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {

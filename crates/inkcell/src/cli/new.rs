@@ -8,6 +8,10 @@ use crate::output::Output;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &New, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    if args.kernel.as_deref().is_some_and(|name| name.trim().is_empty()) {
+        let problem = "a kernel has a name, such as python3; leave it out to name none";
+        return Err(Failure::argument("--kernel", problem));
+    }
     let version = settings.notebooks.create(&args.path, args.kernel.as_deref())?;
     let written = if output.is_json() {
         output.json(&json!({"path": args.path, "version": version.to_string(), "cells": 0}))

@@ -1,6 +1,7 @@
 //! `inkcell read`: a notebook as text, by lines, cells, outline or pattern.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use inkcell_engine::notebook::{
     CellNames, CellRef, Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
@@ -16,12 +17,16 @@ use crate::render::{outline, reading};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    if args.textconv {
+        return textconv(&args.path, settings, output);
+    }
     // A file whose name looks like a path with a selector is still found by its name.
     let (path, selector) = if settings.notebooks.exists(&args.path) {
         (args.path.as_str(), Selector::default())
     } else {
         split_selector(&args.path).map_err(EngineError::from)?
     };
+    refuse_no_selector(path, settings)?;
     let outputs = args.outputs.map_or(Outputs::None, Outputs::from);
     refuse_mixed(args, &selector, outputs)?;
     let selector = if args.pad { selector.padded() } else { selector };
@@ -55,10 +60,51 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
         if !is_whole {
             settings.notebooks.note_part(&opened, &shown);
         }
-        text_answer(output, path, &opened, &shown)
+        let is_beyond = shown.iter().all(|piece| piece.is_empty());
+        let written = text_answer(output, path, &opened, &shown);
+        if is_beyond {
+            tell_end(output, &selector, text.as_bytes());
+        }
+        written
     };
     written.map_err(Failure::of_output)?;
     Ok(Exit::Ok)
+}
+
+/// A notebook as git wants it for a comparison: text where there is one, else the bytes.
+fn textconv(path: &str, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    if output.is_json() {
+        return Err(Failure::argument("--textconv", "it answers with text; leave --json out"));
+    }
+    let (bytes, _) = settings.notebooks.read_bytes(path)?;
+    let bytes = Arc::new(bytes);
+    let notebook = Notebook::parse_shared(Arc::clone(&bytes)).ok();
+    let text = notebook.and_then(|notebook| notebook.to_text(MarkerIds::Off).ok());
+    let shown = text.as_ref().map_or(bytes.as_slice(), |text| text.as_bytes());
+    output.raw(shown).map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+/// What stands behind the path of a notebook that is there is meant as a selector.
+fn refuse_no_selector(path: &str, settings: &Settings) -> Result<(), Failure> {
+    if !path.contains(':') || settings.notebooks.exists(path) {
+        return Ok(());
+    }
+    let mut colons = path.match_indices(':').map(|(at, _)| at);
+    let Some(at) = colons.find(|at| settings.notebooks.exists(&path[..*at])) else {
+        return Ok(());
+    };
+    let problem = "it is no selector; a selector is :10-20, :5, :3+4, :1-9,40-50, :raw or :raw:1-9 \
+                   (cells are chosen with --cells)";
+    Err(Failure::argument(&path[at..], problem))
+}
+
+/// Lines were asked for where there are none.
+fn tell_end(output: &mut Output, selector: &Selector, text: &[u8]) {
+    if !selector.ranges.is_empty() {
+        let lines = text.split_inclusive(|byte| *byte == b'\n').count();
+        output.aside(&format!("the text has {}", count(lines, "line")));
+    }
 }
 
 /// Lines are lines of the text, or of the stored JSON; answers by cell have none.
@@ -130,6 +176,7 @@ fn raw(
 ) -> Result<Exit, Failure> {
     let (bytes, version) = settings.notebooks.read_bytes(path)?;
     let shown = selector.pick(&bytes);
+    let is_beyond = shown.is_empty();
     let written = if output.is_json() {
         let text = joined(&shown);
         output.json(&json!({"path": path, "version": version.to_string(), "raw": text}))
@@ -138,6 +185,9 @@ fn raw(
     };
     written.map_err(Failure::of_output)?;
     output.aside(&format!("{path}: version {version}, {} bytes", bytes.len()));
+    if is_beyond {
+        tell_end(output, selector, &bytes);
+    }
     Ok(Exit::Ok)
 }
 

@@ -19,17 +19,18 @@ pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result
             to_markdown(&opened.notebook, args.outputs.unwrap_or(OutputsArg::Full).into())
         }
     };
-    if let Some(path) = &args.output {
+    let file = args.output.as_deref().filter(|path| *path != "-");
+    if let Some(path) = file {
         settings.notebooks.export(path, &opened, text.as_bytes())?;
         output.aside(&format!("wrote {path}"));
     }
     let version = opened.version.to_string();
     let written = if output.is_json() {
-        output.json(&match &args.output {
+        output.json(&match file {
             Some(file) => json!({"path": args.path, "version": version, "output": file}),
             None => json!({"path": args.path, "version": version, "text": text}),
         })
-    } else if args.output.is_some() {
+    } else if file.is_some() {
         Ok(())
     } else {
         output.raw(text.as_bytes())

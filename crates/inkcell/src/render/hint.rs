@@ -13,9 +13,17 @@ pub(crate) fn text(step: NextStep<'_>) -> String {
             format!("edit it instead (inkcell edit {path} ...), or choose another name")
         }
         NextStep::RenameToNotebook(path) => format!("use {path}.ipynb"),
-        NextStep::ChooseOther => "choose another file for -o".to_owned(),
+        NextStep::ChooseOther => "leave -o out, or choose another file for -o".to_owned(),
         NextStep::ReplaceEmpty => {
-            "to start a notebook there, remove the file and use: inkcell new PATH".to_owned()
+            "if another program is saving it now, try again; to start a notebook there, remove the file \
+             and use: inkcell new PATH"
+                .to_owned()
+        }
+        NextStep::TryIfSaving => "if another program is saving it now, try again".to_owned(),
+        NextStep::SeeCells(path) => format!("see the cells: inkcell read {path} --outline"),
+        NextStep::MakeFolder(folder) => format!("make the folder first: mkdir -p {folder}"),
+        NextStep::ChooseState => {
+            "name a folder that can be written for locks and versions: INKCELL_STATE_DIR=DIR".to_owned()
         }
         NextStep::WriteText => "give it to: inkcell write PATH".to_owned(),
         NextStep::LookAtJson(path) => format!(

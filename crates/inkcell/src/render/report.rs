@@ -21,7 +21,10 @@ pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Resul
     if output.is_json() {
         return output.json(&as_json(saved));
     }
-    let changes = &saved.value.changes;
+    // A copy of what needed no change is written all the same.
+    let is_copy = saved.effect == Effect::Written
+        && saved.value.changes.iter().all(|change| change.notes.contains(&Note::Unchanged));
+    let changes = if is_copy { &[][..] } else { &saved.value.changes[..] };
     for change in changes.iter().take(MAX_LISTED) {
         for line in block(change, saved) {
             output.line(&line)?;

@@ -142,9 +142,56 @@ fn git_uses_the_filter() {
     env.put(".gitattributes", "*.ipynb filter=inkcell\n");
     let filter = format!("'{}' clean -", env.program().display());
     crate::comparing::git(&env, &["config", "filter.inkcell.clean", &filter]);
+    crate::comparing::git(&env, &["config", "filter.inkcell.smudge", "cat"]);
+    crate::comparing::git(&env, &["config", "filter.inkcell.required", "true"]);
     crate::comparing::commit(&env);
     assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
     let stored = crate::comparing::git(&env, &["show", "HEAD:nb.ipynb"]).bytes;
     assert_eq!(stored, env.run_with(&["clean", "-"], rich()).ok().bytes);
     assert_eq!(crate::comparing::git(&env, &["status", "--porcelain"]).stdout, "");
+    std::fs::remove_file(env.path("nb.ipynb")).expect("removed");
+    crate::comparing::git(&env, &["checkout", "-q", "--", "nb.ipynb"]);
+    assert_eq!(env.get("nb.ipynb"), stored);
+    // What cannot be cleaned is not stored as it is.
+    env.put("nb.ipynb", &rich()[..100]);
+    let mut add = env.command("git");
+    add.args(["add", "nb.ipynb"]);
+    assert_ne!(inkcell_testkit::env::finish(add, b"").code, Some(0));
+}
+
+/// What only makes sense with outputs goes with them, wherever it stands.
+#[test]
+fn what_belongs_to_outputs_goes_with_them() {
+    let env = env();
+    let mut nb: serde_json::Value = serde_json::from_str(&rich()).expect("JSON");
+    let wanted = {
+        let mut wanted = nb.clone();
+        wanted["cells"][1]["outputs"] = serde_json::json!([]);
+        wanted["cells"][1]["execution_count"] = serde_json::Value::Null;
+        wanted
+    };
+    nb["metadata"]["widgets"] = serde_json::json!({"state": {}});
+    for key in ["collapsed", "scrolled", "execution", "ExecuteTime"] {
+        nb["cells"][1]["metadata"][key] = true.into();
+    }
+    for cell in [0, 2] {
+        nb["cells"][cell]["outputs"] = serde_json::json!([]);
+        nb["cells"][cell]["execution_count"] = serde_json::Value::Null;
+    }
+    let dirty = inkcell_testkit::notebooks::pretty(&nb);
+    let clean = |flags: &[&str], bytes: &[u8]| {
+        let args = [["clean", "-"].as_slice(), flags].concat();
+        env.run_with(&args, bytes).ok().bytes
+    };
+    let parsed = |bytes: &[u8]| serde_json::from_slice::<serde_json::Value>(bytes).expect("JSON");
+    let once = clean(&[], dirty.as_bytes());
+    assert_eq!(parsed(&once), wanted);
+    assert_eq!(clean(&[], &once), once);
+    env.run_with(&["clean", "-", "--check"], &dirty).exits(1);
+    env.run_with(&["clean", "-", "--check"], &once).ok();
+    let kept = parsed(&clean(&["--keep-metadata"], dirty.as_bytes()));
+    assert_eq!(kept["metadata"], nb["metadata"]);
+    assert_eq!(kept["cells"][1]["metadata"], nb["cells"][1]["metadata"]);
+    assert_eq!((&kept["cells"][0], &kept["cells"][2]), (&wanted["cells"][0], &wanted["cells"][2]));
+    assert_eq!(clean(&["--keep-outputs"], dirty.as_bytes()), dirty.as_bytes());
 }

@@ -155,12 +155,29 @@ fn a_source_comes_from_an_argument_a_file_or_standard_input() {
         text(&env),
         "# %% [markdown] cell:0\nfrom file\n\n# %% [code] cell:1\nfrom stdin\n\n# %% [raw] cell:2\n--dashes\n-"
     );
-    let table: [(&[&str], &str); 3] = [
+    for args in [["--source", "-"], ["--source-file", "-"]] {
+        let all = ["edit", "nb.ipynb", "replace", "2", args[0], args[1]];
+        env.run_with(&all, format!("piped for {}", args[0])).ok();
+        assert!(text(&env).ends_with(&format!("piped for {}", args[0])), "{}", text(&env));
+    }
+    let table: [(&[&str], &str); 6] = [
+        (
+            &["insert", "-"],
+            "error: source: standard input is empty; to empty a cell give --source \"\"\n",
+        ),
+        (&["replace", "0", "--source", "-"], "error: source: standard input is empty; "),
+        (
+            &["replace", "0", "--source-file", "/dev/zero"],
+            "error: --source-file: /dev/zero is a device, not a regular file\n",
+        ),
         (
             &["replace", "0"],
             "error: source: give --source TEXT, --source-file FILE, or - for standard input",
         ),
-        (&["replace", "0", "--source-file", "no.py"], "error: --source-file: cannot read no.py: "),
+        (
+            &["replace", "0", "--source-file", "no.py"],
+            "error: --source-file: File not found: no.py\n",
+        ),
         (
             &[],
             "error: OP: say what to do: replace, insert, delete, move, type, clear, sub or meta; ",
@@ -190,7 +207,8 @@ fn a_batch_is_all_or_nothing() {
     let ran = env.run_with(&["edit", "nb.ipynb", "--ops", "-"], bad).exits(5);
     assert_eq!(
         ran.stderr,
-        "error: nb.ipynb: operation 2: cell 9 is out of range; the notebook has 3 cells, 0 to 2\n"
+        "error: nb.ipynb: operation 2: cell 9 is out of range; the notebook has 3 cells, 0 to 2\nhint: see \
+         the cells: inkcell read nb.ipynb --outline\n"
     );
     assert_eq!(env.get("nb.ipynb"), before);
     let ran =
@@ -299,4 +317,58 @@ fn a_cell_that_cannot_be_told_is_an_error_with_candidates() {
     // An id that looks like a number is an id first.
     let ran = env.run(&["edit", "nb.ipynb", "delete", "0"]).ok();
     assert!(ran.stdout.contains("Removed: 0 (was at index 2)"), "{}", ran.stdout);
+}
+
+/// Files that flags name are read as carefully as notebooks are.
+#[test]
+fn files_of_flags_stay_inside_and_end() {
+    let env = desk();
+    std::fs::create_dir(env.path("proj")).expect("a folder");
+    env.put("proj/nb.ipynb", rich());
+    env.put("secret", "[]");
+    let fifo = env.command("mkfifo").arg("fifo").status();
+    for flags in [["replace", "0", "--source-file"].as_slice(), &["--ops"]] {
+        let edit = |root: &[&'static str], file: &'static str| {
+            let path = ["edit", "proj/nb.ipynb"];
+            let args = [root, path.as_slice(), flags, [file].as_slice()].concat();
+            env.run(&args).exits(2).stderr
+        };
+        let said = edit(&["--root", "proj"], "secret");
+        assert!(said.contains("secret is outside the allowed folders: "), "{said}");
+        if fifo.as_ref().is_ok_and(|status| status.success()) {
+            let said = edit(&[], "fifo");
+            assert!(said.contains("not a regular file"), "{said}");
+        }
+    }
+    assert_eq!(env.get("proj/nb.ipynb"), rich().as_bytes());
+}
+
+/// Words that other tools use are understood; any other is answered with the operations.
+#[test]
+fn operations_have_other_names() {
+    let env = desk();
+    for word in ["add", "append"] {
+        assert!(reply(&env, &[word, "--source", "x"]).starts_with("✓ Cell inserted"));
+    }
+    for word in ["rm", "remove"] {
+        assert!(reply(&env, &[word, "-1"]).starts_with("✓ Cell deleted"));
+    }
+    for word in ["set", "update"] {
+        assert!(reply(&env, &[word, "0", "--source", word]).starts_with("✓ Cell updated"));
+    }
+    let before = env.get("nb.ipynb");
+    let all = "it is replace, insert, delete, move, type, clear, sub or meta; or give --ops FILE, or --old \
+               TEXT --new TEXT\n";
+    for (word, hint) in [
+        ("frob", ""),
+        ("tag", " (did you mean \"meta\"?)"),
+        ("replac", " (did you mean \"replace\"?)"),
+    ] {
+        let ran = env.run(&["edit", "nb.ipynb", word, "0", "--source", "x"]).exits(2);
+        assert_eq!(ran.stderr, format!("error: OP: {word:?} is no operation{hint}; {all}"));
+        let ran = env.run(&["edit", "nb.ipynb", word, "0", "--json"]).exits(2);
+        let said: serde_json::Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        assert_eq!(said["error"]["kind"], "invalid");
+    }
+    assert_eq!(env.get("nb.ipynb"), before);
 }

@@ -64,18 +64,40 @@ fn next_steps_are_commands() {
     env.put("empty.ipynb", "");
     env.put("text.ipynb", "# %% [code] cell:0\nx");
     let dash = "a path that begins with a dash is given as ./-x.ipynb";
-    let table: [(&[&str], &str); 6] = [
-        (&["read", "empty.ipynb"], "remove the file and use: inkcell new PATH"),
+    env.put("cut.ipynb", &rich()[..100]);
+    let table: [(&[&str], &str); 7] = [
+        (
+            &["read", "empty.ipynb"],
+            "hint: if another program is saving it now, try again; to start a notebook there, remove the file and use: inkcell new PATH",
+        ),
         (&["read", "text.ipynb"], "give it to: inkcell write PATH"),
-        (&["edit", "nb.ipynb", "--old", "# %% [", "--new", "x"], "in every place: --all"),
+        (&["edit", "nb.ipynb", "--old", "e", "--new", "x"], "in every place: --all"),
         (&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"], "choose another file for -o"),
-        (&["edit", "--", "-x.ipynb", "clear"], dash),
+        (&["read", "cut.ipynb"], "if another program is saving it now, try again"),
+        (
+            &["edit", "nb.ipynb", "clear", "-o", "./nb.ipynb"],
+            "leave -o out, or choose another file for -o",
+        ),
         (&["read", "-x.ipynb"], dash),
     ];
     for (args, wanted) in table {
         let ran = env.run(args).exits(2);
         let hint = ran.stderr.lines().find(|line| line.starts_with("hint: "));
         assert!(hint.is_some_and(|hint| hint.ends_with(wanted)), "{args:?}: {}", ran.stderr);
+    }
+    let ran = env.run(&["edit", "--", "-x.ipynb", "clear"]).exits(2);
+    assert!(ran.stderr.ends_with("is given as ./-NAME\n"), "{}", ran.stderr);
+    let table: [(&[&str], &str); 3] = [
+        (&["edit", "nb.ipynb", "delete", "9"], "see the cells: inkcell read nb.ipynb --outline"),
+        (
+            &["read", "nb.ipynb", "--cells", "nope"],
+            "see the cells: inkcell read nb.ipynb --outline",
+        ),
+        (&["new", "no/sub/x.ipynb"], "make the folder first: mkdir -p no/sub"),
+    ];
+    for (args, wanted) in table {
+        let ran = env.run(args).exits(5);
+        assert!(ran.stderr.ends_with(&format!("\nhint: {wanted}\n")), "{}", ran.stderr);
     }
     env.put("-x.ipynb", rich());
     env.run(&["edit", "./-x.ipynb", "clear"]).ok();

@@ -64,6 +64,9 @@ fn a_notebook_becomes_a_script() {
     let ran = env.run(&["to", "script", "nb.ipynb", "-o", "nb.py"]).ok();
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("", "wrote nb.py\n"));
     assert_eq!(env.get("nb.py"), env.run(&["to", "script", "nb.ipynb"]).ok().bytes);
+    let piped = env.run(&["to", "script", "nb.ipynb", "-o", "-"]).ok();
+    assert_eq!((piped.bytes, piped.stderr.as_str()), (env.get("nb.py"), ""));
+    assert_eq!(env.names(), ["nb.ipynb", "nb.py"]);
     // The notebook itself is never the place for its script.
     env.run(&["to", "script", "nb.ipynb", "-o", "./nb.ipynb"]).exits(2);
     assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
@@ -127,4 +130,14 @@ fn a_script_takes_no_choice_of_outputs() {
     assert_eq!(ran.stderr, "error: --outputs: a script has no outputs; leave it out\n");
     let all = env.run(&["to", "markdown", "nb.ipynb"]).ok().stdout;
     assert_eq!(env.run(&["to", "markdown", "nb.ipynb", "--outputs", "full"]).ok().stdout, all);
+}
+
+#[test]
+fn a_kernel_has_a_name() {
+    let env = env();
+    for name in ["", " "] {
+        let ran = env.run(&["new", "nb.ipynb", "--kernel", name]).exits(2);
+        assert!(ran.stderr.starts_with("error: --kernel: a kernel has a name"), "{}", ran.stderr);
+    }
+    assert!(env.names().is_empty());
 }

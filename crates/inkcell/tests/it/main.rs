@@ -7,6 +7,7 @@ mod crash;
 mod editing;
 mod exits;
 mod exporting;
+mod guards;
 mod no_room;
 mod paths;
 mod power_cut;

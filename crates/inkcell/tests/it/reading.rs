@@ -106,8 +106,18 @@ fn selectors_without_meaning_are_told() {
         assert_eq!((ran.stdout.as_str(), ran.stderr), ("", format!("error: {wanted}\n")));
     }
     // What is no selector is part of the name, and a file of that name is found before all.
-    let ran = env.run(&["read", "nb.ipynb:5x"]).exits(5);
-    assert!(ran.stderr.starts_with("error: File not found: nb.ipynb:5x\n"), "{}", ran.stderr);
+    let ran = env.run(&["read", "no.ipynb:5x"]).exits(5);
+    assert!(ran.stderr.starts_with("error: File not found: no.ipynb:5x\n"), "{}", ran.stderr);
+    for (given, wanted) in [("foo", ":foo"), ("raw:foo", ":raw:foo"), ("foo:5", ":foo")] {
+        let ran = env.run(&["read", &format!("nb.ipynb:{given}")]).exits(2);
+        let wanted = format!("error: {wanted}: it is no selector; a selector is :10-20, ");
+        assert!(ran.stderr.starts_with(&wanted), "{}", ran.stderr);
+    }
+    for (selector, lines) in [("999", 8), ("999-1000", 8), ("raw:999", rich().lines().count())] {
+        let ran = env.run(&["read", &format!("nb.ipynb:{selector}")]).ok();
+        assert_eq!(ran.stdout, "");
+        assert!(ran.stderr.ends_with(&format!("\nthe text has {lines} lines\n")), "{}", ran.stderr);
+    }
     env.put("nb.ipynb:5", rich());
     assert!(env.run(&["read", "nb.ipynb:5"]).ok().stdout.starts_with("# %% [markdown] cell:0"));
 }
@@ -304,4 +314,27 @@ fn lines_and_cells_are_not_mixed() {
     }
     env.run(&["read", "nb.ipynb", "--outline", "--search", "x"]).exits(2);
     env.run(&["read", "nb.ipynb:1-2", "--outputs", "none", "--cells", "0", "--pad"]).ok();
+}
+
+/// Git compares what it gets: text without ids, the bytes of anything else, and no word besides.
+#[test]
+fn textconv_gives_text_or_bytes_and_keeps_nothing() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env.put("bad.ipynb", b"<<<<<<< not json\xff");
+    env.put("odd.ipynb", "{\"cells\": [1]}");
+    let plain = env.run(&["read", "nb.ipynb", "--no-ids"]).ok().bytes;
+    std::fs::remove_dir_all(env.state()).expect("the versions go");
+    for (name, wanted) in [
+        ("nb.ipynb", plain),
+        ("bad.ipynb", env.get("bad.ipynb")),
+        ("odd.ipynb", env.get("odd.ipynb")),
+    ] {
+        let ran = env.run(&["read", "--textconv", name]).ok();
+        assert_eq!((ran.bytes, ran.stderr.as_str()), (wanted, ""), "{name}");
+    }
+    assert!(!env.state().exists());
+    env.run(&["read", "--textconv", "missing.ipynb"]).exits(5);
+    env.run(&["read", "--textconv", "nb.ipynb", "--outline"]).exits(2);
+    env.run(&["read", "--textconv", "nb.ipynb", "--json"]).exits(2);
 }

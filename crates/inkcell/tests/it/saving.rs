@@ -80,6 +80,47 @@ fn another_output_leaves_the_notebook_alone() {
     let out = env.run(&["read", "out.ipynb", "--no-ids"]).ok().stdout;
     assert!(out.starts_with("# %% [code] cell:0\n"), "{out}");
     assert_eq!(env.names(), ["nb.ipynb", "out.ipynb"]);
+    // A copy of what needs no change is written all the same, and the reply says so.
+    let ran = env.run(&["edit", "nb.ipynb", "clear", "0", "-o", "copy.ipynb"]).ok();
+    let wanted = "✓ Notebook written\n  Notebook: copy.ipynb\n  Version: ";
+    assert!(ran.stdout.starts_with(wanted), "{}", ran.stdout);
+    assert_eq!(env.get("copy.ipynb"), rich().as_bytes());
+}
+
+/// What an output names is a file of its own: not the notebook, not a stream, not what is behind a device.
+#[test]
+fn an_output_is_a_file_of_its_own() {
+    let env = desk();
+    std::os::unix::fs::symlink("nb.ipynb", env.path("link.ipynb")).expect("a link");
+    std::os::unix::fs::symlink("/dev/stdout", env.path("out.ipynb")).expect("a link");
+    std::fs::create_dir(env.path("sub")).expect("a folder");
+    let table = [
+        ("./nb.ipynb", "is the notebook itself; nothing was written"),
+        ("sub/../link.ipynb", "is the notebook itself; nothing was written"),
+        ("-", "-o: a changed notebook goes to a file, not to standard output; name the file"),
+        ("/dev/stdout", "/dev/stdout is a device, not a regular file"),
+        ("//dev/../dev/fd/1", "is a device, not a regular file"),
+        ("/proc/self/fd/1", "is a device, not a regular file"),
+        ("out.ipynb", "is a device, not a regular file"),
+    ];
+    for (output, wanted) in table {
+        let commands: [&[&str]; 3] =
+            [&["edit", "nb.ipynb", "clear"], &["clean", "nb.ipynb"], &["write", "nb.ipynb"]];
+        for args in commands {
+            let seen = env.put("seen", "mine");
+            let file = std::fs::File::options().append(true).open(&seen).expect("a file");
+            let input = std::fs::File::open(env.put("text", "# %% [raw]\nx")).expect("a file");
+            let mut command = env.inkcell();
+            command.args(args).args(["--drop", "3"].iter().filter(|_| args[0] == "write"));
+            command.args(["-o", output]).stdin(input).stdout(file);
+            let said = command.output().expect("ended");
+            let stderr = String::from_utf8_lossy(&said.stderr);
+            assert_eq!(said.status.code(), Some(2), "{args:?} {output}: {stderr}");
+            assert!(stderr.contains(wanted), "{args:?} {output}: {stderr}");
+            assert_eq!(env.get("seen"), b"mine", "{args:?} {output}");
+        }
+    }
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
 }
 
 /// B:N-42
@@ -143,6 +184,8 @@ fn a_dry_run_needs_no_state_folder() {
     env.run(&["read", "nb.ipynb"]).ok();
     let ran = env.run(&["edit", "nb.ipynb", "delete", "2"]).exits(2);
     assert!(ran.stderr.contains("cannot use the state folder"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nhint: name a folder "), "{}", ran.stderr);
+    assert!(ran.stderr.ends_with(": INKCELL_STATE_DIR=DIR\n"), "{}", ran.stderr);
 }
 
 /// A whole notebook that would be stored is a change as well.

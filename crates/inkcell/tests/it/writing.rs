@@ -209,6 +209,8 @@ fn the_json_of_a_notebook_is_stored_as_it_is() {
     env.put("nb.ipynb", small());
     for (name, bytes) in odd() {
         let Ok(text) = std::str::from_utf8(&bytes) else { continue };
+        // What takes the place of something that is not in order either need not be.
+        env.put("nb.ipynb", "{\"cells\": []}");
         let ran = env.run_with(&["write", "nb.ipynb"], text);
         if ran.code == Some(0) {
             assert_eq!(env.get("nb.ipynb"), bytes, "{name}");

@@ -28,7 +28,7 @@ fn apply(notebook: &mut Notebook, text: &str, rules: TextRules) -> Result<EditRe
 
 /// Id (or `-`), kind and source of every cell.
 fn cells(notebook: &Notebook) -> Vec<String> {
-    let line = |cell: crate::CellView<'_>| {
+    let line = |cell: CellView<'_>| {
         let id = cell.id().map_or("-".to_owned(), |id| id.into_owned());
         format!("{id} {} {}", cell.kind_name(), cell.source().text)
     };
@@ -420,11 +420,8 @@ fn line_ends_alone_do_not_make_another_text() {
 fn a_final_line_feed_of_an_editor_changes_nothing() {
     let bytes = br#"{"cells": [{"cell_type": "raw", "metadata": {}, "source": "a"},
         {"cell_type": "raw", "metadata": {}, "source": "b"}], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}"#;
-    let rules = TextRules {
-        drop: Drop::Exactly(0),
-        outputs: OutputsAfter::Keep,
-        shape: SourceShape::Keep,
-    };
+    let rules =
+        TextRules { drop: Drop::Exactly(0), outputs: OutputsAfter::Keep, shape: SourceShape::Keep };
     let mut notebook = Notebook::parse(bytes.to_vec()).unwrap();
     let text = notebook.to_text(MarkerIds::Auto).unwrap();
     notebook.apply_text(&format!("{text}\n"), rules, &mut IdSource::seeded(1)).unwrap();
@@ -435,4 +432,50 @@ fn a_final_line_feed_of_an_editor_changes_nothing() {
         copy.apply_text(&changed, rules, &mut IdSource::seeded(1)).unwrap();
         assert_ne!(copy.to_bytes(), bytes, "{changed:?}");
     }
+}
+
+/// Words of a marker are not text to be replaced, unless the text given spans the whole marker.
+#[test]
+fn a_replacement_does_not_cut_into_markers() {
+    let text = "# %% [code] cell:0 id:ab12\ncode = 1\n# %% [code] cell:1\nprint(code)";
+    let all = |old: &str, new: &str| substitute_between_markers(text, old, new, Matches::All);
+    let (done, count) = all("code", "total").unwrap();
+    assert_eq!(count, 2);
+    assert_eq!(done, "# %% [code] cell:0 id:ab12\ntotal = 1\n# %% [code] cell:1\nprint(total)");
+    for inside in ["cell:1", "id:ab12", "[code]", "# %%", "] cell:0 id:ab12\nco"] {
+        assert!(matches!(all(inside, "x"), Err(SubError::NoMatch { .. })), "{inside}");
+    }
+    let (done, _) = all("code = 1\n# %% [code] cell:1\n", "").unwrap();
+    assert_eq!(done, "# %% [code] cell:0 id:ab12\nprint(code)");
+    let (done, _) = all("# %% [code] cell:1\nprint", "# %% [markdown] cell:1\nPrint").unwrap();
+    assert!(done.ends_with("# %% [markdown] cell:1\nPrint(code)"));
+    let one = substitute_between_markers(text, "code", "x", Matches::One);
+    assert!(matches!(one, Err(SubError::Many { .. })), "{one:?}");
+}
+
+/// A whole notebook that takes the place of another may not lose cells by the way.
+#[test]
+fn a_whole_notebook_may_not_leave_cells_out() {
+    let cell = |id: &str, source: &str| {
+        format!(r#"{{"cell_type": "raw", "id": "{id}", "metadata": {{}}, "source": "{source}"}}"#)
+    };
+    let book = |cells: &[String]| {
+        let text = format!(
+            r#"{{"cells": [{}], "metadata": {{}}, "nbformat": 4, "nbformat_minor": 5}}"#,
+            cells.join(", ")
+        );
+        Notebook::parse(text.into_bytes()).unwrap()
+    };
+    let old = book(&[cell("a1", "x"), cell("b2", "y")]);
+    assert!(
+        old.may_become(&book(&[cell("b2", "changed"), cell("a1", "x")]), Drop::Exactly(0)).is_ok()
+    );
+    assert!(old.may_become(&book(&[cell("zz", "x"), cell("yy", "y")]), Drop::Exactly(0)).is_ok());
+    let short = book(&[cell("b2", "y")]);
+    assert!(matches!(
+        old.may_become(&short, Drop::Exactly(0)),
+        Err(TextError::LeavesOut { missing, declared: 0 }) if missing.len() == 1
+    ));
+    assert!(old.may_become(&short, Drop::Exactly(1)).is_ok());
+    assert!(old.may_become(&Notebook::empty(), Drop::Exactly(2)).is_ok());
 }

@@ -7,7 +7,9 @@ fn problems(text: &str) -> Vec<String> {
 #[test]
 fn what_nbformat_demands_is_named_when_it_is_missing() {
     let whole = |cell: &str| {
-        format!("{{\"cells\": [{cell}], \"metadata\": {{}}, \"nbformat\": 4, \"nbformat_minor\": 5}}")
+        format!(
+            "{{\"cells\": [{cell}], \"metadata\": {{}}, \"nbformat\": 4, \"nbformat_minor\": 5}}"
+        )
     };
     let good = r#"{"cell_type": "code", "id": "a1", "metadata": {}, "source": ["x"], "outputs": [], "execution_count": null}"#;
     assert!(problems(&whole(good)).is_empty());
