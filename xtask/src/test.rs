@@ -55,7 +55,7 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
     let told = |command: &mut Command| tell(command, &python, &tracing, depth);
     stages.run("tests", || {
         let mut tests = if has_nextest(workspace) {
-            workspace.cargo(["nextest", "run", "--workspace"])
+            workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast"])
         } else {
             workspace.cargo(["test", "--workspace", "--all-targets"])
         };

@@ -132,6 +132,11 @@ impl Notebooks {
             }
             found => found?,
         };
+        if let Some(output) = &options.output
+            && self.target(output)?.path == target.path
+        {
+            return Err(EngineError::OntoItself { path: output.clone() });
+        }
         // Looking does not lock: a dry run must work where nothing can be written.
         let mut lock = match options.mode {
             Mode::Write => {
@@ -240,10 +245,7 @@ impl Notebooks {
         let shown = options.output.clone().unwrap_or_else(|| target.shown.clone());
         let elsewhere = match &options.output {
             None => None,
-            Some(output) => {
-                let output = self.target(output)?;
-                (output.path != target.path).then_some(output)
-            }
+            Some(output) => Some(self.target(output)?),
         };
         if elsewhere.is_none() && draft.is_unchanged() {
             return Ok(Some(draft.unwritten(&shown)));

@@ -20,7 +20,6 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Settings {
     pub(crate) notebooks: Notebooks,
     pub(crate) marker_ids: MarkerIds,
-    pub(crate) path_base: PathBase,
 }
 
 impl Settings {
@@ -35,7 +34,7 @@ impl Settings {
                 [] => Roots::Anywhere,
                 some => Roots::Only(some.iter().map(|root| path_base.cwd.join(root)).collect()),
             },
-            path_base: path_base.clone(),
+            path_base,
             lock_wait: LOCK_WAIT,
             random: system_random,
         };
@@ -47,7 +46,7 @@ impl Settings {
                 return Err(Failure::argument("INKCELL_TEXT_IDS", problem));
             }
         };
-        Ok(Settings { notebooks: Notebooks::new(config), marker_ids, path_base })
+        Ok(Settings { notebooks: Notebooks::new(config), marker_ids })
     }
 }
 

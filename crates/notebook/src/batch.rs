@@ -109,7 +109,10 @@ impl<'a> Batch<'a> {
                 let mut patch = CellPatch::default();
                 let note = patch.retype(self.view(node), *kind, &self.book.style);
                 let mut notes = Vec::from_iter(note);
-                self.patch(node, patch, &mut notes, Naming::IfMissing)?;
+                // Of the kind it is already, a cell can only lose what does not belong to it.
+                let is_new = self.view(node).kind() != Some(*kind);
+                let naming = if is_new { Naming::IfMissing } else { Naming::Leave };
+                self.patch(node, patch, &mut notes, naming)?;
                 self.note(op, node, Action::Retyped, notes);
             }
             EditOp::Sub { cell, old, new, matches, outputs } => {

@@ -39,7 +39,7 @@ impl std::fmt::Display for Oddity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Oddity::Empty => f.write_str(
-                "the file is empty; to start a notebook here, remove it and make a new one",
+                "the file is empty; if another program is saving it now, try again",
             ),
             Oddity::LfsPointer => {
                 f.write_str("this is a Git LFS pointer, not the notebook itself; run: git lfs pull")

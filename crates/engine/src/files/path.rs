@@ -61,12 +61,6 @@ impl PathBase {
         };
         self.cwd.join(expanded)
     }
-
-    /// Whether two paths lead to the same place; a file need not be there.
-    pub fn is_same(&self, one: &str, other: &str) -> bool {
-        let real = |given| real_path(&self.absolute(given));
-        real(one).is_ok_and(|one| real(other).is_ok_and(|other| one == other))
-    }
 }
 
 impl Target {

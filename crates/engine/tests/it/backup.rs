@@ -28,17 +28,18 @@ fn another_output_leaves_the_notebook_alone() {
     assert_eq!(desk.names(), ["nb.ipynb", "out.ipynb"]);
 }
 
-/// An output that is the notebook itself under another spelling is a change in place.
+/// An output that is the notebook itself under another spelling would not leave it alone.
 #[test]
-fn the_notebook_itself_as_output_is_a_change_in_place() {
+fn the_notebook_itself_is_no_output() {
     let desk = Desk::new();
     desk.put("nb.ipynb", small());
     std::os::unix::fs::symlink("nb.ipynb", desk.path("link.ipynb")).expect("a link");
-    let out =
-        SaveOptions { output: Some("./link.ipynb".to_owned()), backup: Backup::Yes, ..options() };
-    let saved = edit(&desk, &out).expect("written");
-    assert_eq!(saved.backup, Some(desk.path("nb.ipynb.bak")));
-    assert!(desk.get("nb.ipynb").contains("mine"));
+    for output in ["./link.ipynb", "nb.ipynb"] {
+        let out = SaveOptions { output: Some(output.to_owned()), ..options() };
+        let error = edit(&desk, &out).err().expect("refused");
+        assert!(matches!(error, EngineError::OntoItself { .. }), "{error}");
+    }
+    assert_eq!(desk.get("nb.ipynb"), small());
 }
 
 #[test]

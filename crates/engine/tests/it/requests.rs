@@ -92,7 +92,7 @@ fn text_is_replaced_across_cells() {
     assert!(desk.get("nb.ipynb").contains("mine = 1"));
     let error = sub("nowhere", "", Matches::One).err().expect("refused");
     assert!(matches!(error, EngineError::Sub { error: SubError::NoMatch { .. }, .. }), "{error}");
-    let error = sub("# %% [", "# %% [", Matches::One).err().expect("refused");
+    let error = sub("e", "E", Matches::One).err().expect("refused");
     assert_eq!(error.next_step(), Some(NextStep::AskForAll));
     assert_eq!(error.kind(), Kind::Invalid);
 }

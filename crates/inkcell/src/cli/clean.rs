@@ -27,10 +27,9 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     if args.paths.iter().any(|path| path == "-") {
         return filter(args, &cleaning, output);
     }
-    let first = args.paths.first().map_or("", String::as_str);
     let options = SaveOptions {
         base: None,
-        output: input::output(args.output.as_deref(), first, settings)?,
+        output: input::output(args.output.as_deref())?,
         if_missing: IfMissing::Fail,
         backup: Backup::No,
         force: if args.force { Force::Yes } else { Force::No },

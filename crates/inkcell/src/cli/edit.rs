@@ -16,7 +16,7 @@ use crate::render::report;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    let options = options(&args.save, &args.path, IfMissing::Fail, settings)?;
+    let options = options(&args.save, IfMissing::Fail)?;
     let outputs = if args.keep_outputs { OutputsAfter::Keep } else { OutputsAfter::ClearIfChanged };
     let path = args.path.clone();
     let change = change(args, outputs, settings)?;
@@ -26,15 +26,10 @@ pub(crate) fn run(args: Edit, settings: &Settings, output: &mut Output) -> Resul
     answer(output, &saved)
 }
 
-pub(crate) fn options(
-    save: &Save,
-    path: &str,
-    if_missing: IfMissing,
-    settings: &Settings,
-) -> Result<SaveOptions, Failure> {
+pub(crate) fn options(save: &Save, if_missing: IfMissing) -> Result<SaveOptions, Failure> {
     Ok(SaveOptions {
         base: input::version(save.hash.as_deref())?,
-        output: input::output(save.output.as_deref(), path, settings)?,
+        output: input::output(save.output.as_deref())?,
         if_missing,
         backup: if save.backup { Backup::Yes } else { Backup::No },
         force: if save.force { Force::Yes } else { Force::No },

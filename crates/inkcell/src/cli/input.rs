@@ -4,8 +4,8 @@
 
 use std::io::{IsTerminal, Read};
 
+use inkcell_engine::Version;
 use inkcell_engine::notebook::{CellKind, CellRef};
-use inkcell_engine::{EngineError, Version};
 
 use crate::args::KindArg;
 use crate::exit::Failure;
@@ -45,19 +45,12 @@ pub(crate) fn file_text(
 }
 
 /// Where a changed notebook goes when not into its own file.
-pub(crate) fn output(
-    given: Option<&str>,
-    notebook: &str,
-    settings: &Settings,
-) -> Result<Option<String>, Failure> {
+pub(crate) fn output(given: Option<&str>) -> Result<Option<String>, Failure> {
     match given {
         Some("-") => Err(Failure::argument(
             "-o",
             "a changed notebook goes to a file, not to standard output; name the file",
         )),
-        Some(path) if settings.path_base.is_same(path, notebook) => {
-            Err(EngineError::OntoItself { path: path.to_owned() }.into())
-        }
         other => Ok(other.map(str::to_owned)),
     }
 }

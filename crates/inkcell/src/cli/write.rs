@@ -11,7 +11,7 @@ use crate::settings::Settings;
 
 pub(crate) fn run(args: &Write, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let text = input::stdin_text()?;
-    let options = edit::options(&args.save, &args.path, IfMissing::CreateNotebook, settings)?;
+    let options = edit::options(&args.save, IfMissing::CreateNotebook)?;
     let rules = TextRules {
         drop: Drop::Exactly(args.drop),
         outputs: if args.clear_changed { OutputsAfter::ClearIfChanged } else { OutputsAfter::Keep },
