@@ -75,7 +75,7 @@ fn every_oddity_says_what_to_do() {
     let check = |oddity: Oddity, part: &str| {
         assert!(oddity.to_string().contains(part), "{oddity}");
     };
-    check(Oddity::Empty, "remove it and make a new one");
+    check(Oddity::Empty, "try again");
     check(Oddity::LfsPointer, "this is a Git LFS pointer");
     check(Oddity::LfsPointer, "git lfs pull");
     check(
