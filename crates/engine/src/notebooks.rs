@@ -82,13 +82,13 @@ impl Notebooks {
     pub fn read(&self, path: &str) -> Result<Opened, EngineError> {
         let missing = || EngineError::NotFound { what: "File", path: path.to_owned() };
         let target = self.target(path).map_err(|error| absent(error, missing()))?;
+        let mut patience = Patience::default();
         let (notebook, version) = loop {
             let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
-            let is_young = content.metadata.is_young();
             let bytes = Arc::new(content.bytes);
             match parse_and_hash(&bytes) {
                 (Ok(notebook), version) => break (notebook, version),
-                (Err(error), _) if is_young && is_half_written(&error) => wait_for_writer(),
+                (Err(error), _) if patience.waits_for(&error, &content.metadata) => {}
                 (Err(error), _) => return Err(not_a_notebook(path, error)),
             }
         };
@@ -132,10 +132,12 @@ impl Notebooks {
             }
             found => found?,
         };
-        if let Some(output) = &options.output
-            && self.target(output)?.path == target.path
-        {
-            return Err(EngineError::OntoItself { path: output.clone() });
+        let elsewhere = match &options.output {
+            None => None,
+            Some(output) => Some(self.target(output)?),
+        };
+        if let Some(output) = elsewhere.as_ref().filter(|output| output.path == target.path) {
+            return Err(EngineError::OntoItself { path: output.shown.clone() });
         }
         // Looking does not lock: a dry run must work where nothing can be written.
         let mut lock = match options.mode {
@@ -145,6 +147,7 @@ impl Notebooks {
             Mode::DryRun => None,
         };
         let mut first_read: Option<Record> = None;
+        let mut patience = Patience::default();
         let mut attempts = 0;
         while attempts < MAX_ATTEMPTS {
             let content = target.read(self.config.max_bytes)?;
@@ -159,12 +162,9 @@ impl Notebooks {
             };
             let draft =
                 self.draft(&target, bytes.as_ref(), options, first_read.as_ref(), &mut change);
-            if let Err(EngineError::NotJson { error, .. }) = &draft
-                && is_half_written(error)
-                && metadata.as_ref().is_some_and(Metadata::is_young)
+            if let (Err(EngineError::NotJson { error, .. }), Some(metadata)) = (&draft, &metadata)
+                && patience.waits_for(error, metadata)
             {
-                // This ends by itself: a file that nobody writes to is not young for long.
-                wait_for_writer();
                 continue;
             }
             let draft = draft?;
@@ -172,7 +172,8 @@ impl Notebooks {
             let saved = match &mut lock {
                 None => Some(draft.unwritten(path)),
                 Some(lock) => {
-                    self.save(&target, lock, draft, metadata.as_ref(), options, &mut first_read)?
+                    let place = (&target, elsewhere.as_ref());
+                    self.save(place, lock, draft, metadata.as_ref(), options, &mut first_read)?
                 }
             };
             if let Some(saved) = saved {
@@ -232,21 +233,18 @@ impl Notebooks {
         Ok(Base { known, current, path, is_new: before.is_none(), records, seed })
     }
 
-    /// Writes the draft where it belongs; `None` when the file moved and it must be drafted again.
+    /// Writes the draft to the notebook or elsewhere; `None` when the file moved and it must be drafted
+    /// again.
     fn save<T>(
         &self,
-        target: &Target,
+        (target, elsewhere): (&Target, Option<&Target>),
         lock: &mut Lock,
         draft: Draft<T>,
         metadata: Option<&Metadata>,
         options: &SaveOptions,
         first_read: &mut Option<Record>,
     ) -> Result<Option<Saved<T>>, EngineError> {
-        let shown = options.output.clone().unwrap_or_else(|| target.shown.clone());
-        let elsewhere = match &options.output {
-            None => None,
-            Some(output) => Some(self.target(output)?),
-        };
+        let shown = elsewhere.unwrap_or(target).shown.clone();
         if elsewhere.is_none() && draft.is_unchanged() {
             return Ok(Some(draft.unwritten(&shown)));
         }
@@ -263,7 +261,7 @@ impl Notebooks {
         // The new version is worked out while the disk is busy.
         let (outcome, version) = beside(
             size >= PARALLEL_BYTES,
-            || match &elsewhere {
+            || match elsewhere {
                 Some(output) => self.overwrite(output, &chunks, options.force),
                 None => {
                     let expect = match metadata {
@@ -282,7 +280,7 @@ impl Notebooks {
             },
             || Version::of_chunks(chunks.iter().copied()),
         );
-        let path = elsewhere.as_ref().map_or(&target.path, |output| &output.path).clone();
+        let path = elsewhere.unwrap_or(target).path.clone();
         match outcome? {
             Outcome::Moved => {
                 if let (None, Some(before)) = (&first_read, &draft.before) {
@@ -449,13 +447,28 @@ pub fn system_random() -> u64 {
     u64::from_le_bytes(bytes)
 }
 
-/// Whether a text looks like one that another program is writing at this moment.
-fn is_half_written(error: &NotebookError) -> bool {
-    let NotebookError::Syntax { oddity, .. } = error else { return false };
-    matches!(oddity, Some(Oddity::Empty | Oddity::CutOff))
+/// How long a file is waited for that another program seems to be saving in place.
+#[derive(Default)]
+struct Patience {
+    waits: u32,
 }
 
-/// Gives a program that saves in place a moment to finish.
-fn wait_for_writer() {
-    std::thread::sleep(Duration::from_millis(20));
+impl Patience {
+    const PAUSE: Duration = Duration::from_millis(20);
+    const MAX_WAITS: u32 = 25;
+
+    /// Waits a moment and says to look again, when the file is empty or cut off and was touched just
+    /// now. A program that never stops rewriting, or a clock that runs ahead, is not waited for long.
+    fn waits_for(&mut self, error: &NotebookError, metadata: &Metadata) -> bool {
+        let NotebookError::Syntax { oddity: Some(Oddity::Empty | Oddity::CutOff), .. } = error
+        else {
+            return false;
+        };
+        if self.waits == Self::MAX_WAITS || !metadata.is_young() {
+            return false;
+        }
+        self.waits += 1;
+        std::thread::sleep(Self::PAUSE);
+        true
+    }
 }

@@ -154,3 +154,18 @@ fn versions_that_are_not_edited_stay_as_they_are() {
         assert_eq!(desk.get("nb.ipynb"), text);
     }
 }
+
+/// A file that always looks as if somebody were writing it is not waited for without end.
+#[test]
+fn waiting_for_a_writer_has_an_end() {
+    let desk = Desk::new();
+    let path = desk.put("nb.ipynb", "");
+    let file = std::fs::File::options().write(true).open(path).expect("the file is there");
+    let ahead = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    file.set_modified(ahead).expect("a time");
+    let read = desk.notebooks.read("nb.ipynb").err().expect("refused");
+    assert!(matches!(read, EngineError::NotJson { .. }), "{read}");
+    let edit = desk.notebooks.change("nb.ipynb", &options(), |_, _| Ok(()));
+    let edit = edit.err().expect("refused");
+    assert!(matches!(edit, EngineError::NotJson { .. }), "{edit}");
+}
