@@ -127,8 +127,12 @@ impl RunnerBackend {
                     .map_err(|source| LaunchError::Spawn { python: python.clone(), source })?,
             ),
         };
-        let mut starting =
-            Starting { pid: child.id(), child: Some(child), python, lifeline: wires.our_lifeline };
+        let mut starting = Starting {
+            pid: child.id(),
+            child: Some(child),
+            python,
+            lifeline: Some(wires.our_lifeline),
+        };
         let nonce = nonce().map_err(resources("get randomness"))?;
         let (read, write) = wires.our_control.into_split();
         let link = Link { read, write, stdout: wires.our_stdout, stderr: wires.our_stderr };
@@ -330,7 +334,7 @@ struct Starting {
     child: Option<Process>,
     python: String,
     /// Only we hold this end: when it closes, the runner ends, however we ended.
-    lifeline: OwnedFd,
+    lifeline: Option<OwnedFd>,
 }
 
 impl Drop for Starting {
@@ -378,18 +382,13 @@ impl Starting {
         let pump =
             pump.map_err(|source| LaunchError::Resources { what: "watch the kernel", source })?;
         tokio::spawn(pump.run(death_sender));
-        let lifeline = self.lifeline.try_clone();
-        let lifeline = lifeline.map_err(|source| LaunchError::Resources {
-            what: "keep the kernel's lifeline",
-            source,
-        })?;
         let kernel = RunnerKernel {
             info,
             pid: self.pid,
             commands,
             death,
             stop,
-            _lifeline: Arc::new(lifeline),
+            _lifeline: self.lifeline.take(),
         };
         Ok(Launched { kernel: Box::new(kernel), events })
     }
@@ -413,7 +412,8 @@ struct RunnerKernel {
     death: watch::Receiver<Option<Death>>,
     /// Tells the pump that nobody listens any more.
     stop: CancellationToken,
-    _lifeline: Arc<OwnedFd>,
+    /// The runner ends when this does.
+    _lifeline: Option<OwnedFd>,
 }
 
 impl RunnerKernel {
