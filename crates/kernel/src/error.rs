@@ -37,6 +37,12 @@ pub enum LaunchError {
         /// The last it wrote to standard error.
         stderr_tail: String,
     },
+    /// Something it should begin with could not be loaded.
+    #[error("{reason}")]
+    Startup {
+        /// What and why, as the runner said it.
+        reason: String,
+    },
     /// It was not ready in time.
     #[error("{python} was not ready within {seconds} s{}", tail(.stderr_tail))]
     TimedOut {

@@ -163,8 +163,28 @@ pub struct Death {
     pub cause: DeathCause,
     /// The last of what its process wrote to standard error outside of any execution.
     pub stderr_tail: String,
-    /// Processes it started that left its group and are still there.
-    pub survivors: Vec<u32>,
+    /// Processes it started that left its group: those that had to be ended, and those that could not.
+    pub strays: Vec<Stray>,
+}
+
+/// A process that a cell started and that left the kernel's group.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stray {
+    /// Its process id.
+    pub pid: u32,
+    /// The name of its program.
+    pub program: String,
+    /// What has become of it.
+    pub fate: Fate,
+}
+
+/// What has become of a stray process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fate {
+    /// It was ended with the kernel.
+    Ended,
+    /// It is still there.
+    Alive,
 }
 
 /// Why a kernel is gone.

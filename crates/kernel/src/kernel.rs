@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::{Death, ExecId, KernelEvent};
+use crate::startup::Startup;
 
 /// Makes kernels.
 pub trait Backend: Send + Sync {
@@ -56,6 +57,8 @@ pub struct KernelSpec {
     pub env: BTreeMap<String, String>,
     /// How long it may take to be ready.
     pub start_timeout: Duration,
+    /// What it begins with.
+    pub startup: Startup,
 }
 
 /// A kernel that was just started: the handle to command it and the stream of what it reports.
@@ -80,8 +83,20 @@ pub trait Kernel: Send {
     /// Interrupts what is running.
     fn interrupt(&mut self) -> Result<(), Gone>;
 
+    /// Ends the kernel because it did not listen to interrupts. Its death has that cause.
+    fn force(&mut self, force: Force) -> Result<(), Gone>;
+
     /// Ends the kernel: politely, then by force, in at most about `grace` and two seconds.
     fn shutdown(self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death>;
+}
+
+/// How hard a kernel is ended that does not listen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Force {
+    /// By a signal it can catch, to clean up.
+    Terminate,
+    /// By one it cannot.
+    Kill,
 }
 
 /// What is known about a kernel from its start.
@@ -95,6 +110,22 @@ pub struct KernelInfo {
     pub python_version: String,
     /// The interpreter.
     pub executable: String,
+    /// How it came to be.
+    pub origin: Origin,
+}
+
+/// How a kernel came to be, as its status shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// It is a copy of a fork server.
+    Forked,
+    /// It was started ahead of time and waited.
+    Spare,
+    /// It was started when it was asked for, because of this.
+    Started {
+        /// Why it is no copy of a fork server.
+        reason: String,
+    },
 }
 
 /// The kernel is gone; its last event says why.

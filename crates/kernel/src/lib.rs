@@ -8,9 +8,12 @@ mod environ;
 mod error;
 mod event;
 mod kernel;
+mod ladder;
+mod modules;
 mod process;
 mod python;
 mod runner;
+mod startup;
 
 pub use cwd::check_cwd;
 pub use environ::{
@@ -19,15 +22,19 @@ pub use environ::{
 };
 pub use error::LaunchError;
 pub use event::{
-    Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
-    PyError, StreamName,
+    Death, DeathCause, DisplayId, ExecEvent, ExecId, Fate, KernelEvent, MimeBundle, MimeData,
+    Outcome, PyError, Stray, StreamName,
 };
 pub use kernel::{
-    Backend, BackendKind, CodeRequest, Gone, History, Kernel, KernelEvents, KernelInfo, KernelSpec,
-    Launched,
+    Backend, BackendKind, CodeRequest, Force, Gone, History, Kernel, KernelEvents, KernelInfo,
+    KernelSpec, Launched, Origin,
 };
+pub use ladder::{Ladder, Rung};
+pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};
 pub use python::{
-    Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, FindError, Finder, Interpreter, OLDEST, Probed,
-    Reason, Search, Skipped, Version, Why, candidates, probe,
+    Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder,
+    Interpreter, ManagedEnv, OLDEST, Probed, Reason, Search, SetupDone, SetupError, SetupEvent,
+    SetupStep, SetupTool, Skipped, Version, Why, candidates, probe, set_up_environment,
 };
-pub use runner::{ForkServer, Prelude, RunnerBackend, RunnerConfig, ZygoteState};
+pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};
+pub use startup::{Prelude, Shell, Startup};

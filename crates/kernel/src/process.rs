@@ -9,6 +9,8 @@
 //! few a child needs lose that mark in the child, after the fork, so that no other child started at the
 //! same moment can get them.
 
+mod strays;
+
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -21,6 +23,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use crate::event::DeathCause;
+
+pub(crate) use strays::Mark;
 
 /// Starts children from one thread that lives as long as this value.
 #[derive(Debug)]
@@ -98,6 +102,20 @@ pub(crate) fn watch_exit(pid: u32) -> io::Result<AsyncFd<OwnedFd>> {
     Ok(unsafe { AsyncFd::register(handle) }?)
 }
 
+/// This process, for a child to see its end.
+pub(crate) fn own_pidfd() -> io::Result<OwnedFd> {
+    Ok(rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?)
+}
+
+/// Makes orphans of our descendants our own children, so that they can be found and their ends are told.
+pub(crate) fn adopt_orphans() {
+    #[cfg(target_os = "linux")]
+    {
+        // Where it is refused, orphans go to the first process of the system as ever.
+        let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    }
+}
+
 /// Signals a whole group; a group that is gone is no error.
 pub(crate) fn kill_group(leader: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {
@@ -115,42 +133,81 @@ impl Reaped {
     }
 }
 
-/// A runner's process: our own child, or one that the fork server made and waits for.
-pub(crate) enum Process {
-    Own(Child),
-    Forked { pid: u32, ended: oneshot::Receiver<Reaped> },
+/// A runner's process, which leads its group.
+pub(crate) struct Process {
+    pid: u32,
+    parent: Parent,
+    /// How it ended, when that was found out in passing.
+    ended: Option<DeathCause>,
+}
+
+/// Who started a runner, and so who is told of its end.
+enum Parent {
+    /// We did.
+    Us(Child),
+    /// The fork server did, and passes the word on as long as it lives itself.
+    Zygote(Option<oneshot::Receiver<Reaped>>),
 }
 
 impl Process {
+    /// A child of ours.
+    pub(crate) fn own(child: Child) -> Process {
+        Process { pid: child.id(), parent: Parent::Us(child), ended: None }
+    }
+
+    /// A child of the fork server.
+    pub(crate) fn forked(pid: u32, end: oneshot::Receiver<Reaped>) -> Process {
+        Process { pid, parent: Parent::Zygote(Some(end)), ended: None }
+    }
+
     pub(crate) fn id(&self) -> u32 {
-        match self {
-            Process::Own(child) => child.id(),
-            Process::Forked { pid, .. } => *pid,
+        self.pid
+    }
+
+    /// Whether it has not ended yet, as far as can be told without waiting.
+    pub(crate) fn is_running(&mut self) -> bool {
+        if self.ended.is_none()
+            && let Parent::Us(child) = &mut self.parent
+        {
+            self.ended = child.try_wait().ok().flatten().map(cause);
+        }
+        self.ended.is_none()
+    }
+
+    /// Takes the statuses of group members that became our children, so that no zombie is left of them.
+    pub(crate) fn reap_orphans(&mut self) {
+        let Some(leader) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return };
+        // Bounded, so that a cell that starts processes without end cannot keep us here.
+        for _ in 0..1000 {
+            match rustix::process::waitpgid(leader, WaitOptions::NOHANG) {
+                Ok(Some((pid, status))) if pid == leader => {
+                    self.ended = Some(cause(ExitStatus::from_raw(status.as_raw())));
+                }
+                Ok(Some(_)) => {}
+                Ok(None) | Err(_) => return,
+            }
         }
     }
 
     /// Why it ended; to be asked when it has. The fork server's word may come a moment later.
     pub(crate) async fn cause(&mut self) -> Option<DeathCause> {
-        match self {
-            Process::Own(child) => child.try_wait().ok().flatten().map(cause),
-            Process::Forked { pid, ended } => {
-                let word = tokio::time::timeout(Duration::from_secs(1), ended).await;
-                if let Ok(Ok(Reaped(cause))) = word {
-                    return Some(cause);
-                }
-                // The fork server is gone; its children are ours now.
-                let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw)?;
-                let (_, status) =
-                    rustix::process::waitpid(Some(pid), WaitOptions::NOHANG).ok()??;
-                Some(Reaped::from_raw(status.as_raw()).0)
+        if self.is_running()
+            && let Parent::Zygote(end) = &mut self.parent
+        {
+            if let Some(end) = end.take() {
+                let word = tokio::time::timeout(Duration::from_secs(1), end).await;
+                self.ended = word.ok().and_then(Result::ok).map(|Reaped(cause)| cause);
             }
+            // Without the fork server, its children are ours.
+            self.reap_orphans();
         }
+        self.ended.clone()
     }
 
     /// Ends it and takes its status, so that nothing of it is left.
     pub(crate) fn destroy(self) {
-        kill_group(self.id(), Signal::KILL);
-        if let Process::Own(mut child) = self {
+        kill_group(self.pid, Signal::KILL);
+        if let Parent::Us(mut child) = self.parent {
             let _ = child.wait();
         }
     }

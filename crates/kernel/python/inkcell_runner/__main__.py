@@ -30,11 +30,29 @@ def close_others(*keep):
                 pass
 
 
-def _watch(lifeline):
-    """Ends the process when the other end of the lifeline, which only the host holds, is closed."""
+def bind(lifeline, group):
+    """Lets the system itself kill a group when the host's end of the lifeline closes. No thread of ours
+    could do it while a cell holds the interpreter, and none is left when the runner is killed first."""
+    import fcntl
+
     try:
-        os.read(lifeline, 1)
-    except OSError:
+        fcntl.fcntl(lifeline, fcntl.F_SETOWN, -group)
+        fcntl.fcntl(lifeline, fcntl.F_SETSIG, 9)
+        fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
+    except (AttributeError, OSError):
+        # Only Linux can; elsewhere the watching thread does it.
+        pass
+
+
+def _watch(lifeline, host):
+    """Ends the process when the host is gone: the other end of the lifeline, which only it holds, is
+    closed, or its process has ended although somebody else still holds that end."""
+    import select
+
+    poll = select.poll()
+    poll.register(lifeline, select.POLLIN | select.POLLHUP)
+    poll.register(host, select.POLLIN)
+    while not poll.poll():
         pass
     # The whole group: children of cells must not outlive the host either. Shell helpers run theirs in
     # groups of their own, so that an interrupt can be passed on; they are known by name.
@@ -52,32 +70,34 @@ def _watch(lifeline):
 
 def _keep_flushing(session):
     """Makes held-back output visible soon, although it is buffered for speed."""
-    import time
     from _thread import _count
 
     # This thread and the watcher are always there.
     others = 2
     while True:
-        time.sleep(0.05)
+        session.streams.wait()
         alone = session.running is None and _count() <= others
         session.streams.flush()
+        session.streams.adapt()
         if alone:
             # Nobody is left who could write; the next cell lets this thread go on.
             session.idle.acquire()
             session.idle.release()
 
 
-def main(control, lifeline):
+def main(control, lifeline, host):
     import _thread
 
     from . import _set_current
     from .session import make
 
-    control, lifeline = _move_high(control), _move_high(lifeline)
+    control, lifeline, host = _move_high(control), _move_high(lifeline), _move_high(host)
+    bind(lifeline, os.getpgrp())
     session = make(control)
+    session.lifeline = lifeline
     session.idle = _thread.allocate_lock()
     _set_current(session)
-    _thread.start_new_thread(_watch, (lifeline,))
+    _thread.start_new_thread(_watch, (lifeline, host))
     hello = session.channel.receive()
     if hello is None:
         return
@@ -120,35 +140,78 @@ def _add_user_site():
         site.addsitedir(folder)
 
 
+def _set_environment(env):
+    """A copy of a fork server, or a spare, has been started with another one."""
+    if dict(os.environ) == env:
+        return
+    zone = os.environ.get("TZ")
+    os.environ.clear()
+    os.environ.update(env)
+    if env.get("TZ") != zone:
+        import time
+
+        time.tzset()
+
+
 def _begin(session, hello):
     from . import imports
     from .channel import to_json
 
     session.channel.nonce = hello["nonce"]
-    os.environ.setdefault("MPLBACKEND", "Agg")
+    _set_environment(hello["env"])
+    is_hosted = hello.get("shell") == "ipython"
+    os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline" if is_hosted else "Agg")
     path = hello.get("path") or []
     for entry in reversed(path):
         if entry not in sys.path:
             sys.path.insert(0, entry)
     _add_user_site()
+    if is_hosted:
+        from .ipython_session import host, require
+
+        require(session)
+    else:
+        sys.path.append(os.path.join(os.path.dirname(__file__), "standin"))
     session.set_cwd(hello["cwd"])
-    sys.path.append(os.path.join(os.path.dirname(__file__), "standin"))
     sys.argv = [""]
     session.streams.install()
-    imports.install(session)
+    if is_hosted:
+        host(session)
+    else:
+        imports.install(session)
     session.prelude_level = hello.get("prelude", "off")
     session.install_prelude()
     if hello.get("modules"):
-        from .modules import load
+        from .modules import ModuleLoadError, load
 
-        load(session, hello["modules"])
+        try:
+            load(session, hello["modules"])
+        except ModuleLoadError as error:
+            session.channel.send("failed", '"reason":%s' % to_json(str(error)))
+            os._exit(1)
+    if is_hosted:
+        session.hosted.hide_names()
     version = "%d.%d.%d" % sys.version_info[:3]
     session.channel.send(
         "ready", '"version":%s,"executable":%s,"pid":%d' % (to_json(version), to_json(sys.executable), os.getpid())
     )
+    if is_hosted:
+        session.hosted.after_ready()
 
 
-def start(control, lifeline):
-    """A runner that was started by itself."""
-    close_others(control, lifeline)
-    main(control, lifeline)
+def start(control, lifeline, host, shell, *preload):
+    """A runner that was started by itself; its arguments are words of a command line."""
+    wires = (int(control), int(lifeline), int(host))
+    close_others(*wires)
+    if preload:
+        # It is a spare: there is time until it is needed.
+        from .zygote import warm_up
+
+        warm_up(shell, preload)
+    elif shell == "ipython":
+        # While the host makes up its mind. Where it lies may be known only later.
+        try:
+            from . import ipython_shell  # noqa: F401
+        except ImportError:
+            pass
+    main(*wires)

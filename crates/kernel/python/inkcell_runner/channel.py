@@ -114,9 +114,16 @@ class Channel:
                 line, self.buffer = self.buffer[:end], self.buffer[end + 1 :]
                 return _scan(line.decode("utf-8"), 0)[0]
             try:
-                more = os.read(self.fd, 1 << 20)
+                more = self._read()
             except OSError:
                 return None
             if not more:
                 return None
             self.buffer += more
+
+    def _read(self):
+        try:
+            return os.read(self.fd, 1 << 20)
+        except MemoryError:
+            # A cell holds all there is; the next one may be the one that lets it go.
+            return os.read(self.fd, 1 << 12)

@@ -78,14 +78,19 @@ class Loop:
     def __init__(self):
         self._loop = None
 
-    def run(self, coroutine):
-        """Runs to the end. An interrupt cancels the task, not the loop."""
+    def current(self):
         import asyncio
 
         if self._loop is None or self._loop.is_closed():
             self._loop = asyncio.new_event_loop()
             asyncio.set_event_loop(self._loop)
-        task = self._loop.create_task(coroutine)
+        return self._loop
+
+    def run(self, coroutine):
+        """Runs to the end. An interrupt cancels the task, not the loop."""
+        import asyncio
+
+        task = self.current().create_task(coroutine)
         try:
             return self._loop.run_until_complete(task)
         except KeyboardInterrupt:

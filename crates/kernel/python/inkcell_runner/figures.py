@@ -14,8 +14,21 @@ _SILENT = ("agg", "cairo", "pdf", "pgf", "ps", "svg", "template")
 # Jupyter's own backend, which the environment of a Jupyter terminal may still name.
 _INLINE = ("inline", "module://matplotlib_inline.backend_inline", "module://ipykernel.pylab.backend_inline")
 
-# Figures displayed as a value since the last flush, with what was shown of them.
+# Figures displayed as a value since the last flush, with the format and what was shown of them.
 _displayed = {}
+
+# The formats that can be chosen, by the kind of what they make.
+_KINDS = {
+    "png": "image/png",
+    "retina": "image/png",
+    "svg": "image/svg+xml",
+    "jpeg": "image/jpeg",
+    "pdf": "application/pdf",
+}
+_SPELLINGS = {"png2x": "retina", "jpg": "jpeg"}
+
+# What `%config InlineBackend` may change.
+_settings = {"figure_formats": ("png",), "rc": {}, "close_figures": True, "print_figure_kwargs": {"bbox_inches": "tight"}}
 
 
 def _pyplot():
@@ -29,6 +42,36 @@ def _open_figures():
     if helpers is None:
         return []
     return [manager.canvas.figure for manager in helpers.Gcf.get_all_fig_managers()]
+
+
+def configure(name, value):
+    """Takes a setting of `InlineBackend`; those that have no meaning here are left alone."""
+    if name in ("figure_format", "figure_formats"):
+        _choose((value,) if isinstance(value, str) else tuple(value))
+    elif name in ("rc", "print_figure_kwargs"):
+        _settings[name] = dict(value)
+        if name == "rc" and "matplotlib" in sys.modules:
+            sys.modules["matplotlib"].rcParams.update(_settings["rc"])
+    elif name == "close_figures":
+        _settings[name] = bool(value)
+
+
+def _choose(formats):
+    """Makes these the formats figures are shown in."""
+    chosen = tuple(_SPELLINGS.get(one, one) for one in formats)
+    unknown = [one for one in chosen if one not in _KINDS]
+    if unknown or not chosen:
+        raise ValueError(
+            "supported formats are: %s not: %s" % (", ".join(sorted(_KINDS)), ", ".join(map(str, unknown)) or "none")
+        )
+    from .formatting import display_formatter
+
+    for kind in set(_KINDS.values()):
+        display_formatter.formatters[kind].pop("matplotlib.figure.Figure", None)
+    for one in chosen:
+        formatter = display_formatter.formatters[_KINDS[one]]
+        formatter.for_type_by_name("matplotlib.figure", "Figure", lambda figure, one=one: draw(figure, one))
+    _settings["figure_formats"] = chosen
 
 
 def use_inline():
@@ -52,6 +95,7 @@ def use_inline():
         pyplot.switch_backend("agg")
     # The inline backend sets nothing but this; its figure.dpi and face colour are matplotlib's.
     matplotlib.interactive(True)
+    matplotlib.rcParams.update(_settings["rc"])
     pyplot._inkcell_quiet = _track_quiet(pyplot, matplotlib)
     pyplot.show = _shower(pyplot)
 
@@ -79,7 +123,7 @@ def _shower(pyplot):
         """Shows all open figures here, in the order they were made, and closes them."""
         from . import current
 
-        _show(current(), pyplot, _open_figures(), close is None or close)
+        _show(current(), pyplot, _open_figures(), _settings["close_figures"] if close is None else close)
 
     return show
 
@@ -94,7 +138,10 @@ def show_open_figures(session):
         figures = _open_figures()
         quiet = getattr(pyplot, "_inkcell_quiet", ())
         if pyplot._inkcell and any(figure not in quiet for figure in figures):
-            _show(session, pyplot, [figure for figure in figures if not _was_displayed(figure)], True)
+            close = _settings["close_figures"]
+            # A figure that stays open is shown again when it has changed.
+            figures = [figure for figure in figures if (close or figure.stale) and not _was_displayed(figure)]
+            _show(session, pyplot, figures, close)
     finally:
         _displayed.clear()
 
@@ -106,9 +153,10 @@ def _was_displayed(figure):
         return False
     if not figure.stale:
         return True
-    # Something was touched since; only drawing again tells whether it shows.
+    # Something was touched since; only drawing again tells whether it shows.  A drawing in lines holds
+    # its own date and names, so it never tells.
     try:
-        return _render(figure) == shown
+        return shown[0] in ("png", "retina") and _render(figure, shown[0]) == shown[1]
     except Exception:
         # It cannot be drawn any more; showing it says why.
         return False
@@ -130,17 +178,22 @@ def _show(session, pyplot, figures, close):
             _displayed.pop(id(figure), None)
 
 
-def png(figure):
-    """The PNG of a figure that is being shown; None for an empty one, of which text says enough."""
-    data = _render(figure)
-    if data is not None:
-        _displayed[id(figure)] = data
-        # Saving leaves the mark of a figure to be drawn; from here on it means a change.
-        figure.stale = False
-    return data
+def draw(figure, form="png"):
+    """A figure that is being shown, in a format; None for an empty one, of which text says enough."""
+    data = _render(figure, form)
+    if data is None:
+        return None
+    _displayed[id(figure)] = (form, data)
+    # Saving leaves the mark of a figure to be drawn; from here on it means a change.
+    figure.stale = False
+    if form == "retina":
+        # Twice the pixels for the same size on the page; the size stands in the head of the file.
+        width, height = (int.from_bytes(data[at: at + 4], "big") // 2 for at in (16, 20))
+        return data, {"width": width, "height": height}
+    return data.decode("utf-8") if form == "svg" else data
 
 
-def _render(figure):
+def _render(figure, form):
     if not figure.axes and not figure.lines:
         return None
     import io
@@ -150,14 +203,15 @@ def _render(figure):
 
         FigureCanvasBase(figure)
     out = io.BytesIO()
-    figure.canvas.print_figure(
-        out,
-        format="png",
-        facecolor=figure.get_facecolor(),
-        edgecolor=figure.get_edgecolor(),
-        dpi=figure.dpi,
-        bbox_inches="tight",
-    )
+    options = {
+        "format": "png" if form == "retina" else form,
+        "facecolor": figure.get_facecolor(),
+        "edgecolor": figure.get_edgecolor(),
+        "dpi": figure.dpi * 2 if form == "retina" else figure.dpi,
+        "bbox_inches": "tight",
+    }
+    options.update(_settings["print_figure_kwargs"])
+    figure.canvas.print_figure(out, **options)
     return out.getvalue()
 
 

@@ -1,8 +1,7 @@
-"""What a value looks like: its MIME bundle, and the functions that display it.
+"""What a value looks like: its MIME bundle.
 
-Owns the choice of kinds (`_repr_*_` methods, registered formatters, plain
-text) and IPython's display functions.  It must not know how a display reaches
-the host: that is the session's, found through `inkcell_runner.current()`.
+Owns the choice of kinds: `_repr_*_` methods, registered formatters, plain text.
+It must not know sessions, nor what becomes of a bundle.
 
 A value comes from the user and may do anything.  Whatever its methods raise
 or return, a display ends in a bundle that can be sent; only SystemExit and
@@ -11,24 +10,9 @@ KeyboardInterrupt pass through.
 
 import sys
 
-import inkcell_runner
 from . import pretty as _pretty
 
-# Widget views name a model that lives on a comm channel, which this kernel
-# does not have; without it a front end can only complain, so text is shown.
-_NEEDS_COMM = ("application/vnd.jupyter.widget-view+json",)
-
 _MISSING = object()
-
-
-class FormatterWarning(UserWarning):
-    """A representation that cannot be used."""
-
-
-def _warn(message):
-    import warnings
-
-    warnings.warn(message, FormatterWarning, stacklevel=3)
 
 
 def _report():
@@ -117,7 +101,9 @@ class Formatter:
             shown = repr(obj)
         except Exception as problem:
             shown = "un-repr-able object (%s)" % _type_name(problem)
-        _warn(
+        from .mime import warn
+
+        warn(
             "%s formatter returned invalid type %s (expected %s) for object: %s"
             % (self.format_type, type(value), expected, shown)
         )
@@ -284,7 +270,7 @@ class DisplayFormatter:
 def _figure_png(figure):
     from . import figures
 
-    return figures.png(figure)
+    return figures.draw(figure)
 
 
 display_formatter = DisplayFormatter()
@@ -316,8 +302,8 @@ def bundle(obj, include=None, exclude=None):
 
     given = display_formatter.mimebundle_formatter(obj, include=include, exclude=exclude)
     data, metadata = given if isinstance(given, tuple) and len(given) == 2 else (given, {})
-    data = {kind: value for kind, value in clean(data).items() if wanted(kind)}
-    metadata = {kind: value for kind, value in clean_metadata(metadata).items() if wanted(kind)}
+    data = {kind: value for kind, value in _clean(data).items() if wanted(kind)}
+    metadata = {kind: value for kind, value in _clean_metadata(metadata).items() if wanted(kind)}
     for kind, formatter in display_formatter.formatters.items():
         if not wanted(kind):
             continue
@@ -328,271 +314,26 @@ def bundle(obj, include=None, exclude=None):
         if isinstance(value, tuple) and len(value) == 2:
             value, extra = value
         if value is not None:
-            data.update(clean({kind: value}))
+            data.update(_clean({kind: value}))
         if extra is not None:
-            metadata.update(clean_metadata({kind: extra}))
+            metadata.update(_clean_metadata({kind: extra}))
     return data, metadata
 
 
-def is_binary(kind):
-    """Whether values of this kind are bytes, which notebooks keep as base64."""
-    if kind.endswith(("+xml", "+json")):
-        return False
-    return kind.startswith(("image/", "audio/", "video/")) or kind in ("application/pdf", "application/octet-stream")
-
-
-def clean(data):
-    """The part of a bundle that can be sent: text as str, binary kinds as bytes, the rest JSON."""
-    if not isinstance(data, dict):
+def _clean(data):
+    """What of `data` can be sent.  Most values have plain text alone, which needs no look at kinds."""
+    if data is None:
         return {}
-    result = {}
-    for kind, value in list(data.items()):
-        if not isinstance(kind, str) or kind in _NEEDS_COMM or value is None:
-            continue
-        value = _sendable(kind, value)
-        if value is None:
-            _warn("%s was given a value that cannot be shown: it is left out" % kind)
-        else:
-            result[str(kind)] = value
-    return result
+    if type(data) is dict and len(data) == 1 and type(data.get("text/plain")) is str:
+        return data
+    from . import mime
+
+    return mime.clean(data)
 
 
-def clean_metadata(metadata):
-    if not metadata or not isinstance(metadata, dict):
+def _clean_metadata(metadata):
+    if not metadata:
         return {}
-    metadata = _jsonable(metadata)
-    return metadata if isinstance(metadata, dict) else {}
+    from . import mime
 
-
-def _sendable(kind, value):
-    """`value` in the form its kind is sent in, or None."""
-    if isinstance(value, str):
-        if is_binary(kind):
-            return _unbase64(value)
-        return str(value) if type(value) is not str else value
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        value = bytes(value)
-        return value if is_binary(kind) else value.decode("utf-8", "replace")
-    if kind.startswith("text/"):
-        # Notebook files keep text as a list of lines, and some code gives it so.
-        if isinstance(value, (list, tuple)) and all(isinstance(line, str) for line in value):
-            return "".join(value)
-        return None
-    return None if is_binary(kind) else _jsonable(value)
-
-
-def _unbase64(text):
-    """The bytes that `text` stands for; text that is no base64 stays as it is."""
-    import binascii
-
-    try:
-        packed = "".join(text.split()).encode("ascii")
-        data = binascii.a2b_base64(packed)
-        # The decoder skips what it does not know, so only the way back proves it.
-        return data if binascii.b2a_base64(data, newline=False) == packed else text
-    except ValueError:
-        return text
-
-
-def _jsonable(value):
-    """`value` if JSON can hold it, else the nearest that it can, else None."""
-    import json
-
-    try:
-        json.dumps(value, allow_nan=False)
-        return value
-    except Exception:
-        # Circular, not a number, a key that is no string, an unknown type.
-        pass
-    try:
-        return _to_json(value)
-    except Exception:
-        return None
-
-
-def _to_json(value):
-    """The rules of Jupyter's messages for what JSON does not know."""
-    if value is None or isinstance(value, (bool, str)):
-        return value
-    if isinstance(value, dict):
-        return {key if isinstance(key, str) else str(key): _to_json(item) for key, item in value.items()}
-    if isinstance(value, bytes):
-        import binascii
-
-        return binascii.b2a_base64(value, newline=False).decode("ascii")
-    if hasattr(value, "isoformat"):
-        return value.isoformat()
-    if hasattr(value, "__index__"):
-        return value.__index__()
-    if hasattr(value, "__float__"):
-        number = float(value)
-        return number if number - number == 0 else repr(number)
-    return [_to_json(item) for item in value]
-
-
-# The functions users call.
-
-
-def _new_id():
-    import os
-
-    return os.urandom(16).hex()
-
-
-def _merge(into, other):
-    """Like `update`, but dicts within dicts are merged too."""
-    if not isinstance(into, dict) or not isinstance(other, dict):
-        return other
-    for key, value in other.items():
-        into[key] = _merge(into.get(key), value)
-    return into
-
-
-def display(*objs, include=None, exclude=None, metadata=None, transient=None, display_id=None,
-            raw=False, clear=False, **kwargs):
-    """Shows values; with `display_id` gives a handle to change what was shown."""
-    transient = dict(transient or {})
-    if display_id:
-        if display_id is True:
-            display_id = _new_id()
-        transient["display_id"] = display_id
-    update = bool(kwargs.get("update"))
-    if update and "display_id" not in transient:
-        raise TypeError("display_id required for update_display")
-    if not objs and display_id:
-        # An empty place, to be filled later.
-        objs, raw = [{}], True
-    if clear:
-        clear_output(wait=True)
-    for obj in objs:
-        if raw:
-            display_pub.publish(obj, metadata, transient=transient, update=update)
-            continue
-        data, extra = display_formatter.format(obj, include, exclude)
-        if data:
-            _merge(extra, metadata or {})
-            display_pub.publish(data, extra, transient=transient, update=update)
-    return DisplayHandle(display_id) if display_id else None
-
-
-def update_display(obj, *, display_id, **kwargs):
-    """Changes what was shown under this id."""
-    kwargs["update"] = True
-    display(obj, display_id=display_id, **kwargs)
-
-
-def clear_output(wait=False):
-    """Removes what the cell has shown so far, now or when something new comes."""
-    inkcell_runner.current().clear_output(bool(wait))
-
-
-class DisplayHandle:
-    """Changes a display after it was shown."""
-
-    def __init__(self, display_id=None):
-        self.display_id = _new_id() if display_id is None else display_id
-
-    def __repr__(self):
-        return "<%s display_id=%s>" % (self.__class__.__name__, self.display_id)
-
-    def display(self, obj, **kwargs):
-        display(obj, display_id=self.display_id, **kwargs)
-
-    def update(self, obj, **kwargs):
-        update_display(obj, display_id=self.display_id, **kwargs)
-
-
-class DisplayPublisher:
-    """What `get_ipython().display_pub` is: bundles that are ready go out here."""
-
-    is_publishing = False
-
-    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **kwargs):
-        if not isinstance(data, dict):
-            raise TypeError("data must be a dict, got: %r" % (data,))
-        if metadata is not None and not isinstance(metadata, dict):
-            raise TypeError("metadata must be a dict, got: %r" % (metadata,))
-        display_id = (transient or {}).get("display_id")
-        if display_id is not None:
-            display_id = str(display_id)
-        inkcell_runner.current().display(clean(data), clean_metadata(metadata), display_id=display_id, update=bool(update))
-
-    def clear_output(self, wait=False):
-        clear_output(wait)
-
-
-display_pub = DisplayPublisher()
-
-
-# The real IPython, when it is there.
-
-
-class _NoEvents:
-    def register(self, event, function):
-        """Takes hooks for events that this kernel does not have."""
-
-    unregister = trigger = register
-
-
-class _ShellView:
-    """The session's shell, completed by what IPython's display code asks a shell for."""
-
-    def __getattr__(self, name):
-        try:
-            return getattr(inkcell_runner.current().shell, name)
-        except AttributeError:
-            if name in _SHELL_PARTS:
-                return _SHELL_PARTS[name]
-            raise
-
-
-_SHELL_PARTS = {
-    "display_pub": display_pub,
-    "display_formatter": display_formatter,
-    "events": _NoEvents(),
-    "configurables": [],
-}
-_view = _ShellView()
-
-
-def hosted_shell():
-    """What `get_ipython()` of the real IPython gives: the session's own shell where it is enough."""
-    shell = getattr(inkcell_runner.current(), "shell", None)
-    return shell if all(hasattr(shell, name) for name in _SHELL_PARTS) else _view
-
-
-def hook_real_ipython():
-    """Makes an imported IPython show through this session; safe to call at any time, again too.
-
-    IPython asks one class whether a shell exists and for that shell.  Answering there reaches
-    `display`, `clear_output`, handles and `get_ipython()`, also where they were imported before.
-    """
-    module = sys.modules.get("IPython.core.interactiveshell")
-    shell_class = getattr(module, "InteractiveShell", None)
-    if shell_class is None or "_inkcell" in shell_class.__dict__ or hasattr(sys.modules.get("IPython"), "__inkcell__"):
-        return
-    initialized, instance = shell_class.initialized.__func__, shell_class.instance.__func__
-
-    def is_ours(cls):
-        # A shell that somebody really made is the shell.  Without a session, in a process that only
-        # loads modules for others, there is none.
-        return cls is shell_class and not initialized(cls) and _has_session()
-
-    def shell():
-        found = hosted_shell()
-        if not isinstance(found, module.InteractiveShellABC):
-            module.InteractiveShellABC.register(type(found))
-        return found
-
-    shell_class._inkcell = True
-    shell_class.initialized = classmethod(lambda cls: is_ours(cls) or initialized(cls))
-    shell_class.instance = classmethod(
-        lambda cls, *args, **kwargs: shell() if is_ours(cls) else instance(cls, *args, **kwargs)
-    )
-
-
-def _has_session():
-    try:
-        return inkcell_runner.current() is not None
-    except RuntimeError:
-        return False
+    return mime.clean_metadata(metadata)

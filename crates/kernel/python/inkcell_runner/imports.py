@@ -8,7 +8,7 @@ import sys
 
 
 def _ipython(session):
-    from .formatting import hook_real_ipython
+    from .real_ipython import hook_real_ipython
 
     hook_real_ipython()
 

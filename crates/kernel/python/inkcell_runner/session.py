@@ -29,10 +29,14 @@ class Session:
         self.outputs = {}
         self.artifacts = None
         self.shell_object = None
+        # The interpreter's own IPython, where it runs the cells.
+        self.hosted = None
         self.running = None
         self.capturing = []
         self.interrupt = Interrupt(channel)
         self.streams = Streams(self)
+        # What is held back belongs to this process alone; a copy would write it again.
+        os.register_at_fork(before=self.streams.flush)
         self.descriptors = Descriptors()
         self.executor = Executor(self)
         self._set_up_namespace()
@@ -150,7 +154,7 @@ class Session:
 
     @staticmethod
     def _display_function(*objects, **options):
-        from .formatting import display
+        from .displays import display
 
         return display(*objects, **options)
 
@@ -196,7 +200,7 @@ class Session:
         return eval(code, self.namespace)
 
     def _show_display(self, value):
-        from .formatting import display
+        from .displays import display
 
         display(value)
 
@@ -218,7 +222,25 @@ class Session:
         except KeyboardInterrupt as interrupt:
             # It came between the cell and its end; the cell was interrupted all the same.
             error = interrupt
+        if os.getpid() != self.channel.pid:
+            self._leave(error)
         self._finish(error, number, silent)
+
+    def _leave(self, error):
+        """A copy that the cell forked ends where the cell does, as it would at the end of a script."""
+        code = 1
+        try:
+            if error is None or isinstance(error, SystemExit):
+                text, code = "", getattr(error, "code", None) or 0
+                if not isinstance(code, int):
+                    text, code = str(code), 1
+            else:
+                text = "\n".join(self._describe(error)[3])
+            self.flush()
+            if text:
+                os.write(2, clean(text + "\n").encode())
+        finally:
+            os._exit(code & 0xFF)
 
     def _apply(self, request):
         for name, value in (request.get("env") or {}).items():
@@ -234,11 +256,13 @@ class Session:
                 pass
 
     def _run(self, code, number, silent):
+        if self.hosted is not None:
+            return self.hosted.run(code, silent)
         if not silent:
             self.count = number
-            self.history.append(code)
             self.namespace["_iii"], self.namespace["_ii"] = self.namespace.get("_ii", ""), self.namespace.get("_i", "")
-            self.namespace["_i"] = self.namespace["_i%d" % number] = code
+            self.namespace["_i"], self.namespace["_i%d" % number] = self.history[-1], code
+            self.history.append(code)
         filename = "<cell %d>" % number if not silent else "<inkcell>"
         shell = self.shell_object
         try:
@@ -270,10 +294,7 @@ class Session:
         number = self.count
         namespace = self.namespace
         if not formatting.own_display(value):
-            data, metadata = formatting.bundle(value)
-            self.flush()
-            fields, payload = self._bundle(data, metadata)
-            self.channel.send("result", self._id() + ',"count":%d,%s' % (number, fields), payload)
+            self.send_result(number, *formatting.bundle(value))
         # As IPython: a `_` that the user assigned is left alone.
         if not ("_" in builtins.__dict__):
             namespace["___"], namespace["__"] = namespace.get("__", ""), namespace.get("_", "")
@@ -281,15 +302,26 @@ class Session:
         namespace["_%d" % number] = value
         self.outputs[number] = value
 
+    def send_result(self, number, data, metadata):
+        """Reports the value of a cell."""
+        self.flush()
+        fields, payload = self._bundle(data, metadata)
+        self.channel.send("result", self._id() + ',"count":%d,%s' % (number, fields), payload)
+
+    def _describe(self, error):
+        if self.hosted is not None:
+            return self.hosted.describe(error)
+        from .tracebacks import describe
+
+        return describe(error, self)
+
     def _finish(self, error, number, silent):
         status, cancelled = "ok", False
         try:
             if error is not None:
                 status = "error"
                 cancelled = isinstance(error, KeyboardInterrupt)
-                from .tracebacks import describe
-
-                name, value, coloured, plain = describe(error, self)
+                name, value, coloured, plain = self._describe(error)
                 self.streams.install()
                 self.flush()
                 self.channel.send(

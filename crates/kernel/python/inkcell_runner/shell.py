@@ -54,7 +54,7 @@ class Shell:
 
     @property
     def display_pub(self):
-        from .formatting import display_pub
+        from .displays import display_pub
 
         return display_pub
 
@@ -195,7 +195,7 @@ class Shell:
             import traceback
 
             lines = traceback.format_exception(type(error), error, error.__traceback__)
-        print("\n".join(line.rstrip("\n") for line in lines), file=sys.stderr)
+        print("\n".join(lines).rstrip("\n"), file=sys.stderr)
 
     showsyntaxerror = showtraceback
 

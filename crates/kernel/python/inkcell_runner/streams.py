@@ -2,12 +2,14 @@
 
 Owns the objects that turn writes into frames. Output keeps its order because standard error is never
 held back and pushes standard output out first; it keeps its speed because standard output is one of
-Python's own buffered text streams.
+Python's own buffered text streams. A few lines go out one by one, so that they are not lost with a
+process that is killed or that holds the interpreter; many are held back until there are more.
 """
 
 import io
 import os
 import sys
+from _thread import allocate_lock
 
 
 class FrameWriter(io.RawIOBase):
@@ -32,6 +34,7 @@ class FrameWriter(io.RawIOBase):
         if os.getpid() != self._session.channel.pid:
             return os.write(self._fd, data)
         self._session.send_stream(self._stream, data)
+        self._session.streams.count(len(data))
         return len(data)
 
 
@@ -85,9 +88,14 @@ class RefusingInput(io.TextIOBase):
 
 def _stream(session, name, fd, kind):
     buffered = io.BufferedWriter(FrameWriter(session, name, fd), 1 << 16)
-    text = kind(buffered, encoding="utf-8", errors="backslashreplace", newline="\n")
+    text = kind(buffered, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
     text.mode = "w"
     return text
+
+
+# So many writes, or bytes, in one tick of the flusher are a flood.
+_MANY_WRITES = 50
+_MANY_BYTES = 1 << 14
 
 
 class Streams:
@@ -95,6 +103,9 @@ class Streams:
 
     def __init__(self, session):
         self._session = session
+        self._writes = self._bytes = 0
+        self._tick = allocate_lock()
+        self._tick.acquire()
         self._make()
         self.stdin = RefusingInput(session)
 
@@ -105,11 +116,46 @@ class Streams:
 
     def install(self):
         """Puts the streams in place, whatever the last cell did to them."""
-        if self.stdout.closed or self.stderr.closed or self.stdout.buffer.closed or self.stderr.buffer.closed:
+        try:
+            is_whole = not (self.stdout.buffer.closed or self.stderr.buffer.closed)
+            self._hold_back(False)
+        except (AttributeError, ValueError):
+            # Closed, or its buffer was taken away.
+            is_whole = False
+        if not is_whole:
             self._make()
         sys.stdout = sys.__stdout__ = self.stdout
         sys.stderr = sys.__stderr__ = self.stderr
         sys.stdin = sys.__stdin__ = self.stdin
+
+    def count(self, size):
+        """Something was sent; the flusher is woken early when it is a flood."""
+        self._writes += 1
+        self._bytes += size
+        if self._writes == _MANY_WRITES and self._tick.locked():
+            try:
+                self._tick.release()
+            except RuntimeError:
+                # Another thread was quicker.
+                pass
+
+    def wait(self):
+        """Until it is time to flush."""
+        self._tick.acquire(True, 0.05)
+
+    def adapt(self):
+        """Holds lines back in a flood, and no longer when it is over."""
+        is_flood = self._writes >= _MANY_WRITES or self._bytes >= _MANY_BYTES
+        self._writes = self._bytes = 0
+        try:
+            self._hold_back(is_flood)
+        except (AttributeError, ValueError):
+            # The running cell closed it; the next one gets another.
+            pass
+
+    def _hold_back(self, wanted):
+        if self.stdout.line_buffering == wanted:
+            self.stdout.reconfigure(line_buffering=not wanted)
 
     def flush(self):
         """Pushes everything out; what user code put in our place is asked too."""

@@ -8,12 +8,29 @@ import os
 import sys
 
 _RULE = "-" * 75
-_CONTEXT = 2
+# How many pieces of source stand before and after the line of a frame: of the exception itself, and
+# of those that led to it.
+_CONTEXT, _LESS_CONTEXT = 2, 1
 _MAX_FRAMES = 40
 _MAX_CHAIN = 10
 _MAX_TEXT = 100_000
 
-_RED, _GREEN, _CYAN, _BOLD, _OFF = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[1m", "\x1b[39m"
+_RED, _GREEN, _CYAN, _BLUE, _OFF = "\x1b[31m", "\x1b[32m", "\x1b[36m", "\x1b[34m", "\x1b[39m"
+
+
+class _Text:
+    """Grows a text in two forms at once."""
+
+    def __init__(self):
+        self.coloured, self.plain = [], []
+
+    def add(self, text, colour=None):
+        self.plain.append(text)
+        self.coloured.append(text if colour is None else colour + text + _OFF)
+        return self
+
+    def parts(self):
+        return "".join(self.coloured), "".join(self.plain)
 
 
 def _text(error):
@@ -29,152 +46,264 @@ def _text(error):
 def describe(error, session):
     """Class, message, coloured lines, plain lines."""
     name, value = type(error).__name__, _text(error)
-    if isinstance(error, SystemExit):
-        note = "An exception has occurred, use %tb to see the full traceback.\n"
-        return name, value, [note, "%s%s%s: %s" % (_RED, name, _OFF, value)], [note, "%s: %s" % (name, value)]
-    if name == "UsageError":
-        return name, value, ["%s%s%s: %s" % (_RED, name, _OFF, value)], ["%s: %s" % (name, value)]
-    try:
-        coloured, plain = _chain(error, session)
-    except Exception as problem:
-        line = "%s: %s" % (name, value)
-        plain = [line, "(the traceback could not be laid out: %s)" % type(problem).__name__]
-        coloured = plain
-    return name, value, coloured, plain
+    again = getattr(sys, "last_value", None) is error
+    _keep(error)
+    # Who asks for it once more wants to see all of it.
+    if isinstance(error, SystemExit) and not again:
+        note = _Text().add("An exception has occurred, use %tb to see the full traceback.\n")
+        parts = [note, _Text().add(name, _RED).add(": %s\n" % value)]
+    elif name == "UsageError":
+        parts = [_Text().add(name, _RED).add(": %s" % value)]
+    else:
+        try:
+            session.executor.publish_sources()
+            mode = getattr(session.shell_object, "xmode", None)
+            parts = _listed(error, mode) if mode in ("Plain", "Minimal") else _chain(error)
+        except Exception as problem:
+            parts = [_Text().add("%s: %s" % (name, value))]
+            parts.append(_Text().add("(the traceback could not be laid out: %s)" % type(problem).__name__))
+    pairs = [part.parts() for part in parts]
+    return name, value, [coloured for coloured, _ in pairs], [plain for _, plain in pairs]
 
 
-def _chain(error, session):
-    session.executor.publish_sources()
-    parts = []
-    seen = set()
-    while error is not None and id(error) not in seen and len(parts) < _MAX_CHAIN:
+def _keep(error):
+    """Leaves the error where `%tb` and Python's own debugger look for it."""
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+
+
+def _chain(error):
+    if isinstance(error, SyntaxError):
+        return _listed(error, "Plain")
+    chain, seen = [], set()
+    while error is not None and id(error) not in seen and len(chain) < _MAX_CHAIN:
         seen.add(id(error))
-        parts.append((error, _link(error)))
-        cause = error.__cause__
-        if cause is None and not error.__suppress_context__:
-            cause = error.__context__
-        error = cause
-    coloured, plain = [], []
-    for at, (one, _) in enumerate(reversed(parts)):
-        rich, bare = _one(one, session)
-        coloured += rich
-        plain += bare
-        position = len(parts) - 1 - at
-        if position > 0:
-            link = parts[position - 1][1]
-            coloured.append("\n%s\n" % link)
-            plain.append("\n%s\n" % link)
-    return coloured, plain
+        chain.append(error)
+        if error.__cause__ is not None or error.__suppress_context__:
+            error = error.__cause__
+        else:
+            error = error.__context__
+    parts = [_Text().add(_RULE, _RED)]
+    for at in range(len(chain) - 1, -1, -1):
+        parts += _one(chain[at], _LESS_CONTEXT if at else _CONTEXT)
+        if at:
+            parts.append(_Text().add(_link(chain[at - 1])))
+    return parts
 
 
 def _link(error):
     if error.__cause__ is not None:
-        return "The above exception was the direct cause of the following exception:"
-    return "During handling of the above exception, another exception occurred:"
+        return "\nThe above exception was the direct cause of the following exception:\n"
+    return "\nDuring handling of the above exception, another exception occurred:\n"
 
 
-def _one(error, session):
+def _one(error, context):
     name = type(error).__name__
-    if isinstance(error, SyntaxError):
-        return _syntax_error(error, session)
-    head = "%s%*s" % (name, 75 - len(name), "Traceback (most recent call last)")
-    coloured = [_RED + _RULE + _OFF, "%s%s%s%*s" % (_RED, name, _OFF, 75 - len(name), "Traceback (most recent call last)")]
-    plain = [_RULE, head]
-    frames = _frames(error.__traceback__)
-    if len(frames) > _MAX_FRAMES:
-        dropped = len(frames) - _MAX_FRAMES
-        half = _MAX_FRAMES // 2
-        frames = frames[:half] + [dropped] + frames[-half:]
-    for frame in frames:
-        if isinstance(frame, int):
-            line = "    [... skipping %d frames ...]" % frame
-            coloured.append(line)
-            plain.append(line)
+    head = "Traceback (most recent call last)".rjust(75 - len(name))
+    parts = [_Text().add(name, _RED).add(head)]
+    for frame in _shortened(_visible(_frames(error.__traceback__))):
+        if isinstance(frame, str):
+            parts.append(_Text().add("    ").add(frame, _RED).add("\n"))
         else:
-            rich, bare = _frame(*frame)
-            coloured.append(rich)
-            plain.append(bare)
-    last = _text(error)
-    coloured.append("%s%s%s: %s" % (_RED, name, _OFF, last))
-    plain.append("%s: %s" % (name, last))
-    for note in getattr(error, "__notes__", None) or ():
-        coloured.append(str(note))
-        plain.append(str(note))
-    for at, inner in enumerate(getattr(error, "exceptions", ()) or (), 1):
-        if isinstance(inner, BaseException) and at <= _MAX_CHAIN:
-            line = "  %d. %s: %s" % (at, type(inner).__name__, _text(inner))
-            coloured.append(line)
-            plain.append(line)
-    return coloured, plain
+            parts.append(_frame(*frame, context))
+    parts.append(_Text().add(name, _RED).add(": " + _text(error)))
+    notes = getattr(error, "__notes__", None) or ()
+    for note in notes if isinstance(notes, (list, tuple)) else (repr(notes),):
+        parts.append(_Text().add(_text(note)))
+    return parts + _members(error)
+
+
+def _members(error):
+    """The exceptions of a group, those of groups inside it too, the way Python shows them."""
+    if not isinstance(getattr(error, "exceptions", None), (list, tuple)):
+        return []
+    import traceback
+
+    shown = "".join(traceback.format_exception(type(error), error, None, chain=False))
+    start = shown.find("  +-+--")
+    if start >= 0 and len(shown) <= _MAX_TEXT:
+        return [_Text().add(shown[start:].rstrip("\n"))]
+    # Before 3.11 Python knows no groups, and a library's may be anything.
+    return [
+        _Text().add("  %d. %s: %s" % (at, type(one).__name__, _text(one)))
+        for at, one in enumerate(error.exceptions[:_MAX_CHAIN], 1)
+    ]
 
 
 def _frames(traceback):
-    """File, line, function of the user's frames; those of the runner are left out."""
+    """(frame, line) of the user's frames; those of the runner, its loop and IPython are left out."""
     own = os.path.dirname(__file__) + os.sep
     frames = []
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        if not code.co_filename.startswith(own):
-            frames.append((code.co_filename, traceback.tb_lineno, code.co_name, traceback.tb_frame.f_globals))
+        frame = traceback.tb_frame
+        module = str(frame.f_globals.get("__name__")).split(".")[0]
+        ours = module == "IPython" or frame.f_code.co_filename.startswith(own)
+        # What runs a cell that awaits stands above all of the user's.
+        if not ours and not (module == "asyncio" and not frames):
+            frames.append((frame, traceback.tb_lineno))
         traceback = traceback.tb_next
     return frames
 
 
-def _where(filename, line, function):
-    if filename.startswith("<cell ") and filename.endswith(">"):
-        place = "Cell In[%s], line %d" % (filename[6:-1], line)
-        return place if function == "<module>" else place + ", in %s" % _called(function)
-    home = os.path.expanduser("~")
-    shown = "~" + filename[len(home) :] if filename.startswith(home + os.sep) else filename
-    place = "File %s:%d" % (shown, line)
-    return place if function == "<module>" else place + ", in %s" % _called(function)
+def _visible(frames):
+    """Without those that hide themselves; the last one is always seen."""
+    shown, hidden = [], 0
+    for at, (frame, line) in enumerate(frames):
+        if at < len(frames) - 1 and frame.f_locals.get("__tracebackhide__"):
+            hidden += 1
+            continue
+        if hidden:
+            shown.append("[... skipping hidden %d frame]" % hidden)
+        hidden = 0
+        shown.append((frame, line))
+    return shown
 
 
-def _called(function):
-    return function if function.startswith("<") else function + "()"
+def _shortened(frames):
+    """Recursion told once: of a place that comes more than three times, the first two and the last stay."""
+    places = {}
+    for at, frame in enumerate(frames):
+        if not isinstance(frame, str):
+            places.setdefault((frame[0].f_code, frame[1]), []).append(at)
+    kept = {at for at, frame in enumerate(frames) if isinstance(frame, str)}
+    for found in places.values():
+        kept.update(found if len(found) <= 3 else found[:2] + found[-1:])
+    if len(kept) > _MAX_FRAMES:
+        half = _MAX_FRAMES // 2
+        order = sorted(kept)
+        kept = set(order[:half] + order[-half:])
+    shown, skipped = [], []
+    for at, frame in enumerate(frames):
+        if at not in kept:
+            skipped.append(frame)
+            continue
+        if skipped:
+            shown.append(_similar(skipped))
+            skipped = []
+        shown.append(frame)
+    return shown
 
 
-def _frame(filename, line, function, namespace):
+def _similar(frames):
+    counts = {}
+    for frame in frames:
+        if not isinstance(frame, str):
+            place = (frame[0].f_code, frame[1])
+            counts[place] = counts.get(place, 0) + 1
+    if len(counts) > 5:
+        return "[... skipping %d frames]" % len(frames)
+    from .excerpts import qualified_name
+
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0][0].co_name))
+    told = [
+        "%s at line %d (%d times)" % (qualified_name(code, _lines(code.co_filename)), line, count)
+        for (code, line), count in ordered
+    ]
+    return "[... skipping similar frames: %s]" % ", ".join(told)
+
+
+def _lines(filename, namespace=None):
     import linecache
 
-    where = _where(filename, line, function)
-    lines = linecache.getlines(filename, namespace)
-    if not lines or not 0 < line <= len(lines):
-        return _GREEN + where + _OFF, where
-    first, last = max(1, line - _CONTEXT), min(len(lines), line + _CONTEXT)
-    rich, bare = [_GREEN + where + _OFF], [where]
-    width = max(len(str(last)), 2)
-    for number in range(first, last + 1):
-        text = lines[number - 1].rstrip("\n")
-        if number == line:
-            arrow = "-" * (8 - len(str(number)) - 3) + "> %d %s" % (number, text)
-            rich.append(_GREEN + arrow + _OFF)
-            bare.append(arrow)
+    return linecache.getlines(filename, namespace)
+
+
+def _place(text, filename, line):
+    if filename.startswith("<cell ") and filename.endswith(">"):
+        return text.add("Cell ", _CYAN).add("In[%s]" % filename[6:-1], _GREEN).add(", line %d" % line, _GREEN)
+    home = os.path.expanduser("~")
+    shown = _absolute(filename)
+    if shown.startswith(home + os.sep):
+        shown = "~" + shown[len(home):]
+    return text.add("File ", _CYAN).add("%s:%d" % (shown, line), _GREEN)
+
+
+def _absolute(filename):
+    """Where a relative name leads; compiled extensions have them."""
+    if os.path.isabs(filename) or filename[:1] == "<":
+        return filename
+    for folder in [".", *sys.path]:
+        try:
+            if os.path.isfile(os.path.join(folder, filename)):
+                return os.path.abspath(os.path.join(folder, filename))
+        except Exception:
+            # Anything may stand in the path.
+            continue
+    return filename
+
+
+def _parameters(frame):
+    code = frame.f_code
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = list(code.co_varnames[:count])
+    stars = []
+    for flag, star in ((0x04, "*"), (0x08, "**")):
+        if code.co_flags & flag:
+            stars.append(star + code.co_varnames[count])
+            count += 1
+    if any(name.lstrip("*") not in frame.f_locals for name in names + stars):
+        return "(***failed resolving arguments***)"
+    return "(%s)" % ", ".join(names + stars)
+
+
+def _frame(frame, line, context):
+    from .excerpts import excerpt, qualified_name
+
+    code = frame.f_code
+    lines = _lines(code.co_filename, frame.f_globals)
+    text = _place(_Text(), code.co_filename, line)
+    if code.co_name != "<module>":
+        text.add(", in ").add(qualified_name(code, lines), _CYAN).add(_parameters(frame), _BLUE)
+    text.add("\n")
+    for shown in excerpt(lines, code, line, context, context):
+        if shown is None:
+            # IPython goes on in the same line.
+            text.add("   (...)", _GREEN)
+        elif shown[0] == line:
+            text.add("%s> " % ("-" * (5 - len(str(line)))), _GREEN).add(str(line), _GREEN).add(" %s\n" % shown[1])
         else:
-            plain = "%7d %s" % (number, text)
-            rich.append(plain)
-            bare.append(plain)
-    del width
-    return "\n".join(rich) + "\n", "\n".join(bare) + "\n"
+            text.add("%7d" % shown[0], _GREEN).add(" %s\n" % shown[1])
+    return text
 
 
-def _syntax_error(error, session):
-    name = type(error).__name__
-    filename = error.filename or "<unknown>"
-    line = error.lineno or 0
-    where = _where(filename, line, "<module>")
-    text = (error.text or "").rstrip("\n")
-    out = ["  %s" % where]
-    if text:
-        stripped = text.lstrip()
-        indent = len(text) - len(stripped)
-        out.append("    %s" % stripped)
-        offset = (error.offset or 1) - 1 - indent
-        end = getattr(error, "end_offset", None)
-        same_line = getattr(error, "end_lineno", None) in (None, error.lineno)
-        width = end - error.offset if end and same_line and error.offset and end > error.offset else 1
-        out.append("    %s%s" % (" " * max(0, offset), "^" * max(1, min(width, 200))))
-    message = "%s: %s" % (name, error.msg if error.msg else _text(error))
-    plain = ["\n".join(out), message]
-    coloured = ["\n".join(out), "%s%s%s: %s" % (_RED, name, _OFF, message[len(name) + 2 :])]
-    return coloured, plain
+def _listed(error, mode):
+    """The short form: a line of source for each frame, or with `Minimal` no frames at all."""
+    parts = []
+    frames = _shortened(_visible(_frames(error.__traceback__))) if mode == "Plain" else []
+    if frames:
+        parts.append(_Text().add("Traceback (most recent call last):\n"))
+    for frame in frames:
+        if isinstance(frame, str):
+            parts.append(_Text().add("    %s\n" % frame))
+            continue
+        code, line = frame[0].f_code, frame[1]
+        text = _place(_Text().add("  "), code.co_filename, line)
+        if code.co_name != "<module>":
+            text.add(" in ").add(code.co_name, _CYAN)
+        source = _line(code.co_filename, line, frame[0].f_globals).strip()
+        parts.append(text.add("\n    %s\n" % source if source else "\n"))
+    text, message = _Text(), _text(error)
+    if isinstance(error, SyntaxError):
+        _wrong_source(error, text)
+        message = error.msg or message
+    parts.append(text.add(type(error).__name__, _RED).add(": %s\n" % message))
+    return parts
+
+
+def _line(filename, line, namespace=None):
+    lines = _lines(filename, namespace)
+    return lines[line - 1] if 0 < line <= len(lines) else ""
+
+
+def _wrong_source(error, text):
+    """The text that is no Python, with a mark below."""
+    filename, line = error.filename or "<unknown>", error.lineno or 0
+    _place(text.add("  "), filename, line).add("\n")
+    # What is found when a tree is compiled comes without its text.
+    source = (error.text or _line(filename, line)).rstrip("\n")
+    if source:
+        stripped = source.lstrip()
+        text.add("    %s\n" % stripped, _RED)
+        if error.offset is not None:
+            # Zero means the end, where something is missing.
+            before = source[len(source) - len(stripped): error.offset - 1]
+            text.add("    %s^\n" % "".join(char if char.isspace() else " " for char in before))

@@ -18,43 +18,32 @@ _USUAL = (
     "inkcell_runner.session",
     "inkcell_runner.imports",
     "inkcell_runner.formatting",
+    "inkcell_runner.layout",
     "inkcell_runner.pretty",
+    "inkcell_runner.mime",
+    "inkcell_runner.displays",
     "inkcell_runner.tracebacks",
     "inkcell_runner.prelude",
 )
 
-# Thread pools that are idle when nobody computes and are started anew in a copy that does.
-_POOLS = ("openblas", "libmkl", "libgomp", "libiomp", "libomp", "libblis")
+# What each shell needs besides.
+_SHELLS = {"lite": (), "ipython": ("inkcell_runner.ipython_preload",)}
 
 
-def _preload(names):
-    """Imports modules; gives those that could not be, with the reason."""
+def warm_up(shell, preload, note=None):
+    """Imports what every runner needs and what was asked for; gives what of the latter could not be, with
+    reasons. `note` is called with each name when it has been imported."""
     failed = {}
-    for name in names:
+    for name in _USUAL + _SHELLS[shell] + tuple(preload):
         try:
             __import__(name)
         except BaseException as problem:
-            failed[name] = "%s: %s" % (type(problem).__name__, problem)
+            # A shell that is not there is the runner's to report: without it there is no kernel.
+            if name in preload:
+                failed[name] = "%s: %s" % (type(problem).__name__, problem)
+        if note is not None:
+            note(name)
     return failed
-
-
-def _why_not_fork():
-    """Why a copy would not be sound now, or None. A fork keeps only the thread that forks."""
-    if "threading" in sys.modules:
-        alive = sys.modules["threading"].active_count()
-        if alive > 1:
-            return "%d Python threads run in the fork server" % alive
-    try:
-        threads = len(os.listdir("/proc/self/task"))
-        with open("/proc/self/maps") as maps:
-            mapped = maps.read().lower()
-    except OSError:
-        return "threads cannot be counted here"
-    if threads > 1 and not any(pool in mapped for pool in _POOLS):
-        return "%d threads of unknown origin run in the fork server" % threads
-    if "libcuda.so" in mapped:
-        return "a GPU library is loaded in the fork server"
-    return None
 
 
 def _reseed():
@@ -66,36 +55,34 @@ def _reseed():
         numpy.random.seed()
 
 
-def _become_runner(own, fds, request):
-    """In the copy: takes its own descriptors and environment, and runs."""
+def _become_runner(own, fds):
+    """In the copy: takes its own descriptors, and runs."""
     signal.set_wakeup_fd(-1)
     for fd in own:
         os.close(fd)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.setsid()
-    control, lifeline, out, err = fds
+    control, lifeline, host, out, err = fds
     os.dup2(out, 1)
     os.dup2(err, 2)
     os.close(out)
     os.close(err)
-    os.environ.clear()
-    os.environ.update(request["env"])
-    if hasattr(__import__("time"), "tzset"):
-        __import__("time").tzset()
     _reseed()
     # A namespace of its own: what this process did is no business of the user's.
     fresh = type(sys)("__main__")
     sys.modules["__main__"] = fresh
     from inkcell_runner.__main__ import main
 
-    main(control, lifeline)
+    main(control, lifeline, host)
 
 
-def serve(fd, preload):
-    """Answers requests until the host is gone."""
+def serve(fd, shell, *preload):
+    """Answers requests until the host is gone. A request is one byte with the five descriptors of a
+    runner."""
     from inkcell_runner.__main__ import close_others
-    from inkcell_runner.channel import _scan, to_json
+    from inkcell_runner.channel import to_json
 
+    fd = int(fd)
     close_others(fd)
     channel = socket.socket(fileno=fd)
     wake_read, wake_write = os.pipe()
@@ -109,12 +96,15 @@ def serve(fd, preload):
         line = '{"t":"%s"%s}\n' % (kind, "".join(',"%s":%s' % (k, to_json(v)) for k, v in fields.items()))
         channel.sendall(line.encode())
 
-    failed = _preload(_USUAL + tuple(preload))
+    from inkcell_runner.threads import ThreadWatch
+
+    watch = ThreadWatch()
+    failed = warm_up(shell, preload, watch.note)
     # Objects that exist now are left alone by the collector, so that copies share their pages.
     gc.collect()
     gc.freeze()
     say("ready", failed=failed)
-    buffer, waiting = b"", []
+    waiting = []
     import select
 
     while True:
@@ -131,23 +121,21 @@ def serve(fd, preload):
                 say("exit", pid=pid, status=status)
         if channel not in readable:
             continue
-        data, fds, _, _ = socket.recv_fds(channel, 1 << 16, 4)
+        data, fds, _, _ = socket.recv_fds(channel, 64, 64)
         if not data:
             os._exit(0)
         waiting += fds
-        buffer += data
-        while b"\n" in buffer:
-            line, buffer = buffer.split(b"\n", 1)
-            request, taken = _scan(line.decode(), 0)[0], waiting[:4]
-            del waiting[:4]
-            reason = _why_not_fork()
-            if reason is not None or len(taken) != 4:
+        for _ in data:
+            taken = waiting[:5]
+            del waiting[:5]
+            reason = watch.why_not_fork()
+            if reason is not None or len(taken) != 5:
                 say("refused", reason=reason or "descriptors did not arrive")
             else:
                 pid = os.fork()
                 if pid == 0:
                     try:
-                        _become_runner((channel.detach(), wake_read, wake_write), taken, request)
+                        _become_runner((channel.detach(), wake_read, wake_write), taken)
                     finally:
                         os._exit(70)
                 say("forked", pid=pid)

@@ -1,3 +1,5 @@
+"""Where the tests find the runner, and the host they drive it with."""
+
 import os
 import sys
 

@@ -12,7 +12,7 @@ import time
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOOT = (
     "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.__main__ as m;"
-    "del sys.path[0];m.start(int(sys.argv[2]),int(sys.argv[3]))"
+    "del sys.path[0];m.start(*sys.argv[2:])"
 )
 
 
@@ -22,16 +22,18 @@ class Host:
         lifeline_read, self.lifeline = os.pipe()
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
+        own = os.pidfd_open(os.getpid())
+        wires = (theirs.fileno(), lifeline_read, own)
         self.process = subprocess.Popen(
-            [python or sys.executable, "-I", "-c", BOOT, ROOT, str(theirs.fileno()), str(lifeline_read)],
-            pass_fds=(theirs.fileno(), lifeline_read),
+            [python or sys.executable, "-I", "-c", BOOT, ROOT, *map(str, wires), hello.get("shell", "lite")],
+            pass_fds=wires,
             stdin=subprocess.DEVNULL,
             stdout=out_write,
             stderr=err_write,
             start_new_session=True,
             env=env,
         )
-        for fd in (lifeline_read, out_write, err_write):
+        for fd in (lifeline_read, own, out_write, err_write):
             os.close(fd)
         theirs.close()
         self.socket = ours
@@ -39,7 +41,9 @@ class Host:
         self.buffer = b""
         self.sequence = 0
         self.next_id = 0
-        self._send(t="hello", nonce="abc", cwd=cwd or os.getcwd(), prelude=prelude, **hello)
+        env = dict(os.environ) if env is None else env
+        hello = dict({"shell": "lite", "env": env, "prelude": prelude}, **hello)
+        self._send(t="hello", nonce="abc", cwd=cwd or os.getcwd(), **hello)
         self.ready = self._frame()
         assert self.ready["t"] == "ready", self.ready
 

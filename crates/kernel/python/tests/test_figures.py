@@ -47,8 +47,8 @@ for cell in {cells!r}:
         exec(compile(tree, "cell", "exec"), names)
         value = None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
         if value is not None:
-            from inkcell_runner import formatting
-            formatting.display(value)
+            from inkcell_runner import displays
+            displays.display(value)
     except ZeroDivisionError:
         pass
     figures.show_open_figures(session)
@@ -176,10 +176,10 @@ def test_a_displayed_figure_is_not_shown_again():
     made = "import matplotlib.pyplot as plt\nfig, ax = plt.subplots(); ax.plot([1, 2])\n"
     kinds = [event[0] for event in run(OURS, made + "fig", "plt.get_fignums()")]
     assert kinds == ["display", "end", "display", "end"], "shown once, and closed"
-    sent = run(OURS, made + "display = __import__('inkcell_runner.formatting').formatting.display\ndisplay(fig); ax.set_title('later')\nNone")
+    sent = run(OURS, made + "display = __import__('inkcell_runner.displays').displays.display\ndisplay(fig); ax.set_title('later')\nNone")
     assert [event[0] for event in sent] == ["display", "display", "end"], "it changed after it was shown"
     assert sent[0] != sent[1]
-    sent = run(OURS, made + "display = __import__('inkcell_runner.formatting').formatting.display\ndisplay(fig); ax.set_title('')\nNone")
+    sent = run(OURS, made + "display = __import__('inkcell_runner.displays').displays.display\ndisplay(fig); ax.set_title('')\nNone")
     assert [event[0] for event in sent] == ["display", "end"], "it was touched and is the same"
 
 

@@ -1,4 +1,4 @@
-"""Bundles and display functions: known results, and the same as the real IPython's where it is installed."""
+"""Bundles: known results, and the same as the real IPython's where it is installed."""
 
 import base64
 import collections
@@ -7,7 +7,6 @@ import os
 import re
 import subprocess
 import sys
-import textwrap
 from unittest import mock
 
 import pytest
@@ -15,8 +14,7 @@ import pytest
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, ROOT)
 
-import inkcell_runner  # noqa: E402
-from inkcell_runner import formatting  # noqa: E402
+from inkcell_runner import formatting, mime  # noqa: E402
 
 try:
     import IPython
@@ -30,29 +28,6 @@ if not have_ipython:
 needs_ipython = pytest.mark.skipif(not have_ipython, reason="!! IPython is not installed")
 
 PNG = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x02\0\0\0\x04rest"
-
-
-class FakeSession:
-    def __init__(self):
-        self.sent = []
-        self.namespace = {}
-        self.shell = None
-
-    def display(self, data, metadata, *, display_id=None, update=False):
-        self.sent.append((data, metadata, display_id, update))
-
-    def clear_output(self, wait):
-        self.sent.append(("clear", wait))
-
-    def flush(self):
-        pass
-
-
-@pytest.fixture
-def session(monkeypatch):
-    fake = FakeSession()
-    monkeypatch.setattr(inkcell_runner, "_current", fake)
-    return fake
 
 
 class All:
@@ -159,7 +134,7 @@ VALUES = [
 def as_bytes(data):
     """IPython's bundle in the form of ours: binary kinds as bytes."""
     return {
-        kind: base64.b64decode(value) if formatting.is_binary(kind) and isinstance(value, str) else value
+        kind: base64.b64decode(value) if mime.is_binary(kind) and isinstance(value, str) else value
         for kind, value in data.items()
     }
 
@@ -304,20 +279,20 @@ def test_garbage_bundles_give_something_that_can_be_sent(result):
     for kind, value in data.items():
         assert isinstance(kind, str)
         assert isinstance(value, (str, bytes)) or json.dumps(value, allow_nan=False)
-        assert formatting.is_binary(kind) or not isinstance(value, bytes)
+        assert mime.is_binary(kind) or not isinstance(value, bytes)
 
 
 def test_json_that_is_nearly_json():
     import datetime
 
     value = {1: float("nan"), "when": datetime.date(2020, 1, 2), "raw": b"x", "many": (n for n in (1, 2))}
-    assert formatting.clean({"application/json": value}) == {
+    assert mime.clean({"application/json": value}) == {
         "application/json": {"1": "nan", "when": "2020-01-02", "raw": "eA==", "many": [1, 2]}
     }
     loop = []
     loop.append(loop)
-    with pytest.warns(formatting.FormatterWarning):
-        assert formatting.clean({"application/json": loop}) == {}
+    with pytest.warns(mime.FormatterWarning):
+        assert mime.clean({"application/json": loop}) == {}
 
 
 @pytest.mark.filterwarnings("ignore:application/json")
@@ -332,7 +307,7 @@ def test_wrong_types_are_warned_about():
         def _repr_json_(self):
             return "text"
 
-    with pytest.warns(formatting.FormatterWarning, match="text/html formatter returned invalid type <class 'int'>"):
+    with pytest.warns(mime.FormatterWarning, match="text/html formatter returned invalid type <class 'int'>"):
         assert formatting.bundle(Wrong()) == ({"text/plain": "Wrong()"}, {})
 
 
@@ -369,127 +344,8 @@ def test_registered_formatters():
     assert Partial not in html
 
 
-def test_display_sends_each_value(session):
-    assert formatting.display(1, All(), metadata={"text/plain": {"a": 1}}) is None
-    assert session.sent[0] == ({"text/plain": "1"}, {"text/plain": {"a": 1}}, None, False)
-    assert session.sent[1][0]["image/png"] == PNG
-    assert session.sent[1][1]["text/markdown"] == {"m": 1}
-    formatting.display({"text/html": "raw"}, raw=True)
-    assert session.sent[2] == ({"text/html": "raw"}, {}, None, False)
-    formatting.display(3, clear=True, include=["text/plain"])
-    assert session.sent[3] == ("clear", True)
-    with pytest.raises(TypeError, match="data must be a dict"):
-        formatting.display("text", raw=True)
-
-
-def test_displays_can_be_updated(session):
-    handle = formatting.display("a", display_id=True)
-    assert repr(handle) == "<DisplayHandle display_id=%s>" % handle.display_id
-    assert len(handle.display_id) == 32
-    handle.update("b")
-    handle.display("c")
-    formatting.update_display("d", display_id="other")
-    assert [sent[2:] for sent in session.sent] == [
-        (handle.display_id, False), (handle.display_id, True), (handle.display_id, False), ("other", True)
-    ]
-    with pytest.raises(TypeError, match="display_id required"):
-        formatting.display(1, update=True)
-    session.sent.clear()
-    assert formatting.display(display_id="empty").display_id == "empty"
-    assert session.sent == [({}, {}, "empty", False)]
-
-
-def test_own_display(session, capsys):
-    class Own:
-        def _ipython_display_(self):
-            formatting.display("shown")
-
-    class Fails(Own):
-        def __repr__(self):
-            return "Fails()"
-
-        def _ipython_display_(self):
-            raise ValueError("cannot")
-
-    assert formatting.has_own_display(Own()) and not formatting.has_own_display(Own) and not formatting.has_own_display(1)
-    assert not formatting.has_own_display(mock.MagicMock())
-    formatting.display(Own())
-    assert [sent[0] for sent in session.sent] == [{"text/plain": "'shown'"}]
-    formatting.display(Fails())
-    assert session.sent[1][0] == {"text/plain": "Fails()"}
-    assert "ValueError: cannot" in capsys.readouterr().err
-
-
-def test_clear_output(session):
-    formatting.clear_output()
-    formatting.clear_output(wait=True)
-    assert session.sent == [("clear", False), ("clear", True)]
-
-
-REAL = """
-    import sys
-    sys.path.insert(0, {root!r})
-    import inkcell_runner
-    from inkcell_runner import formatting, imports
-
-    class Shell:
-        pass
-
-    class Session:
-        sent = []
-        shell = Shell()
-        def display(self, data, metadata, *, display_id=None, update=False):
-            self.sent.append((data, metadata, display_id, update))
-        def clear_output(self, wait):
-            self.sent.append(("clear", wait))
-
-    imports.install(None)
-    import IPython
-    assert IPython.get_ipython() is None, "a process that only preloads has no shell"
-    session = inkcell_runner._current = Session()
-    from IPython.display import display, clear_output, update_display, DisplayHandle, HTML, Image, GeoJSON, display_html
-    display(1, HTML("<b>"))
-    assert [sent[0] for sent in session.sent] == [
-        {{"text/plain": "1"}}, {{"text/plain": "<IPython.core.display.HTML object>", "text/html": "<b>"}}
-    ], session.sent
-    session.sent.clear()
-    handle = display("a", display_id="x")
-    assert type(handle) is DisplayHandle
-    handle.update("b"); update_display("c", display_id="x"); clear_output(wait=True)
-    assert session.sent == [
-        ({{"text/plain": "'a'"}}, {{}}, "x", False), ({{"text/plain": "'b'"}}, {{}}, "x", True),
-        ({{"text/plain": "'c'"}}, {{}}, "x", True), ("clear", True),
-    ], session.sent
-    session.sent.clear()
-    display(Image(data={png!r})); display(GeoJSON({{"type": "x"}})); display_html(HTML("h")); display({{"text/html": "r"}}, raw=True)
-    assert session.sent[0][0]["image/png"] == {png!r}
-    assert session.sent[1][0]["application/geo+json"] == {{"type": "x"}}
-    assert session.sent[2][0] == {{"text/html": "h"}}
-    assert session.sent[3][0] == {{"text/html": "r"}}
-    from IPython.core.interactiveshell import InteractiveShell, InteractiveShellABC
-    from IPython.core.getipython import get_ipython
-    assert get_ipython() is IPython.get_ipython() is InteractiveShell.instance() and InteractiveShell.initialized()
-    get_ipython().display_formatter.formatters["text/html"].for_type(int, str)
-    session.sent.clear(); display(5)
-    assert session.sent[0][0] == {{"text/plain": "5", "text/html": "5"}}
-    Shell.display_pub, Shell.display_formatter = formatting.display_pub, formatting.display_formatter
-    Shell.events, Shell.configurables = formatting._NoEvents(), []
-    assert get_ipython() is session.shell, "a shell that is complete is given as it is"
-    assert isinstance(session.shell, InteractiveShellABC)
-    formatting.hook_real_ipython()
-    print("whole")
-"""
-
-
-@needs_ipython
-def test_the_real_ipython_shows_through_the_session():
-    code = textwrap.dedent(REAL).format(root=ROOT, png=PNG)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "whole\n", done.stdout + done.stderr
-
-
 def test_import_brings_little():
-    code = "import sys; sys.path.insert(0, %r); import inkcell_runner.formatting, inkcell_runner.figures; " % ROOT
+    code = "import sys; sys.path.insert(0, %r); import inkcell_runner.formatting, inkcell_runner.displays, inkcell_runner.figures; " % ROOT
     code += "print(sorted({'re', 'typing', 'dataclasses', 'inspect', 'json', 'traceback', 'IPython', 'matplotlib'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stdout + done.stderr

@@ -224,7 +224,7 @@ def test_history(session, capsys):
     session.cell("b = 2\nb")
     assert out(capsys, session, "%history -n 1-2") == "   1: a = 1\n   2:\nb = 2\nb\n"
     assert out(capsys, session, "%history -o 2") == "b = 2\nb\n2\n"
-    assert out(capsys, session, "%hist -l 1") == "%hist -l 1\n"
+    assert out(capsys, session, "%hist -l 1") == "%history -o 2\n"
     assert out(capsys, session, "%rerun 2").endswith("=== Output: ===\n")
     with pytest.raises(UsageError):
         session.cell("%history x")

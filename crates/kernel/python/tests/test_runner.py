@@ -64,7 +64,7 @@ def test_tracebacks(host):
     found = error(host.run("fail(1)"))
     assert (found["ename"], found["evalue"]) == ("ValueError", "no")
     text = "\n".join(found["plain"])
-    assert "Cell In[2], line 1" in text and "Cell In[1], line 3, in fail()" in text
+    assert "Cell In[2], line 1" in text and "Cell In[1], line 3, in fail(x)" in text
     assert "inkcell_runner" not in text
     found = error(host.run("try:\n    1/0\nexcept ZeroDivisionError as e:\n    raise KeyError('k') from e"))
     assert "direct cause" in "\n".join(found["plain"])

@@ -19,7 +19,7 @@ BEFORE = """
 import os, sys
 sys.path.insert(0, {root!r})
 import inkcell_runner
-from inkcell_runner import formatting, imports
+from inkcell_runner import displays, formatting, imports
 
 class Shell:
     ast_node_interactivity = "last_expr"
@@ -190,7 +190,7 @@ values = [
 ]
 import re
 for value in values:
-    formatting.display(value)
+    displays.display(value)
 for sent in session.sent:
     print(re.sub("0x[0-9a-f]+", "0x", repr(sent)))
 """

@@ -161,7 +161,7 @@ pub(super) fn venv_of(program: &Path) -> Option<PathBuf> {
 
 /// Every program of this name on `PATH`. Entries that are not absolute are passed over: they would mean a
 /// file of the folder one happens to be in.
-fn on_path(name: &str, search: &Search) -> Vec<PathBuf> {
+pub(super) fn on_path(name: &str, search: &Search) -> Vec<PathBuf> {
     let folders = std::env::split_paths(search.env.get("PATH").unwrap_or_default());
     let folders = folders.filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(name)).filter(|path| is_program(path)).collect()

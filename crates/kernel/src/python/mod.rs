@@ -6,6 +6,7 @@ mod cache;
 mod candidate;
 mod find;
 mod interpreter;
+mod managed;
 mod probe;
 mod shim;
 #[cfg(test)]
@@ -14,4 +15,8 @@ mod tests;
 pub use candidate::{Candidate, Candidates, Search, candidates};
 pub use find::{FindError, Finder};
 pub use interpreter::{Interpreter, OLDEST, Reason, Skipped, Version, Why};
+pub use managed::{
+    EnvSetup, Existing, ManagedEnv, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool,
+    set_up_environment,
+};
 pub use probe::{DEFAULT_PROBE_TIMEOUT, Probed, probe};

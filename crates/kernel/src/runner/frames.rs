@@ -3,6 +3,8 @@
 //! Owns the wire form: a line of JSON with nonce and sequence, and as many raw bytes behind it as the
 //! line says. A frame out of place is an error, never believed.
 
+use std::collections::BTreeMap;
+
 use bytes::{Buf, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +21,8 @@ pub(crate) enum Command<'a> {
     Hello {
         nonce: &'a str,
         cwd: &'a str,
+        env: &'a BTreeMap<String, String>,
+        shell: &'a str,
         prelude: &'a str,
         path: &'a [String],
         modules: &'a [(String, String)],
@@ -53,6 +57,9 @@ pub(crate) enum Frame {
         version: String,
         executable: String,
         pid: u32,
+    },
+    Failed {
+        reason: String,
     },
     Started {
         id: u64,

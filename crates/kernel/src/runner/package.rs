@@ -17,7 +17,8 @@ pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
     if folder.join("complete").exists() {
         return Ok(folder);
     }
-    let fresh = state.join("runner").join(format!(".new-{}", std::process::id()));
+    let fresh =
+        state.join("runner").join(format!(".new-{}-{}", std::process::id(), thread_number()));
     remove(&fresh)?;
     for (name, text) in FILES {
         let path = fresh.join(name);
@@ -40,6 +41,13 @@ pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
             Ok(folder)
         }
     }
+}
+
+/// Two threads of one process may lay the files out at once.
+fn thread_number() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    std::thread::current().id().hash(&mut hasher);
+    hasher.finish()
 }
 
 fn remove(folder: &Path) -> io::Result<()> {

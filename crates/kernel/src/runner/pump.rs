@@ -8,23 +8,24 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
-use rustix::process::Signal;
+use bytes::Bytes;
+use rustix::net::RecvFlags;
+use rustix::process::{Pid, Signal, test_kill_process_group};
 use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::{OwnedReadHalf, pipe};
 use tokio::sync::{mpsc, watch};
-use tokio_util::sync::CancellationToken;
 
 use crate::event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
     PyError, StreamName,
 };
-use crate::process::{Process, kill_group, watch_exit};
+use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::runner::frames::{Decoder, Frame, Part};
+use crate::runner::handle::Intent;
 
 /// What one read may bring.
-const READ_BYTES: usize = 1 << 18;
+const READ_BYTES: usize = 1 << 16;
 
 /// A pipe holds 64 KiB unless someone made it larger; what was written before a frame is at most that
 /// much, so a writer that never stops cannot hold the frame up.
@@ -38,53 +39,60 @@ const AFTERMATH: Duration = Duration::from_millis(200);
 
 pub(crate) struct Pump {
     child: Process,
+    mark: Mark,
     exit: AsyncFd<OwnedFd>,
     control: OwnedReadHalf,
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
     decoder: Decoder,
     events: mpsc::Sender<KernelEvent>,
-    stop: CancellationToken,
+    intent: Intent,
     current: Option<ExecId>,
     error: Option<PyError>,
     tail: Vec<u8>,
     oom_kills: u64,
+    scratch: Box<[u8]>,
 }
 
 /// What woke the pump.
 enum Woke {
     Control(io::Result<usize>),
-    Stdout(io::Result<Bytes>),
-    Stderr(io::Result<Bytes>),
+    Pipe,
     Exited,
 }
 
+/// Our ends of what a runner says.
+pub(crate) struct Said {
+    pub(crate) control: OwnedReadHalf,
+    pub(crate) stdout: pipe::Receiver,
+    pub(crate) stderr: pipe::Receiver,
+    pub(crate) decoder: Decoder,
+}
+
 impl Pump {
-    #[expect(clippy::too_many_arguments, reason = "each is a part of one runner and used once")]
     pub(crate) fn new(
         child: Process,
-        control: OwnedReadHalf,
-        stdout: pipe::Receiver,
-        stderr: pipe::Receiver,
-        decoder: Decoder,
+        mark: Mark,
+        said: Said,
         events: mpsc::Sender<KernelEvent>,
-        stop: CancellationToken,
-        oom_kills: u64,
+        intent: Intent,
     ) -> io::Result<Pump> {
         let exit = watch_exit(child.id())?;
         Ok(Pump {
             child,
+            mark,
             exit,
-            control,
-            stdout: Some(stdout),
-            stderr: Some(stderr),
-            decoder,
+            control: said.control,
+            stdout: Some(said.stdout),
+            stderr: Some(said.stderr),
+            decoder: said.decoder,
             events,
-            stop,
+            intent,
             current: None,
             error: None,
             tail: Vec::new(),
-            oom_kills,
+            oom_kills: oom_kills(),
+            scratch: vec![0; READ_BYTES].into_boxed_slice(),
         })
     }
 
@@ -100,30 +108,44 @@ impl Pump {
     async fn pump(&mut self) -> Option<String> {
         loop {
             // Frames that came with others are still in the decoder.
-            loop {
-                match self.decoder.next() {
-                    Ok(Some((frame, payload))) => self.frame(frame, payload).await,
-                    Ok(None) => break,
-                    Err(error) => return Some(error.to_string()),
-                }
+            if let Err(problem) = self.frames().await {
+                return Some(problem);
             }
             let woke = tokio::select! {
                 read = self.control.read_buf(self.decoder.buffer()) => Woke::Control(read),
-                read = read_pipe(self.stdout.as_mut()) => Woke::Stdout(read),
-                read = read_pipe(self.stderr.as_mut()) => Woke::Stderr(read),
+                () = is_readable(self.stdout.as_ref()) => Woke::Pipe,
+                () = is_readable(self.stderr.as_ref()) => Woke::Pipe,
                 _ = self.exit.readable() => Woke::Exited,
             };
             match woke {
                 Woke::Control(Ok(0) | Err(_)) | Woke::Exited => return None,
                 Woke::Control(Ok(_)) => {}
-                Woke::Stdout(Ok(data)) if !data.is_empty() => {
-                    self.raw(StreamName::Stdout, data).await;
+                Woke::Pipe => {
+                    // The frame that says whose output it is was sent before the output: it is there.
+                    let size = rustix::net::recv(
+                        self.control.as_ref(),
+                        &mut self.scratch[..],
+                        RecvFlags::DONTWAIT,
+                    );
+                    if let Ok((size, _)) = size {
+                        self.decoder.buffer().extend_from_slice(&self.scratch[..size]);
+                    }
+                    if let Err(problem) = self.frames().await {
+                        return Some(problem);
+                    }
+                    self.drain().await;
                 }
-                Woke::Stderr(Ok(data)) if !data.is_empty() => {
-                    self.raw(StreamName::Stderr, data).await;
-                }
-                Woke::Stdout(_) => self.stdout = None,
-                Woke::Stderr(_) => self.stderr = None,
+            }
+        }
+    }
+
+    /// Passes on the frames that are whole.
+    async fn frames(&mut self) -> Result<(), String> {
+        loop {
+            match self.decoder.next() {
+                Ok(Some((frame, payload))) => self.frame(frame, payload).await,
+                Ok(None) => return Ok(()),
+                Err(error) => return Err(error.to_string()),
             }
         }
     }
@@ -133,7 +155,7 @@ impl Pump {
             self.drain().await;
         }
         match frame {
-            Frame::Ready { .. } => {}
+            Frame::Ready { .. } | Frame::Failed { .. } => {}
             Frame::Started { id, count } => {
                 self.current = Some(ExecId(id));
                 self.error = None;
@@ -167,6 +189,7 @@ impl Pump {
                 let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
                 self.current = None;
                 self.exec(Some(id), ExecEvent::Finished(outcome)).await;
+                self.child.reap_orphans();
             }
         }
     }
@@ -176,19 +199,20 @@ impl Pump {
         for name in [StreamName::Stdout, StreamName::Stderr] {
             let mut budget = DRAIN_BYTES;
             while budget > 0 {
-                let pipe = match name {
-                    StreamName::Stdout => &self.stdout,
-                    StreamName::Stderr => &self.stderr,
+                let slot = match name {
+                    StreamName::Stdout => &mut self.stdout,
+                    StreamName::Stderr => &mut self.stderr,
                 };
-                let Some(pipe) = pipe else { break };
-                let mut data = BytesMut::zeroed(READ_BYTES.min(budget));
-                match pipe.try_read(&mut data) {
-                    Ok(size) if size > 0 => {
-                        data.truncate(size);
-                        budget -= size;
-                        self.raw(name, data.freeze()).await;
+                let Some(pipe) = slot else { break };
+                match read_now(pipe, &mut self.scratch) {
+                    Ok(0) => *slot = None,
+                    Ok(size) => {
+                        budget = budget.saturating_sub(size);
+                        let data = Bytes::copy_from_slice(&self.scratch[..size]);
+                        self.raw(name, data).await;
                     }
-                    _ => break,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    Err(_) => *slot = None,
                 }
             }
         }
@@ -218,11 +242,11 @@ impl Pump {
         tokio::select! {
             sent = self.events.send(event) => {
                 if sent.is_err() {
-                    self.stop.cancel();
+                    self.intent.stop.cancel();
                     kill_group(self.child.id(), Signal::KILL);
                 }
             }
-            () = self.stop.cancelled() => {}
+            () = self.intent.stop.cancelled() => {}
         }
     }
 
@@ -240,16 +264,32 @@ impl Pump {
         let status = self.child.cause().await;
         // What the cell started must not outlive its kernel.
         kill_group(self.child.id(), Signal::KILL);
+        let strays = self.mark.end_strays().await;
+        self.reap_group().await;
+        let is_forced = self.intent.forced.load(std::sync::atomic::Ordering::SeqCst);
         let cause = match (problem, status) {
             (Some(problem), _) => DeathCause::Protocol { problem },
-            (None, _) if self.stop.is_cancelled() => DeathCause::Shutdown,
+            (None, _) if is_forced => DeathCause::IgnoredInterrupt,
+            (None, _) if self.intent.stop.is_cancelled() => DeathCause::Shutdown,
             (None, Some(DeathCause::Signal { signal: 9 })) if oom_kills() > self.oom_kills => {
                 DeathCause::OutOfMemory
             }
             (None, cause) => cause.unwrap_or(DeathCause::Unknown),
         };
         let stderr_tail = String::from_utf8_lossy(&self.tail).into_owned();
-        Death { cause, stderr_tail, survivors: Vec::new() }
+        Death { cause, stderr_tail, strays }
+    }
+
+    /// Takes the statuses of a group that was killed; its members take a moment to end.
+    async fn reap_group(&mut self) {
+        let leader = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        for _ in 0..100 {
+            self.child.reap_orphans();
+            if leader.is_none_or(|pid| test_kill_process_group(pid).is_err()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Frames and bytes that were sent before the end.
@@ -266,15 +306,23 @@ impl Pump {
     }
 }
 
-/// Reads what is there; a pipe that was closed is never ready.
-async fn read_pipe(pipe: Option<&mut pipe::Receiver>) -> io::Result<Bytes> {
+/// Waits until there is something to read; a pipe that was closed is never ready.
+async fn is_readable(pipe: Option<&pipe::Receiver>) {
     match pipe {
+        // An error is seen again, and dealt with, by the read that follows.
+        Some(pipe) => drop(pipe.readable().await),
         None => std::future::pending().await,
-        Some(pipe) => {
-            let mut data = BytesMut::with_capacity(READ_BYTES);
-            pipe.read_buf(&mut data).await?;
-            Ok(data.freeze())
+    }
+}
+
+/// Reads without waiting. Tokio believes a pipe empty until its reactor has looked again, so the system has
+/// the last word.
+fn read_now(pipe: &pipe::Receiver, data: &mut [u8]) -> io::Result<usize> {
+    match pipe.try_read(data) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            Ok(rustix::io::read(pipe, data)?)
         }
+        done => done,
     }
 }
 
@@ -294,7 +342,7 @@ fn bundle(parts: &[Part], metadata: String, mut payload: Bytes) -> MimeBundle {
 }
 
 /// How often the system has ended a process because memory ran out.
-pub(crate) fn oom_kills() -> u64 {
+fn oom_kills() -> u64 {
     let Ok(text) = std::fs::read_to_string("/proc/vmstat") else { return 0 };
     let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
     line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)

@@ -8,7 +8,6 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
-use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 
@@ -19,10 +18,11 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::process::{Reaped, Spawner, kill_group};
+use crate::runner::supply::Kind;
 
 /// Starts the fork server from the runner's folder, on the descriptor given.
 const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.zygote as z;\
-                    del sys.path[0];z.serve(int(sys.argv[2]),sys.argv[3:])";
+                    del sys.path[0];z.serve(*sys.argv[2:])";
 
 /// A running fork server.
 pub(crate) struct Zygote {
@@ -48,8 +48,7 @@ pub enum ZygoteState {
 }
 
 struct Request {
-    env: String,
-    fds: Vec<OwnedFd>,
+    fds: [OwnedFd; 5],
     reply: oneshot::Sender<io::Result<Forked>>,
 }
 
@@ -69,26 +68,18 @@ enum Said {
 }
 
 impl Zygote {
-    pub(crate) async fn start(
-        spawner: &Spawner,
-        python: &Path,
-        env: &BTreeMap<String, String>,
-        root: &Path,
-        preload: &[String],
-    ) -> io::Result<Zygote> {
-        // Runners of a fork server that died become our own children, so that their ends are still told.
-        let me = rustix::process::getpid();
-        rustix::process::set_child_subreaper(Some(me))?;
+    pub(crate) async fn start(spawner: &Spawner, kind: &Kind) -> io::Result<Zygote> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let mut command = Command::new(python);
+        let mut command = Command::new(&kind.python);
         command
             .args(["-I", "-c", BOOT])
-            .arg(root)
+            .arg(&kind.root)
             .arg(theirs.as_raw_fd().to_string())
-            .args(preload)
+            .arg(kind.shell.name())
+            .args(&kind.preload)
             .env_clear()
-            .envs(env)
+            .envs(&kind.env)
             .current_dir("/")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -115,16 +106,11 @@ impl Zygote {
         self.pid
     }
 
-    /// Asks for a runner on these descriptors: control, lifeline, standard output, standard error.
-    pub(crate) async fn fork(
-        &self,
-        env: &BTreeMap<String, String>,
-        fds: Vec<OwnedFd>,
-    ) -> io::Result<Forked> {
-        let env = serde_json::to_string(&serde_json::json!({"t": "fork", "env": env}))?;
+    /// Asks for a runner on these descriptors.
+    pub(crate) async fn fork(&self, fds: [OwnedFd; 5]) -> io::Result<Forked> {
         let (reply, answer) = oneshot::channel();
         let gone = || io::Error::other("the fork server is gone");
-        self.requests.send(Request { env, fds, reply }).await.map_err(|_| gone())?;
+        self.requests.send(Request { fds, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
     }
 }
@@ -152,11 +138,8 @@ async fn serve(
             }
             request = queue.recv(), if is_ready && asked.is_none() => request,
         };
-        let Some(Request { env, fds, reply }) = request else { return };
-        let line = format!("{env}\n");
-        let sent = write
-            .as_ref()
-            .async_io(Interest::WRITABLE, || send(write.as_ref(), line.as_bytes(), &fds));
+        let Some(Request { fds, reply }) = request else { return };
+        let sent = write.as_ref().async_io(Interest::WRITABLE, || send(write.as_ref(), &fds));
         match sent.await {
             Ok(()) => asked = Some(reply),
             Err(error) => {
@@ -167,18 +150,17 @@ async fn serve(
     }
 }
 
-/// Hands over descriptors with the whole line; it is far shorter than the socket's buffer unless the
-/// environment is enormous, and then the fork server is not used.
-fn send(stream: &UnixStream, line: &[u8], fds: &[OwnedFd]) -> io::Result<()> {
+/// Hands over the descriptors of one runner, with one byte to carry them.
+fn send(stream: &UnixStream, fds: &[OwnedFd]) -> io::Result<()> {
     let borrowed: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(5))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !control.push(SendAncillaryMessage::ScmRights(&borrowed)) {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    let sent =
-        rustix::net::sendmsg(stream, &[IoSlice::new(line)], &mut control, SendFlags::NOSIGNAL)?;
-    if sent == line.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+    let request = [IoSlice::new(b"f")];
+    rustix::net::sendmsg(stream, &request, &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
 }
 
 fn hear(

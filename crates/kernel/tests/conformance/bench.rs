@@ -1,255 +1,304 @@
 //! What a test needs of a backend: a kernel, and its events until an execution is over.
+//!
+//! Owns getting kernels in each way there is. What they leave behind is for `ledger.rs`.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend, CodeRequest, Death, ExecEvent, ExecId, ForkServer, History, Kernel, KernelEvent,
-    KernelEvents, KernelSpec, MimeBundle, MimeData, Outcome, Prelude, RunnerBackend, RunnerConfig,
-    StreamName, ZygoteState,
+    Backend, CodeRequest, Death, ExecEvent, ExecId, Force, ForkServer, History, Kernel,
+    KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, Launched, Origin, Prelude, Rung,
+    RunnerBackend, RunnerConfig, Shell, Startup, StreamName, ZygoteState,
 };
+use inkcell_testkit::need::{skip, succeeds};
 use tempfile::TempDir;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::ledger;
+pub(crate) use crate::ran::{Ran, written};
 
 /// No test waits longer than this for anything.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
 
 /// The ways to a kernel.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Start {
     /// The runner, each by itself.
     Direct,
     /// The runner, from a fork server.
     Forked,
+    /// The runner, started ahead of time.
+    Spare,
+    /// The runner with the interpreter's own IPython, each by itself.
+    IPython,
+    /// The runner with the interpreter's own IPython, from a fork server.
+    ForkedIPython,
+}
+
+impl Start {
+    /// Where the kernel comes from, whoever runs its cells.
+    fn way(self) -> Start {
+        match self {
+            Start::IPython => Start::Direct,
+            Start::ForkedIPython => Start::Forked,
+            other => other,
+        }
+    }
+
+    fn shell(self) -> Shell {
+        if self == self.way() { Shell::Lite } else { Shell::IPython }
+    }
+
+    /// Whether the test Python can be started so; says it where it cannot.
+    pub(crate) fn is_possible(self, test: &str) -> bool {
+        let python = python().display().to_string();
+        let is_there =
+            self.shell() == Shell::Lite || succeeds(&python, &["-I", "-c", "import IPython"]);
+        if !is_there {
+            skip(test, "the test Python has no IPython");
+        }
+        is_there
+    }
 }
 
 /// A kernel with its events, in a folder of its own.
 pub(crate) struct Bench {
     pub(crate) kernel: Option<Box<dyn Kernel>>,
     pub(crate) events: KernelEvents,
-    _dir: TempDir,
+    dir: Option<TempDir>,
     pub(crate) backend: RunnerBackend,
-    spec: KernelSpec,
+    pub(crate) spec: KernelSpec,
     next: u64,
-}
-
-/// One execution, from its start to its end.
-#[derive(Debug, Default)]
-pub(crate) struct Ran {
-    pub(crate) events: Vec<ExecEvent>,
-    pub(crate) orphans: Vec<ExecEvent>,
-    pub(crate) death: Option<Death>,
 }
 
 fn python() -> PathBuf {
     std::env::var_os("INKCELL_TEST_PYTHON").map_or_else(|| PathBuf::from("python3"), PathBuf::from)
 }
 
+/// One for all tests, so that the runner is compiled once; kernels share it in life too.
+pub(crate) fn state_dir() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("conformance")
+}
+
 impl Bench {
     /// A kernel, got in this way.
     pub(crate) async fn start(start: Start) -> Bench {
-        match start {
-            Start::Direct => Bench::with(ForkServer::Off).await,
-            Start::Forked => Bench::forked().await,
-        }
-    }
-
-    /// A kernel that was forked from a server.
-    async fn forked() -> Bench {
-        let mut bench = Bench::with(ForkServer::On).await;
-        let ready = async {
-            loop {
-                let servers = bench.backend.fork_servers().await;
-                match servers.as_slice() {
-                    [(_, _, ZygoteState::Ready { .. })] => return,
-                    [(_, _, ZygoteState::Starting)] => {
-                        tokio::time::sleep(Duration::from_millis(10)).await;
-                    }
-                    other => panic!("{other:?}"),
-                }
-            }
-        };
-        tokio::time::timeout(LIMIT, ready).await.expect("a fork server in time");
-        bench.relaunch().await;
+        let mut bench = Bench::empty(start);
+        bench.begin(start).await;
         bench
     }
 
-    /// Another kernel in the place of this one.
-    pub(crate) async fn relaunch(&mut self) {
-        let launched = self.backend.launch(&self.spec, &CancellationToken::new()).await;
-        let launched = launched.expect("a kernel");
-        (self.kernel, self.events) = (Some(launched.kernel), launched.events);
+    /// Waits until the next kernel comes as it should.
+    pub(crate) async fn settle(&self, start: Start) {
+        let ready = async {
+            while !self.is_ready(start).await {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, ready).await.expect("a supply of kernels in time");
     }
 
-    async fn with(fork_server: ForkServer) -> Bench {
-        let dir = TempDir::new().expect("a folder");
-        let config = RunnerConfig {
-            state_dir: dir.path().join("state"),
-            prelude: Prelude::Off,
-            modules: Vec::new(),
-            fork_server,
-            preload: Vec::new(),
+    /// The first kernel of a backend is always started by itself; the next comes as it should.
+    pub(crate) async fn begin(&mut self, start: Start) {
+        self.relaunch().await;
+        self.settle(start).await;
+        if start.way() != Start::Direct {
+            self.relaunch().await;
+        }
+        let origin = &self.kernel().info().origin;
+        let is_right = match start.way() {
+            Start::Forked => *origin == Origin::Forked,
+            Start::Spare => *origin == Origin::Spare,
+            _ => matches!(origin, Origin::Started { .. }),
         };
+        assert!(is_right, "{start:?}: {origin:?}");
+    }
+
+    async fn is_ready(&self, start: Start) -> bool {
+        match start.way() {
+            Start::Spare => self.backend.spares() > 0,
+            Start::Forked => match self.backend.fork_servers().await.as_slice() {
+                [(_, _, ZygoteState::Ready { .. })] => true,
+                [(_, _, ZygoteState::Starting)] => false,
+                other => panic!("{other:?}"),
+            },
+            _ => true,
+        }
+    }
+
+    /// A backend without a kernel yet.
+    pub(crate) fn empty(start: Start) -> Bench {
+        let dir = TempDir::new().expect("a folder");
+        for name in ["work", "tmp"] {
+            std::fs::create_dir(dir.path().join(name)).expect("a folder");
+        }
+        let (fork_server, spares) = match start.way() {
+            Start::Forked => (ForkServer::On, 0),
+            Start::Spare => (ForkServer::Off, 1),
+            _ => (ForkServer::Off, 0),
+        };
+        let config = RunnerConfig { state_dir: state_dir(), fork_server, spares };
         let backend = RunnerBackend::new(config).expect("a backend");
-        let mut env = BTreeMap::new();
+        let mut env = BTreeMap::from([ledger::variable()]);
+        env.insert("TMPDIR".to_owned(), dir.path().join("tmp").display().to_string());
         for name in ["PATH", "HOME", "LANG"] {
             if let Ok(value) = std::env::var(name) {
                 env.insert(name.to_owned(), value);
             }
         }
-        let cwd = dir.path().to_owned();
-        let spec = KernelSpec { python: python(), cwd, env, start_timeout: LIMIT };
-        let launched = backend.launch(&spec, &CancellationToken::new()).await.expect("a kernel");
-        let (kernel, events) = (Some(launched.kernel), launched.events);
-        Bench { kernel, events, backend, spec, _dir: dir, next: 0 }
+        let cwd = dir.path().join("work");
+        let startup = Startup {
+            shell: start.shell(),
+            prelude: Prelude::Off,
+            modules: Vec::new(),
+            preload: Vec::new(),
+        };
+        let spec = KernelSpec { python: python(), cwd, env, start_timeout: LIMIT, startup };
+        let (_, events) = KernelEvents::channel(1);
+        Bench { kernel: None, events, backend, spec, dir: Some(dir), next: 0 }
+    }
+
+    /// Where its kernels work.
+    pub(crate) fn cwd(&self) -> &Path {
+        &self.spec.cwd
+    }
+
+    /// A kernel of this backend, or why there is none.
+    pub(crate) async fn launch(&self, spec: &KernelSpec) -> Result<Launched, LaunchError> {
+        self.backend.launch(spec, &CancellationToken::new()).await
+    }
+
+    /// Another kernel in the place of this one.
+    pub(crate) async fn relaunch(&mut self) {
+        let launched = self.launch(&self.spec).await.expect("a kernel");
+        (self.kernel, self.events) = (Some(launched.kernel), launched.events);
     }
 
     pub(crate) fn kernel(&mut self) -> &mut dyn Kernel {
         self.kernel.as_deref_mut().expect("the kernel was not taken")
     }
 
-    pub(crate) fn post(&mut self, code: &str, history: History) -> ExecId {
+    pub(crate) fn pid(&mut self) -> u32 {
+        self.kernel().info().pid.expect("a process")
+    }
+
+    /// A request with a new name.
+    pub(crate) fn request(&mut self, code: &str) -> CodeRequest {
         self.next += 1;
-        let exec = ExecId(self.next);
-        let (code, env) = (code.to_owned(), Vec::new());
-        let request = CodeRequest { exec, code, history, env, cwd: None };
+        CodeRequest {
+            exec: ExecId(self.next),
+            code: code.to_owned(),
+            history: History::Store,
+            env: Vec::new(),
+            cwd: None,
+        }
+    }
+
+    pub(crate) fn post(&mut self, code: &str, history: History) -> ExecId {
+        let request = CodeRequest { history, ..self.request(code) };
+        let exec = request.exec;
         self.kernel().execute(request).expect("the kernel is there");
         exec
     }
 
     pub(crate) async fn run(&mut self, code: &str) -> Ran {
-        let exec = self.post(code, History::Store);
+        let request = self.request(code);
+        self.run_request(request).await
+    }
+
+    pub(crate) async fn run_request(&mut self, request: CodeRequest) -> Ran {
+        let exec = request.exec;
+        self.kernel().execute(request).expect("the kernel is there");
         self.collect(exec).await
+    }
+
+    /// The plain text of what a cell shows.
+    pub(crate) async fn value(&mut self, code: &str) -> String {
+        self.run(code).await.ok().result().expect("a result")
     }
 
     /// Everything up to the end of an execution, or of the kernel.
     pub(crate) async fn collect(&mut self, exec: ExecId) -> Ran {
         let mut ran = Ran::default();
-        loop {
-            let next = tokio::time::timeout(LIMIT, self.events.next()).await;
-            match next.expect("an event in time").expect("the stream ends with a death") {
-                KernelEvent::Exec { exec: of, event } => {
-                    assert_eq!(of, exec, "an event of another execution: {event:?}");
-                    let is_end = matches!(event, ExecEvent::Finished(_));
-                    ran.events.push(event);
-                    if is_end {
-                        return ran;
-                    }
-                }
-                KernelEvent::Orphan(event) => ran.orphans.push(event),
-                KernelEvent::Notice(_) => {}
-                KernelEvent::Died(death) => {
-                    ran.death = Some(death);
-                    return ran;
-                }
+        while !self.hear(exec, &mut ran, Instant::now() + LIMIT).await.expect("an event in time") {}
+        ran
+    }
+
+    /// Takes one event of an execution, if it comes in time; says whether it was the last.
+    async fn hear(&mut self, exec: ExecId, ran: &mut Ran, until: Instant) -> Option<bool> {
+        let next = tokio::time::timeout_at(until, self.events.next()).await.ok()?;
+        match next.expect("the stream ends with a death") {
+            KernelEvent::Exec { exec: of, event } => {
+                assert_eq!(of, exec, "an event of another execution: {event:?}");
+                let is_end = matches!(event, ExecEvent::Finished(_));
+                ran.events.push(event);
+                return Some(is_end);
+            }
+            KernelEvent::Orphan(event) => ran.orphans.push(event),
+            KernelEvent::Notice(text) => ran.notices.push(text),
+            KernelEvent::Died(death) => {
+                ran.death = Some(death);
+                return Some(true);
             }
         }
+        Some(false)
+    }
+
+    /// Waits for the end of an execution and climbs the ladder meanwhile; gives the last rung.
+    pub(crate) async fn climb(&mut self, exec: ExecId, ladder: Ladder) -> (Ran, Rung) {
+        let (begun, mut ran, mut last) = (Instant::now(), Ran::default(), Rung::Interrupt);
+        for (at, rung) in ladder.rungs() {
+            while let Some(is_end) = self.hear(exec, &mut ran, begun + at).await {
+                if is_end {
+                    return (ran, last);
+                }
+            }
+            // It may have died a moment ago; the event says so.
+            let _ = match rung {
+                Rung::Interrupt => self.kernel().interrupt(),
+                Rung::Terminate => self.kernel().force(Force::Terminate),
+                Rung::Kill => self.kernel().force(Force::Kill),
+                Rung::Answer => panic!("no end after the whole ladder: {ran:?}"),
+            };
+            last = rung;
+        }
+        unreachable!("the last rung is the answer")
     }
 
     /// Waits until the running execution has written this to standard output.
     pub(crate) async fn wait_for_output(&mut self, wanted: &str) -> Vec<ExecEvent> {
         let mut seen = Vec::new();
-        let mut text = String::new();
-        while !text.contains(wanted) {
+        while !String::from_utf8_lossy(&written(&seen, StreamName::Stdout)).contains(wanted) {
             let next = tokio::time::timeout(LIMIT, self.events.next()).await;
-            let Some(KernelEvent::Exec { event, .. }) = next.expect("an event in time") else {
-                panic!("no output {wanted:?}, only {text:?}")
-            };
-            if let ExecEvent::Stream { data, .. } = &event {
-                text.push_str(&String::from_utf8_lossy(data));
+            match next.expect("an event in time") {
+                Some(KernelEvent::Exec { event, .. }) => seen.push(event),
+                Some(KernelEvent::Orphan(_) | KernelEvent::Notice(_)) => {}
+                other => panic!("no output {wanted:?}, only {seen:?}, then {other:?}"),
             }
-            seen.push(event);
         }
         seen
     }
-}
 
-impl Ran {
-    pub(crate) fn text(&self, name: StreamName) -> String {
-        let mut bytes = Vec::new();
-        for event in &self.events {
-            match event {
-                ExecEvent::Stream { name: of, data } if *of == name => {
-                    bytes.extend_from_slice(data);
-                }
-                _ => {}
-            }
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
+    /// The words the running execution writes on its first line.
+    pub(crate) async fn wait_for_words(&mut self) -> Vec<String> {
+        let seen = self.wait_for_output("\n").await;
+        let text = String::from_utf8_lossy(&written(&seen, StreamName::Stdout)).into_owned();
+        text.split_whitespace().map(str::to_owned).collect()
     }
 
-    pub(crate) fn stdout(&self) -> String {
-        self.text(StreamName::Stdout)
-    }
-
-    pub(crate) fn stderr(&self) -> String {
-        self.text(StreamName::Stderr)
-    }
-
-    pub(crate) fn outcome(&self) -> &Outcome {
-        match self.events.last() {
-            Some(ExecEvent::Finished(outcome)) => outcome,
-            other => panic!("no end: {other:?}, {:?}", self.death),
-        }
-    }
-
-    pub(crate) fn error(&self) -> &inkcell_kernel::PyError {
-        match self.outcome() {
-            Outcome::Error(error) => error,
-            other => panic!("no error: {other:?}"),
-        }
-    }
-
-    pub(crate) fn ok(self) -> Ran {
-        assert_eq!(self.outcome(), &Outcome::Ok);
-        self
-    }
-
-    /// The plain text of the result.
-    pub(crate) fn result(&self) -> Option<String> {
-        self.events.iter().find_map(|event| match event {
-            ExecEvent::Result { data, .. } => Some(plain(data)),
-            _ => None,
-        })
-    }
-
-    /// Streams, displays and results as one line each, in order; pieces of one stream joined.
-    pub(crate) fn order(&self) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        let mut last = None;
-        for event in &self.events {
-            let name = match event {
-                ExecEvent::Stream { name, .. } => Some(*name),
-                _ => None,
-            };
-            let is_more = name.is_some() && name == last;
-            last = name;
-            match event {
-                ExecEvent::Stream { data, .. } if is_more => {
-                    if let Some(line) = lines.last_mut() {
-                        line.push_str(String::from_utf8_lossy(data).trim_end());
-                    }
-                }
-                ExecEvent::Stream { name, data } => {
-                    lines.push(format!(
-                        "{} {}",
-                        name.as_str(),
-                        String::from_utf8_lossy(data).trim_end()
-                    ));
-                }
-                ExecEvent::Display { data, .. } => lines.push(format!("display {}", plain(data))),
-                ExecEvent::Result { data, .. } => lines.push(format!("result {}", plain(data))),
-                _ => {}
-            }
-        }
-        lines
+    /// Ends the kernel, and says how it ended.
+    pub(crate) async fn shut_down(&mut self) -> Death {
+        let kernel = self.kernel.take().expect("the kernel was not taken");
+        kernel.shutdown(Duration::from_secs(2)).await
     }
 }
 
-pub(crate) fn plain(bundle: &MimeBundle) -> String {
-    match bundle.get("text/plain") {
-        Some(MimeData::Text(text)) => text.clone(),
-        other => format!("{other:?}"),
+impl Drop for Bench {
+    fn drop(&mut self) {
+        if let Some(dir) = self.dir.take() {
+            ledger::keep(dir);
+        }
     }
 }

@@ -1,24 +1,72 @@
 //! The contract of `kernel.rs`, checked on every backend by one suite in tiers.
 //!
-//! A backend takes part by a `Bench` that can launch its kernels; the tests do not know which it is.
+//! A backend takes part by a `Bench` that can launch its kernels; the tests do not know which it is. After
+//! every test `ledger` looks for processes and files it left behind.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 /// Makes tests of functions that take a `Start`, one for each way to a kernel.
 macro_rules! on_every_backend {
     ($($name:ident),* $(,)?) => {
-        mod direct {
-            $(#[tokio::test] async fn $name() { super::$name(crate::bench::Start::Direct).await; })*
-        }
-        mod forked {
-            $(#[tokio::test] async fn $name() { super::$name(crate::bench::Start::Forked).await; })*
-        }
+        crate::starting!(direct, Direct, $($name),*);
+        crate::starting!(forked, Forked, $($name),*);
     };
 }
 pub(crate) use on_every_backend;
 
+/// The same, and also for kernels whose cells are run by the interpreter's own IPython.
+macro_rules! on_every_shell {
+    ($($name:ident),* $(,)?) => {
+        crate::on_every_backend!($($name),*);
+        crate::starting!(ipython, IPython, $($name),*);
+        crate::starting!(forked_ipython, ForkedIPython, $($name),*);
+    };
+}
+pub(crate) use on_every_shell;
+
+/// The same for kernels that were started ahead of time, where that may make a difference.
+macro_rules! on_spares {
+    ($($name:ident),* $(,)?) => { crate::starting!(spare, Spare, $($name),*); };
+}
+pub(crate) use on_spares;
+
+/// Makes tests of functions that take a `Start`, for one way to a kernel.
+macro_rules! starting {
+    ($module:ident, $start:ident, $($name:ident),*) => {
+        mod $module {
+            $(#[tokio::test] async fn $name() {
+                let start = crate::bench::Start::$start;
+                if start.is_possible(stringify!($name)) {
+                    crate::ledger::leaving_nothing(super::$name(start)).await;
+                }
+            })*
+        }
+    };
+}
+pub(crate) use starting;
+
+/// Makes tests of functions that get their kernels themselves.
+macro_rules! alone {
+    ($($name:ident),* $(,)?) => {
+        mod alone {
+            $(#[tokio::test] async fn $name() {
+                crate::ledger::leaving_nothing(super::$name()).await;
+            })*
+        }
+    };
+}
+pub(crate) use alone;
+
 mod basic;
 mod bench;
 mod death;
+mod faults_children;
+mod faults_death;
+mod faults_host;
+mod faults_ladder;
+mod faults_start;
 mod fork_server;
 mod interrupt;
+mod ipython;
+mod ledger;
 mod output;
+mod ran;

@@ -55,7 +55,7 @@ def history(shell, line):
         cells = [cell for cell in cells if fnmatch.fnmatchcase(cell[1], pattern)]
         options["n"] = True
     if "l" in options:
-        cells = cells[-int(options["l"]):]
+        cells = [cell for cell in cells if cell[0] < shell.execution_count][-int(options["l"]):]
     lines = []
     for number, source in cells:
         source = source.rstrip("\n") if "\n" in source.rstrip("\n") else source.strip("\n")

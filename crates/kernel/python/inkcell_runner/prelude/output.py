@@ -32,7 +32,7 @@ _RICH = (
 
 def display(*values, **options):
     """Show values, plain dicts, lists and tuples as JSON; else as IPython's display."""
-    from ..formatting import display as show
+    from ..displays import display as show
 
     if options:
         return show(*values, **options)

@@ -1,12 +1,12 @@
 """The display functions; they are the runner's own."""
 
-from inkcell_runner.formatting import DisplayHandle, clear_output, display, update_display
+from inkcell_runner.displays import DisplayHandle, clear_output, display, update_display
 
 __all__ = ["display", "clear_output", "publish_display_data", "update_display", "DisplayHandle"]
 
 
 def publish_display_data(data, metadata=None, *, transient=None, **kwargs):
     """Sends a bundle that is ready as it is."""
-    from inkcell_runner.formatting import display_pub
+    from inkcell_runner.displays import display_pub
 
     display_pub.publish(data, metadata, transient=transient, **kwargs)

@@ -1,0 +1,43 @@
+"""What IPython's shell shows: displays and results, sent as the frames of this session.
+
+Owns the two objects that IPython hands its bundles to.  It must not know how a value becomes a bundle,
+which is IPython's business here, nor how a frame is sent.
+"""
+
+import sys
+
+import inkcell_runner
+from IPython.core.displayhook import DisplayHook
+from IPython.core.displaypub import DisplayPublisher
+
+from . import mime
+
+
+class Publisher(DisplayPublisher):
+    """`get_ipython().display_pub`: bundles of `display` go out here."""
+
+    def publish(self, data, metadata=None, source=None, *, transient=None, update=False, **options):
+        self._validate_data(data, metadata)
+        display_id = (transient or {}).get("display_id")
+        inkcell_runner.current().display(
+            mime.clean(data), mime.clean_metadata(metadata), display_id=display_id, update=bool(update)
+        )
+
+    def clear_output(self, wait=False):
+        inkcell_runner.current().clear_output(bool(wait))
+
+
+class ResultHook(DisplayHook):
+    """`sys.displayhook` of cells: the value of a cell goes out here, with its number."""
+
+    def write_output_prompt(self):
+        """The number is part of the frame."""
+
+    def write_format_data(self, format_dict, md_dict=None):
+        data = mime.clean(format_dict)
+        if data:
+            inkcell_runner.current().send_result(self.prompt_count, data, mime.clean_metadata(md_dict))
+
+    def finish_displayhook(self):
+        sys.stdout.flush()
+        self._is_active = False

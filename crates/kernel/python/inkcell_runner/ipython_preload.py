@@ -1,0 +1,81 @@
+"""Everything that IPython loads for its first cells, loaded ahead of time by importing this.
+
+Owns the list.  It was found by running first cells of each kind and looking at what they had imported; a
+name that some version of IPython does not have is left out.
+"""
+
+import importlib
+
+from . import ipython_session, ipython_shell  # noqa: F401
+
+_NAMES = (
+    # The first cell.
+    "getpass",
+    "hashlib",
+    "random",
+    "tempfile",
+    "shutil",
+    "unicodedata",
+    "IPython.core.completer",
+    "IPython.core.completerlib",
+    "IPython.core.crashhandler",
+    "IPython.core.logger",
+    "IPython.core.oinspect",
+    "IPython.extensions.storemagic",
+    "IPython.external.pickleshare",
+    "IPython.utils.wildcard",
+    "IPython.display",
+    "IPython.lib.pretty",
+    # The first traceback.
+    "IPython.core.ultratb",
+    "IPython.core.debugger",
+    "IPython.core.doctb",
+    "IPython.core.tbtools",
+    "IPython.utils.PyColorize",
+    "bdb",
+    "executing",
+    "pygments.formatters.terminal256",
+    "pygments.lexers",
+    "pygments.styles.default",
+    "stack_data",
+    # The first cell that awaits.
+    "asyncio",
+    # The first magics.
+    "IPython.core.magics.auto",
+    "IPython.core.magics.basic",
+    "IPython.core.magics.code",
+    "IPython.core.magics.config",
+    "IPython.core.magics.display",
+    "IPython.core.magics.execution",
+    "IPython.core.magics.extension",
+    "IPython.core.magics.history",
+    "IPython.core.magics.logging",
+    "IPython.core.magics.namespace",
+    "IPython.core.magics.osm",
+    "IPython.core.magics.packaging",
+    "IPython.core.magics.pylab",
+    "IPython.core.magics.script",
+    "IPython.utils._process_posix",
+    "IPython.utils.capture",
+    "pexpect",
+)
+
+for _name in _NAMES:
+    try:
+        importlib.import_module(_name)
+    except ImportError:
+        pass
+
+
+def _warm():
+    """Fills the caches that IPython's handling of a cell leaves behind: compiled patterns mostly."""
+    from IPython.core.displayhook import DisplayHook
+    from IPython.core.inputtransformer2 import TransformerManager
+    from IPython.lib.pretty import pretty
+
+    TransformerManager().transform_cell("%magic\n!command\nname?\n1 + 1\n")
+    DisplayHook.semicolon_at_end_of_expression("1 + 1\n")
+    pretty([1, "a", {}])
+
+
+_warm()

@@ -1,0 +1,274 @@
+"""The interpreter's own IPython shell, without a terminal and without files of its own.
+
+Owns what differs from IPython's shell: where displays, results and tracebacks go, and what a kernel that
+nobody types into leaves out.  It must not know requests or frames; `ipython_session` runs its cells.
+"""
+
+import os
+import sys
+from contextlib import contextmanager
+
+from IPython.core import interactiveshell, page
+from IPython.core.autocall import ExitAutocall
+from IPython.core.history import HistoryManager
+from IPython.core.interactiveshell import InteractiveShell
+from traitlets import Type, default, observe
+
+from . import ipython_profile
+from .ipython_display import Publisher, ResultHook
+from .ipython_text import has_group, plain, without_own_frames
+from .magics import Builtin
+
+
+class Leave(ExitAutocall):
+    """`exit` and `quit` in a cell end the cell; the kernel is its host's."""
+
+    def __call__(self, code=None, keep_kernel=False):
+        raise SystemExit(code)
+
+
+# What ipykernel adds to IPython's own magics.
+_KERNEL_MAGICS = {
+    "settings": ("autosave", "connect_info", "edit", "qtconsole"),
+    "environment": ("less", "man", "more"),
+}
+
+
+class RunnerShell(InteractiveShell):
+    """IPython's shell; a cell is run by calling `begin_cell` and then `run_cell`."""
+
+    displayhook_class = Type(ResultHook)
+    display_pub_class = Type(Publisher)
+
+    # How many `run_cell` are inside each other: user code may call it too.
+    _depth = 0
+    # What IPython found out about the cell, once its code runs.
+    _result = None
+    # The exception that ended the cell, with its traceback as IPython lays it out.
+    shown = None
+    # The interrupt that is cancelling the cell's task, if one is.
+    cancelled_by = None
+
+    def __init__(self, session, **options):
+        self.session = session
+        super().__init__(**options)
+        runner = self._run_on_loop
+        self.loop_runner_map = dict(self.loop_runner_map, asyncio=(runner, True))
+        if not self.config.get("InteractiveShell", {}).get("loop_runner"):
+            self.loop_runner = runner
+
+    # What a kernel without a terminal leaves out.
+
+    def init_ipython_dir(self, ipython_dir):
+        self.ipython_dir = ipython_dir
+
+    @observe("ipython_dir")
+    def _ipython_dir_changed(self, change):
+        """IPython makes the folder here; this kernel only looks into it."""
+
+    def init_history(self):
+        # Without a database: the history of this session is in memory.
+        self.history_manager = HistoryManager(shell=self, parent=self, enabled=False)
+        self.configurables.append(self.history_manager)
+
+    def init_virtualenv(self):
+        """The interpreter was chosen already; another environment's modules would not fit it."""
+
+    def init_environment(self):
+        # Nobody can page.
+        os.environ["PAGER"] = os.environ["GIT_PAGER"] = "cat"
+
+    def init_hooks(self):
+        super().init_hooks()
+        self.set_hook("show_in_pager", page.as_hook(_show_page), 99)
+
+    def init_magics(self):
+        super().init_magics()
+        for module, names in _KERNEL_MAGICS.items():
+            for name in names:
+                self.register_magic_function(Builtin(self, module, name), "line", name)
+
+    def init_data_pub(self):
+        """Gone from IPython long ago."""
+
+    @contextmanager
+    def _tee(self, channel):
+        """IPython wraps `write` to keep all output in memory; the session keeps the first part of it."""
+        yield
+
+    @default("autoindent")
+    def _no_autoindent(self):
+        return False
+
+    def enable_gui(self, gui=None):
+        """Accepted; there is no window system to serve."""
+
+    @default("exiter")
+    def _exiter_default(self):
+        return Leave(self)
+
+    def ask_exit(self):
+        raise SystemExit
+
+    def set_next_input(self, text, replace=False):
+        """Accepted; a cell that runs here has no next cell to fill."""
+
+    def reset(self, new_session=True, aggressive=False):
+        super().reset(new_session, aggressive)
+        self.session.install_prelude()
+        self.hide(getattr(self.session, "hidden", {}))
+
+    def hide(self, names):
+        """Leaves names out of what `%who` lists."""
+        self.user_ns_hidden.update(names)
+
+    # Running a cell, and whose traceback is whose.
+
+    def begin_cell(self):
+        self._depth = 0
+        self._result = self.shown = self.cancelled_by = None
+
+    def run_cell(self, *args, **kwargs):
+        self._depth += 1
+        try:
+            return super().run_cell(*args, **kwargs)
+        finally:
+            self._depth -= 1
+
+    async def run_ast_nodes(self, nodelist, cell_name, interactivity="last_expr", compiler=compile, result=None):
+        if self._depth == 1:
+            self._result = result
+        return await super().run_ast_nodes(nodelist, cell_name, interactivity, compiler, result)
+
+    def _ends_the_cell(self, error):
+        """Whether a traceback is that of the cell: user code may show others, and go on."""
+        if self._depth != 1:
+            return False
+        if self._result is None:
+            # Nothing has run yet: the cell cannot be run at all.
+            return True
+        return error is self._result.error_in_exec or error is self._result.error_before_exec
+
+    def showtraceback(self, exc_tuple=None, *args, **kwargs):
+        kind, error, trace = exc_tuple or sys.exc_info()
+        if error is None:
+            super().showtraceback(None, *args, **kwargs)
+            return
+        # In the exception too, where the debugger finds it.
+        trace = without_own_frames(trace)
+        error.__traceback__ = trace
+        if self.cancelled_by is not None and kind.__name__ == "CancelledError":
+            # The task was cancelled because of an interrupt, and that is what the user knows of.
+            kind, error = KeyboardInterrupt, self.cancelled_by
+            if self._depth == 1:
+                self._result.error_in_exec = error
+        if has_group(error):
+            # IPython only prints these, as Python does; its own frame is the first.
+            import traceback
+
+            lines = traceback.format_exception(kind, error, trace and trace.tb_next)
+            self._showtraceback(kind, error, [line.rstrip("\n") for line in lines])
+            return
+        super().showtraceback((kind, error, trace), *args, **kwargs)
+
+    def _showtraceback(self, etype, evalue, stb):
+        if self._ends_the_cell(evalue):
+            self.shown = (evalue, list(stb))
+        else:
+            print(plain("\n".join(stb)), file=sys.stderr)
+
+    def show_rest(self):
+        """Shows what looked like the end of the cell, and was not: the cell went well."""
+        if self.shown is not None:
+            print(plain("\n".join(self.shown[1])), file=sys.stderr)
+
+    def show_usage_error(self, exc):
+        if self._ends_the_cell(exc):
+            self.shown = (exc, ["\x1b[31mUsageError\x1b[39m: %s" % exc])
+        else:
+            super().show_usage_error(exc)
+
+    def _format_exception_for_storage(self, exception, *args, **kwargs):
+        """What IPython keeps of a failed cell, without laying the traceback out a second time."""
+        name = type(exception).__name__
+        if self.shown is not None and self.shown[0] is exception:
+            lines = self.shown[1]
+        else:
+            lines = [name]
+        try:
+            value = str(exception)
+        except Exception:
+            value = ""
+        return {"ename": name, "evalue": value, "traceback": lines}
+
+    def _run_on_loop(self, coroutine):
+        """Runs a cell that awaits.  An interrupt cancels its task, and is what the cell ends with."""
+        import asyncio
+
+        loop = self.session.executor.loop.current()
+        task = loop.create_task(coroutine)
+        try:
+            return loop.run_until_complete(task)
+        except KeyboardInterrupt as interrupt:
+            if task.done():
+                raise
+            self.cancelled_by = interrupt
+            task.cancel()
+            try:
+                result = loop.run_until_complete(task)
+            except (asyncio.CancelledError, KeyboardInterrupt):
+                raise interrupt from None
+            finally:
+                self.cancelled_by = None
+            # Also where the cell caught the cancellation and came to its end.
+            result.error_in_exec = interrupt
+            return result
+
+
+def _show_page(text, start=0, screen_lines=0, pager_cmd=None):
+    """Prints what IPython would page."""
+    if isinstance(text, dict):
+        text = text.get("text/plain", "")
+    print(plain("\n".join(text.split("\n")[max(0, start) :])))
+
+
+class _Later:
+    """What `%store` keeps, opened when it is first used: opening makes a folder in the profile."""
+
+    def __init__(self, path):
+        self.path = path
+
+
+if hasattr(interactiveshell, "PickleShareDB"):
+    # IPython before 9.13 opens it at the start.
+    _open_store = interactiveshell.PickleShareDB
+    interactiveshell.PickleShareDB = _Later
+
+    def _db(shell):
+        if isinstance(shell._store, _Later):
+            shell._store = _open_store(shell._store.path)
+        return shell._store
+
+    RunnerShell.db = property(_db, lambda shell, store: setattr(shell, "_store", store))
+
+
+def make(session):
+    """The shell of this session, in its namespace, with the settings of the user's profile; and the
+    problems that the settings had."""
+    folder = ipython_profile.ipython_dir()
+    profile = ipython_profile.profile(folder)
+    settings, problems = ipython_profile.settings(profile.location)
+    shell = RunnerShell.instance(
+        session=session,
+        config=settings,
+        ipython_dir=folder,
+        profile_dir=profile,
+        user_module=sys.modules["__main__"],
+        user_ns=session.namespace,
+    )
+    return shell, problems
+
+
+# Users' code asks for this name to learn whether it runs in a notebook, and it does.  It is also that of
+# the section of configuration files.
+RunnerShell.__name__ = RunnerShell.__qualname__ = "ZMQInteractiveShell"

@@ -1,0 +1,210 @@
+"""The same cells in the runner and in a Jupyter kernel, and the same outputs stored.
+
+Addresses, times and names of cell files are made equal first. Where the two differ on purpose, the
+table beside the cells says why, and the difference is checked to be still there.
+"""
+
+import base64
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import ipython_cells
+import pytest
+
+NEEDED = ("IPython", "ipykernel", "jupyter_client", "numpy", "pandas", "matplotlib")
+
+
+def missing():
+    import importlib.util
+
+    if sys.version_info < (3, 11):
+        return "!! the cells use exception groups, which came with 3.11"
+    gone = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    return "!! not installed: %s" % ", ".join(gone) if gone else None
+
+
+why_not = missing()
+pytestmark = pytest.mark.skipif(why_not is not None, reason=why_not or "")
+if why_not:
+    print("!! outputs are not compared with a Jupyter kernel: %s" % why_not, file=sys.__stderr__)
+
+GROUPS = {name: ipython_cells.cells(getattr(ipython_cells, name)) for name in ("VALUES", "ERRORS", "MAGICS")}
+
+# Newer releases of IPython lay out the frames of cells by lines and take the line of a chained
+# exception from the wrong place; frames of files, and of cells in all releases before, go by
+# statements. This puts cells back on that way.
+BY_STATEMENTS = "import IPython.core.ultratb as u; u.get_line_number_of_frame = lambda frame: 0; del u"
+
+
+class Jupyter:
+    def __init__(self, folder):
+        from jupyter_client.kernelspec import KernelSpecManager
+        from jupyter_client.manager import KernelManager
+
+        # The kernel of this very Python, and nothing of the user's own profile.
+        own = os.path.join(folder, ".jupyter")
+        os.mkdir(own)
+        env = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+        env.update(IPYTHONDIR=own, JUPYTER_CONFIG_DIR=own, JUPYTER_DATA_DIR=own, JUPYTER_RUNTIME_DIR=own)
+        self._manager = KernelManager(
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+            connection_file=os.path.join(own, "kernel.json"),
+        )
+        with open(os.devnull, "w") as nowhere:
+            self._manager.start_kernel(cwd=folder, env=env, stdout=nowhere, stderr=nowhere)
+        self._client = self._manager.blocking_client()
+        self._client.start_channels()
+        self._client.wait_for_ready(timeout=60)
+        self._client.execute_interactive(BY_STATEMENTS, silent=True, timeout=60)
+
+    def run(self, code):
+        outputs = []
+
+        def collect(message):
+            kind, content = message["header"]["msg_type"], message["content"]
+            if kind == "stream":
+                outputs.append(["stream", content["name"], content["text"]])
+            elif kind == "execute_result":
+                outputs.append(["result", content["data"], content["metadata"]])
+            elif kind in ("display_data", "update_display_data"):
+                shown = "display" if kind == "display_data" else "update"
+                display_id = content.get("transient", {}).get("display_id")
+                outputs.append([shown, content["data"], content["metadata"], display_id])
+            elif kind == "error":
+                outputs.append(["error", content["ename"], content["evalue"], content["traceback"]])
+            elif kind == "clear_output":
+                outputs.append(["clear", content["wait"]])
+
+        self._client.execute_interactive(code, output_hook=collect, allow_stdin=False, timeout=60)
+        return outputs
+
+    def close(self):
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+        self._manager.cleanup_resources()
+
+
+class Runner:
+    def __init__(self, folder):
+        from host import Host
+
+        self._host = Host(cwd=folder)
+
+    def run(self, code):
+        outputs = []
+        for event in self._host.run(code, timeout=60):
+            kind = event[0]
+            if kind in ("stream", "fd"):
+                outputs.append(["stream", event[1], event[2].decode("utf-8", "replace")])
+            elif kind in ("display", "result"):
+                frame = event[2]
+                # What helpers tell a watching program is no part of a notebook.
+                data = {mime: self._stored(value) for mime, value in event[1].items() if "omp-status" not in mime}
+                if event[1] and not data:
+                    continue
+                metadata = json.loads(frame["metadata"]) if frame.get("metadata") else {}
+                if kind == "result":
+                    outputs.append(["result", data, metadata])
+                else:
+                    shown = "update" if frame.get("update") else "display"
+                    outputs.append([shown, data, metadata, frame.get("display_id")])
+            elif kind == "error":
+                outputs.append(["error", event[1]["ename"], event[1]["evalue"], event[1]["traceback"]])
+            elif kind == "clear":
+                outputs.append(["clear", event[1]["wait"]])
+        return outputs
+
+    @staticmethod
+    def _stored(value):
+        return base64.b64encode(value).decode() if isinstance(value, bytes) else value
+
+    def close(self):
+        self._host.close()
+
+
+def joined(outputs):
+    """With the pieces of a stream put together.
+
+    A Jupyter kernel sends its two streams by the clock, so what was written to one is not in order
+    with the other; between two displays only the text of each can be compared.
+    """
+    result, streams = [], {}
+    for output in [*outputs, ["end"]]:
+        if output[0] == "stream":
+            streams[output[1]] = streams.get(output[1], "") + output[2]
+            continue
+        result += [["stream", name, text] for name, text in sorted(streams.items())]
+        result.append(output)
+        streams = {}
+    return result
+
+
+SAME = [
+    (re.compile(r"\x1b\[[0-9;]*m"), ""),
+    (re.compile(r"0x[0-9a-fA-F]+"), "0x"),
+    (re.compile(r"[^\s\"(]*ipykernel_\d+[/\\]\d+\.py|<cell \d+>"), "<cell>"),
+    (re.compile(r"\(\d+\.py, line"), "(<cell>, line"),
+    (re.compile(r"\d[\d.e+]* (ns|μs|µs|us|ms|s)\b"), "T"),
+    (re.compile(r"\(\d{3,} times\)"), "(many times)"),
+]
+
+
+def alike(value):
+    """Without what differs from one run to the next."""
+    if isinstance(value, str) and len(value) < 20_000:
+        for pattern, text in SAME:
+            value = pattern.sub(text, value)
+    elif isinstance(value, dict):
+        return {key: alike(item) for key, item in value.items()}
+    elif isinstance(value, list):
+        return [alike(item) for item in value]
+    return value
+
+
+@pytest.fixture(scope="module")
+def outputs():
+    """What both gave for every cell of a group; each group is run when it is first asked for."""
+    ran = {}
+
+    def of(group):
+        if group not in ran:
+            ran[group] = [run_all(kernel, GROUPS[group]) for kernel in (Jupyter, Runner)]
+        return ran[group]
+
+    return of
+
+
+def run_all(kernel, cells):
+    folder = tempfile.mkdtemp(prefix="inkcell-cells-")
+    try:
+        one = kernel(folder)
+        try:
+            return [alike(joined(one.run(cell))) for cell in cells]
+        finally:
+            one.close()
+    finally:
+        shutil.rmtree(folder)
+
+
+def reason(cell):
+    return next((why for start, why in ipython_cells.INTENDED.items() if cell.startswith(start)), None)
+
+
+@pytest.mark.parametrize("group, at", [(group, at) for group, cells in GROUPS.items() for at in range(len(cells))])
+def test_a_cell_stores_what_it_does_in_jupyter(outputs, group, at):
+    theirs, ours = outputs(group)
+    cell = GROUPS[group][at]
+    if reason(cell) is None:
+        assert ours[at] == theirs[at], cell
+    else:
+        assert ours[at] != theirs[at], "no difference any more: take it out of the table:\n" + cell
+
+
+def test_every_row_of_the_table_is_used():
+    every = [cell for cells in GROUPS.values() for cell in cells]
+    unused = [start for start in ipython_cells.INTENDED if not any(cell.startswith(start) for cell in every)]
+    assert not unused, unused

@@ -1,0 +1,137 @@
+//! Processes that a kernel's cells started and that left its group: found by what they carry.
+//!
+//! Owns the marks by which they are known: a variable in their environment, which every program started
+//! from a cell inherits, and the pipes and the channel, which a bare fork keeps. A process that took pains
+//! to shed both is not found. Only processes that began after the kernel are looked at.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use crate::event::{Fate, Stray};
+
+/// How long a stray may take to end when it is asked to.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// A kernel that lived longer than this may have seen process numbers begin anew.
+const LONG: Duration = Duration::from_secs(60);
+
+/// What the processes of one kernel carry.
+#[derive(Clone, Debug)]
+pub(crate) struct Mark {
+    value: String,
+    leader: u32,
+    inodes: Vec<u64>,
+    born: Instant,
+}
+
+impl Mark {
+    /// The variable in the environment of everything a kernel starts.
+    pub(crate) const VARIABLE: &str = "INKCELL_KERNEL";
+
+    pub(crate) fn new(leader: u32, inodes: &[u64]) -> io::Result<Mark> {
+        let mut bytes = [0u8; 8];
+        rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+        let value = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        Ok(Mark { value, leader, inodes: inodes.to_vec(), born: Instant::now() })
+    }
+
+    pub(crate) fn with_leader(self, leader: u32) -> Mark {
+        Mark { leader, ..self }
+    }
+
+    pub(crate) fn value(&self) -> &str {
+        &self.value
+    }
+
+    /// Ends the strays of a kernel that is gone, and says what has become of each.
+    pub(crate) async fn end_strays(&self) -> Vec<Stray> {
+        let found = self.find();
+        if found.is_empty() {
+            return Vec::new();
+        }
+        for (pid, _) in &found {
+            let _ = rustix::process::kill_process(*pid, Signal::TERM);
+        }
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline && found.iter().any(|(pid, _)| is_running(*pid)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for (pid, _) in found.iter().filter(|(pid, _)| is_running(*pid)) {
+            let _ = rustix::process::kill_process(*pid, Signal::KILL);
+        }
+        let deadline = Instant::now() + GRACE;
+        while Instant::now() < deadline && found.iter().any(|(pid, _)| is_running(*pid)) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let stray = |(pid, program): (Pid, String)| {
+            let fate = if is_running(pid) { Fate::Alive } else { Fate::Ended };
+            Stray { pid: pid.as_raw_nonzero().get().unsigned_abs(), program, fate }
+        };
+        found.into_iter().map(stray).collect()
+    }
+
+    fn find(&self) -> Vec<(Pid, String)> {
+        let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+        let me = std::process::id();
+        let has_wrapped = self.born.elapsed() > LONG;
+        let mut pids = BTreeSet::new();
+        for entry in entries.flatten() {
+            let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
+                continue;
+            };
+            let pid: u32 = pid;
+            if pid != me && pid != self.leader && (pid > self.leader || has_wrapped) {
+                pids.insert(pid);
+            }
+        }
+        let own_program = fs::read_link("/proc/self/exe").ok();
+        let mut found = Vec::new();
+        for pid in pids {
+            // A child of ours between fork and exec holds everything we hold; it is still this program.
+            let is_ours = || fs::read_link(format!("/proc/{pid}/exe")).ok() == own_program;
+            if (self.is_in_environment(pid) || (self.holds_a_wire(pid) && !is_ours()))
+                && let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw)
+            {
+                found.push((raw, program(pid)));
+            }
+        }
+        found
+    }
+
+    fn is_in_environment(&self, pid: u32) -> bool {
+        let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+        let wanted = format!("{}={}", Mark::VARIABLE, self.value);
+        environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+    }
+
+    fn holds_a_wire(&self, pid: u32) -> bool {
+        let Ok(fds) = fs::read_dir(format!("/proc/{pid}/fd")) else { return false };
+        fds.flatten().any(|fd| {
+            let Ok(target) = fs::read_link(fd.path()) else { return false };
+            let target = target.as_os_str().as_bytes();
+            let inode = target.strip_prefix(b"pipe:[").or(target.strip_prefix(b"socket:["));
+            let inode = inode.and_then(|rest| rest.strip_suffix(b"]"));
+            let inode = inode.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+            inode.is_some_and(|inode: u64| self.inodes.contains(&inode))
+        })
+    }
+}
+
+/// Whether it is there and no zombie. Orphans of a kernel become our children; their status is taken here.
+fn is_running(pid: Pid) -> bool {
+    let _ = rustix::process::waitpid(Some(pid), WaitOptions::NOHANG);
+    let Ok(stat) = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())) else {
+        return false;
+    };
+    let state = stat.rsplit(')').next().unwrap_or("").trim_start();
+    !state.starts_with(['Z', 'X'])
+}
+
+fn program(pid: u32) -> String {
+    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
+}

@@ -1,0 +1,229 @@
+//! Where the managed environment is: one name, and behind it the environment that was finished last.
+//!
+//! Owns the folders, the lock and the moment an environment becomes the managed one. It must not know how
+//! one is made.
+//!
+//! Why a link. The programs of an environment (`pip`, `ipython`, `jupyter`) begin with the full path of its
+//! interpreter, so a folder that is renamed when it is complete has programs that cannot be started, and
+//! `!pip` in a cell would fail. One that is made where it is to stay would be half of one until it is done,
+//! and to make it anew the good one would have to go first. So each is made in a folder it keeps,
+//! `python-envs/<number>`, and `python-env` is a link to the finished one, replaced by a rename: at every
+//! moment it leads to a whole environment or is not there.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::error::SetupError;
+use super::tools::Tools;
+use super::{SetupEvent, SetupStep};
+
+const LINK: &str = "python-env";
+const FOLDERS: &str = "python-envs";
+const LOCK: &str = "python-env.lock";
+
+/// How often a busy lock is tried.
+const POLL: Duration = Duration::from_millis(50);
+
+/// How often a folder is tried that a program being killed still writes into.
+const REMOVALS: u32 = 5;
+
+/// The places of the managed environment in a state folder.
+pub(super) struct Place {
+    state: PathBuf,
+}
+
+/// Held while environments are made and removed; let go when dropped, also by a crash.
+pub(super) struct Lock {
+    _file: File,
+}
+
+/// A folder for the temporary files of tools; dropped, it is removed.
+pub(super) struct Scratch {
+    folder: PathBuf,
+}
+
+/// An environment in the making; dropped, it is removed.
+pub(super) struct Unfinished {
+    folder: PathBuf,
+}
+
+impl Place {
+    /// In this state folder, which is made when it is not there.
+    pub(super) fn new(state: &Path) -> Result<Place, SetupError> {
+        let folders = state.join(FOLDERS);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folders);
+        made.map_err(state_error("make the folder", &folders))?;
+        // A path that starts at the working folder would end up in programs that run elsewhere.
+        let state = fs::canonicalize(state).map_err(state_error("find the folder", state))?;
+        Ok(Place { state })
+    }
+
+    pub(super) fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// The name kernels find it by.
+    pub(super) fn link(&self) -> PathBuf {
+        self.state.join(LINK)
+    }
+
+    /// The folder behind the name.
+    pub(super) fn current(&self) -> Option<PathBuf> {
+        fs::canonicalize(self.link()).ok().filter(|folder| folder.is_dir())
+    }
+
+    /// Waits until no other setup is at it.
+    pub(super) async fn lock(&self, tools: &mut Tools<'_>) -> Result<Lock, SetupError> {
+        let path = self.state.join(LOCK);
+        let failed = state_error("lock", &path);
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits().cast_signed())
+            .open(&path)
+            .map_err(&failed)?;
+        let try_lock = || match file.try_lock() {
+            Ok(()) => Ok(true),
+            Err(TryLockError::WouldBlock) => Ok(false),
+            Err(TryLockError::Error(error)) => Err(failed(error)),
+        };
+        if !try_lock()? {
+            tools.report(SetupEvent::Began(SetupStep::Wait));
+            let (cancel, limit) = (tools.cancel(), tools.limit());
+            let free = async {
+                while !try_lock()? {
+                    tokio::time::sleep(POLL).await;
+                }
+                Ok(())
+            };
+            let waited = tokio::select! {
+                biased;
+                () = cancel.cancelled() => Err(SetupError::Cancelled),
+                free = tokio::time::timeout(limit, free) => {
+                    free.unwrap_or(Err(SetupError::Busy { seconds: limit.as_secs() }))
+                }
+            };
+            tools.report(match waited {
+                Ok(()) => SetupEvent::Done(SetupStep::Wait),
+                Err(_) => SetupEvent::Failed(SetupStep::Wait),
+            });
+            waited?;
+        }
+        Ok(Lock { _file: file })
+    }
+
+    /// Removes what is not behind the name: what setups that were killed left, and replaced environments.
+    /// To be called with the lock held.
+    pub(super) fn sweep(&self, _held: &Lock) -> Result<(), SetupError> {
+        let folders = self.state.join(FOLDERS);
+        let current = self.current();
+        let listed = fs::read_dir(&folders).map_err(state_error("read", &folders))?;
+        for entry in listed {
+            let path = entry.map_err(state_error("read", &folders))?.path();
+            if Some(&path) != current.as_ref() {
+                remove(&path).map_err(state_error("remove", &path))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A folder for temporary files: what a tool that is killed leaves there goes with it.
+    pub(super) fn scratch(&self, _held: &Lock) -> Result<Scratch, SetupError> {
+        let folder = self.state.join(FOLDERS).join("tmp");
+        let made = DirBuilder::new().mode(0o700).create(&folder);
+        made.map_err(state_error("make the folder", &folder))?;
+        Ok(Scratch { folder })
+    }
+
+    /// A folder for an environment; it is not there yet.
+    pub(super) fn fresh(&self, _held: &Lock) -> Unfinished {
+        let folders = self.state.join(FOLDERS);
+        let free = |folder: &PathBuf| fs::symlink_metadata(folder).is_err();
+        let mut names = (1_u64..).map(|number| folders.join(number.to_string()));
+        let folder = names.find(free).unwrap_or_else(|| folders.join("0"));
+        Unfinished { folder }
+    }
+
+    /// Makes an environment the managed one.
+    pub(super) fn finish(&self, made: Unfinished) -> Result<(), SetupError> {
+        let link = self.link();
+        let failed = state_error("put the environment in place at", &link);
+        let Some(name) = made.folder.file_name() else {
+            return Err(failed(io::ErrorKind::InvalidInput.into()));
+        };
+        let beside = self.state.join(FOLDERS).join("link");
+        let aside = self.state.join(FOLDERS).join("replaced");
+        symlink(Path::new(FOLDERS).join(name), &beside).map_err(&failed)?;
+        // A folder that was put there by other means cannot be replaced by a rename, only moved away.
+        let was_folder = fs::symlink_metadata(&link).is_ok_and(|found| found.is_dir());
+        let put = if was_folder { fs::rename(&link, &aside) } else { Ok(()) }
+            .and_then(|()| fs::rename(&beside, &link));
+        if let Err(error) = put {
+            if was_folder {
+                let _was_not_moved = fs::rename(&aside, &link);
+            }
+            return Err(failed(error));
+        }
+        std::mem::forget(made);
+        Ok(())
+    }
+}
+
+impl Scratch {
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _swept_later = remove(&self.folder);
+    }
+}
+
+impl Unfinished {
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Removes what a tool left that did not succeed.
+    pub(super) fn clear(&self) -> Result<(), SetupError> {
+        remove(&self.folder).map_err(state_error("remove", &self.folder))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        // What cannot be removed now is in nobody's way, and the next setup tries again.
+        let _left = remove(&self.folder);
+    }
+}
+
+/// Removes a folder or a link; one that is not there is no error.
+fn remove(path: &Path) -> io::Result<()> {
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let removed = match fs::symlink_metadata(path) {
+            Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+            Ok(_) => fs::remove_file(path),
+            Err(error) => Err(error),
+        };
+        match removed {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            // A child of a tool that was just killed may have made another file meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && tries < REMOVALS => {}
+            done => return done,
+        }
+    }
+}
+
+fn state_error(what: &'static str, path: &Path) -> impl Fn(io::Error) -> SetupError + use<> {
+    let path = path.to_owned();
+    move |source| SetupError::State { what, path: path.clone(), source }
+}

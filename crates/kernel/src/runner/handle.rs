@@ -1,0 +1,151 @@
+//! The handle that commands a runner.
+//!
+//! Owns what is sent to it and the signals it gets. What it says is read by `pump.rs`.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use rustix::process::Signal;
+use tokio::io::AsyncWriteExt;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::sync::{mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use crate::event::{Death, DeathCause, ExecId};
+use crate::kernel::{CodeRequest, Force, Gone, History, Kernel, KernelInfo};
+use crate::process::kill_group;
+use crate::runner::frames::Command;
+
+/// How long a kernel that is being shut down has after each signal.
+const RUNG: Duration = Duration::from_secs(1);
+
+/// What the handle tells the pump, which is the one that reports the death.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Intent {
+    /// Nobody listens any more.
+    pub(crate) stop: CancellationToken,
+    /// It did not listen to interrupts and is being ended for it.
+    pub(crate) forced: Arc<std::sync::atomic::AtomicBool>,
+}
+
+/// A runner that can be commanded.
+pub(crate) struct RunnerKernel {
+    info: KernelInfo,
+    pid: u32,
+    commands: mpsc::UnboundedSender<Vec<u8>>,
+    death: watch::Receiver<Option<Death>>,
+    intent: Intent,
+    /// The runner ends when this does.
+    _lifeline: OwnedFd,
+}
+
+impl RunnerKernel {
+    pub(crate) fn new(
+        info: KernelInfo,
+        pid: u32,
+        write: OwnedWriteHalf,
+        death: watch::Receiver<Option<Death>>,
+        intent: Intent,
+        lifeline: OwnedFd,
+    ) -> RunnerKernel {
+        let (commands, queue) = mpsc::unbounded_channel();
+        tokio::spawn(write_commands(write, queue));
+        RunnerKernel { info, pid, commands, death, intent, _lifeline: lifeline }
+    }
+
+    fn is_gone(&self) -> Result<(), Gone> {
+        if self.death.borrow().is_some() { Err(Gone) } else { Ok(()) }
+    }
+
+    fn post(&self, command: &Command<'_>) -> Result<(), Gone> {
+        self.is_gone()?;
+        self.commands.send(command.to_line()).map_err(|_| Gone)
+    }
+
+    async fn died_within(&mut self, limit: Duration) -> Option<Death> {
+        let died = self.death.wait_for(Option::is_some);
+        match tokio::time::timeout(limit, died).await {
+            Ok(Ok(death)) => death.clone(),
+            _ => None,
+        }
+    }
+}
+
+/// Writes commands one after the other. At most one request is open, so the queue cannot grow.
+async fn write_commands(mut write: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Vec<u8>>) {
+    while let Some(line) = queue.recv().await {
+        if write.write_all(&line).await.is_err() {
+            // The pump sees the end of the channel and reports the death.
+            return;
+        }
+    }
+}
+
+impl Kernel for RunnerKernel {
+    fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
+        let env = request.env.into_iter().map(|(name, value)| (name, value.into())).collect();
+        self.post(&Command::Run {
+            id: request.exec.0,
+            code: &request.code,
+            silent: request.history == History::Silent,
+            env,
+            cwd: request.cwd.map(|cwd| cwd.display().to_string()),
+        })
+    }
+
+    fn reply_input(&mut self, _exec: ExecId, _line: String) -> Result<(), Gone> {
+        // The runner refuses input by itself, at once; there is nothing left to answer.
+        self.is_gone()
+    }
+
+    fn interrupt(&mut self) -> Result<(), Gone> {
+        self.is_gone()?;
+        kill_group(self.pid, Signal::INT);
+        Ok(())
+    }
+
+    fn force(&mut self, force: Force) -> Result<(), Gone> {
+        self.is_gone()?;
+        self.intent.forced.store(true, std::sync::atomic::Ordering::SeqCst);
+        let signal = match force {
+            Force::Terminate => Signal::TERM,
+            Force::Kill => Signal::KILL,
+        };
+        kill_group(self.pid, signal);
+        Ok(())
+    }
+
+    fn shutdown(mut self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death> {
+        async move {
+            let _ = self.post(&Command::Exit);
+            self.intent.stop.cancel();
+            if let Some(death) = self.died_within(grace).await {
+                return death;
+            }
+            for signal in [Signal::TERM, Signal::KILL] {
+                kill_group(self.pid, signal);
+                if let Some(death) = self.died_within(RUNG).await {
+                    return death;
+                }
+            }
+            Death { cause: DeathCause::Unknown, stderr_tail: String::new(), strays: Vec::new() }
+        }
+        .boxed()
+    }
+}
+
+impl Drop for RunnerKernel {
+    fn drop(&mut self) {
+        self.intent.stop.cancel();
+        if self.death.borrow().is_none() {
+            kill_group(self.pid, Signal::KILL);
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! Where runners come from: a fork server, a spare that was started ahead of time, or a new process.
+//!
+//! Owns the fork servers and the spares, one set for each kind of runner. A runner from here has started
+//! but has not been told what it is to be; `launch.rs` does that.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::environ::MANAGED;
+use crate::kernel::{KernelSpec, Origin};
+use crate::process::{Mark, Process, Spawner, adopt_orphans};
+use crate::runner::launch::ForkServer;
+use crate::runner::wires::{self, Wires};
+use crate::runner::zygote::{Zygote, ZygoteState};
+use crate::startup::Shell;
+
+/// Imports the runner from the folder in the first argument and runs it on the descriptors in the next,
+/// with the modules named after them imported.
+const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.__main__ as m;\
+                    del sys.path[0];m.start(*sys.argv[2:])";
+
+/// What a runner can be made ready with before it is known who will use it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Kind {
+    pub(crate) python: PathBuf,
+    /// Without what is set anew for each cell.
+    pub(crate) env: BTreeMap<String, String>,
+    pub(crate) shell: Shell,
+    pub(crate) preload: Vec<String>,
+    pub(crate) root: PathBuf,
+}
+
+impl Kind {
+    pub(crate) fn of(spec: &KernelSpec, root: &Path) -> Kind {
+        let mut env = spec.env.clone();
+        env.retain(|name, _| !MANAGED.contains(&name.as_str()));
+        let (shell, preload) = (spec.startup.shell, spec.startup.preload.clone());
+        Kind { python: spec.python.clone(), env, shell, preload, root: root.to_owned() }
+    }
+}
+
+/// A runner that waits for its first command.
+pub(crate) struct Fresh {
+    pub(crate) process: Process,
+    pub(crate) wires: Wires,
+    pub(crate) mark: Mark,
+    pub(crate) origin: Origin,
+}
+
+pub(crate) struct Supply {
+    spawner: Spawner,
+    fork_server: ForkServer,
+    spares_wanted: usize,
+    servers: tokio::sync::Mutex<HashMap<Kind, Arc<Zygote>>>,
+    spares: Mutex<HashMap<Kind, Vec<Fresh>>>,
+}
+
+impl Supply {
+    pub(crate) fn new(fork_server: ForkServer, spares_wanted: usize) -> io::Result<Supply> {
+        adopt_orphans();
+        Ok(Supply {
+            spawner: Spawner::new()?,
+            fork_server,
+            spares_wanted,
+            servers: tokio::sync::Mutex::default(),
+            spares: Mutex::default(),
+        })
+    }
+
+    /// A runner of this kind, got in the quickest way there is.
+    pub(crate) async fn take(self: &Arc<Self>, kind: &Kind) -> io::Result<Fresh> {
+        let reason = match self.fork(kind).await {
+            Ok(fresh) => return Ok(fresh),
+            Err(reason) => reason,
+        };
+        let spare = self.spare(kind);
+        if self.spares_wanted > 0 && !reason.is_passing {
+            let (supply, kind) = (Arc::clone(self), kind.clone());
+            tokio::spawn(async move { supply.refill(kind).await });
+        }
+        match spare {
+            Some(fresh) => Ok(fresh),
+            None => self.start(kind, &[], Origin::Started { reason: reason.text }).await,
+        }
+    }
+
+    /// The fork servers, with their processes.
+    pub(crate) async fn fork_servers(&self) -> Vec<(PathBuf, u32, ZygoteState)> {
+        let servers = self.servers.lock().await;
+        let row = |(kind, server): (&Kind, &Arc<Zygote>)| {
+            (kind.python.clone(), server.pid(), server.state())
+        };
+        servers.iter().map(row).collect()
+    }
+
+    /// How many runners wait to be used.
+    pub(crate) fn spares(&self) -> usize {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner).values().map(Vec::len).sum()
+    }
+
+    /// Takes a copy of the fork server of this kind. The first request starts the server and does not
+    /// wait for it; one that died is started again.
+    async fn fork(&self, kind: &Kind) -> Result<Fresh, Reason> {
+        if self.fork_server == ForkServer::Off {
+            return Err(Reason::lasting("the fork server is turned off"));
+        }
+        let mut servers = self.servers.lock().await;
+        let is_usable = |server: &Arc<Zygote>| server.state() != ZygoteState::Gone;
+        let Some(server) = servers.get(kind).filter(|server| is_usable(server)).cloned() else {
+            return match Zygote::start(&self.spawner, kind).await {
+                Ok(server) => {
+                    servers.insert(kind.clone(), Arc::new(server));
+                    Err(Reason::passing("the fork server is starting"))
+                }
+                Err(error) => {
+                    Err(Reason::lasting(&format!("the fork server could not be started: {error}")))
+                }
+            };
+        };
+        drop(servers);
+        match server.state() {
+            ZygoteState::Ready { .. } => {}
+            ZygoteState::Starting => return Err(Reason::passing("the fork server is starting")),
+            ZygoteState::Refused(reason) => return Err(Reason::lasting(&reason)),
+            ZygoteState::Gone => return Err(Reason::passing("the fork server has just ended")),
+        }
+        let failed =
+            |error: io::Error| Reason::passing(&format!("it could not be forked: {error}"));
+        let (wires, theirs) = wires::pair().map_err(failed)?;
+        let forked = server.fork(theirs.in_order()).await.map_err(failed)?;
+        let process = Process::forked(forked.pid, forked.ended);
+        let mark = Mark::new(forked.pid, &wires.inodes).map_err(failed)?;
+        Ok(Fresh { process, wires, mark, origin: Origin::Forked })
+    }
+
+    /// A runner that is there already and still alive.
+    fn spare(&self, kind: &Kind) -> Option<Fresh> {
+        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+        let waiting = spares.get_mut(kind)?;
+        while let Some(mut fresh) = waiting.pop() {
+            if fresh.process.is_running() {
+                return Some(fresh);
+            }
+        }
+        None
+    }
+
+    /// Starts spares until there are as many as are wanted.
+    async fn refill(&self, kind: Kind) {
+        loop {
+            let waiting = |supply: &Supply| {
+                let spares = supply.spares.lock().unwrap_or_else(PoisonError::into_inner);
+                spares.get(&kind).map_or(0, Vec::len)
+            };
+            if waiting(self) >= self.spares_wanted {
+                return;
+            }
+            // A spare that cannot be started is no loss: the next kernel says why.
+            let Ok(fresh) = self.start(&kind, &kind.preload, Origin::Spare).await else { return };
+            let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
+            spares.entry(kind.clone()).or_default().push(fresh);
+        }
+    }
+
+    /// A new process.
+    async fn start(&self, kind: &Kind, preload: &[String], origin: Origin) -> io::Result<Fresh> {
+        let (wires, theirs) = wires::pair()?;
+        let keep: Vec<OwnedFd> = vec![theirs.control, theirs.lifeline, theirs.host];
+        let mark = Mark::new(0, &wires.inodes)?;
+        let mut command = Command::new(&kind.python);
+        command
+            .args(["-I", "-c", BOOT])
+            .arg(&kind.root)
+            .args(keep.iter().map(|fd| fd.as_raw_fd().to_string()))
+            .arg(kind.shell.name())
+            .args(preload)
+            .env_clear()
+            .envs(&kind.env)
+            .env(Mark::VARIABLE, mark.value())
+            .current_dir("/")
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(theirs.stdout))
+            .stderr(Stdio::from(theirs.stderr));
+        let child = self.spawner.spawn(command, keep).await?;
+        let mark = mark.with_leader(child.id());
+        Ok(Fresh { process: Process::own(child), wires, mark, origin })
+    }
+}
+
+impl Drop for Supply {
+    fn drop(&mut self) {
+        let spares = self.spares.get_mut().unwrap_or_else(PoisonError::into_inner);
+        for fresh in spares.drain().flat_map(|(_, waiting)| waiting) {
+            fresh.process.destroy();
+        }
+    }
+}
+
+/// Why there is no copy of a fork server.
+struct Reason {
+    text: String,
+    /// Whether the next request may get one.
+    is_passing: bool,
+}
+
+impl Reason {
+    fn passing(text: &str) -> Reason {
+        Reason { text: text.to_owned(), is_passing: true }
+    }
+
+    fn lasting(text: &str) -> Reason {
+        Reason { text: text.to_owned(), is_passing: false }
+    }
+}

@@ -1,0 +1,416 @@
+//! A kernel that does what a test says, for everything above the contract.
+//!
+//! Owns a backend whose launches and executions follow scripts, and the record of what it was asked. It
+//! keeps the rules of `kernel.rs` like any other backend, uses only tokio's clock, so that a test may pause
+//! it, and must not know Python or processes.
+
+mod actor;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_kernel::{
+    Backend, BackendKind, CodeRequest, Death, DeathCause, DisplayId, ExecEvent, ExecId, Force,
+    Gone, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched, MimeBundle,
+    MimeData, Origin, Outcome, PyError, StreamName,
+};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+use actor::{Actor, Order};
+
+/// As many events may wait as in the runner's backend.
+const EVENT_QUEUE: usize = 64;
+
+/// One thing an execution does.
+#[derive(Clone, Debug)]
+pub enum Step {
+    /// Reports something of this execution.
+    Emit(ExecEvent),
+    /// Reports output of no execution.
+    Orphan(ExecEvent),
+    /// Reports an oddity.
+    Notice(String),
+    /// Takes this long, by tokio's clock.
+    Take(Duration),
+    /// Waits for the test.
+    Gate(Arc<Notify>),
+    /// Asks for a line and goes on with the answer written to standard output.
+    Ask {
+        /// What is asked.
+        prompt: String,
+        /// Whether it is to be hidden.
+        password: bool,
+    },
+    /// Waits for an interrupt, survives it, and goes on.
+    CatchInterrupt,
+    /// From here on interrupts do nothing.
+    IgnoreInterrupts,
+    /// From here on interrupts and [`Force::Terminate`] do nothing.
+    IgnoreTerminate,
+    /// Never ends by itself.
+    Hang,
+    /// Ends the kernel.
+    Die(DeathCause),
+    /// Ends the execution; steps after it are not reached.
+    Finish(Outcome),
+}
+
+impl Step {
+    /// Writes this to standard output.
+    pub fn print(text: &str) -> Step {
+        let data = bytes::Bytes::copy_from_slice(text.as_bytes());
+        Step::Emit(ExecEvent::Stream { name: StreamName::Stdout, data })
+    }
+
+    /// Displays this as plain text, by this name.
+    pub fn display(id: &str, text: &str) -> Step {
+        let id = Some(DisplayId(Arc::from(id)));
+        Step::Emit(ExecEvent::Display { id, data: plain_text(text) })
+    }
+
+    fn is_about_orders(&self) -> bool {
+        matches!(
+            self,
+            Step::Ask { .. }
+                | Step::CatchInterrupt
+                | Step::IgnoreInterrupts
+                | Step::IgnoreTerminate
+        )
+    }
+
+    /// Ends with an exception.
+    pub fn fail(name: &str, value: &str) -> Step {
+        Step::Finish(Outcome::Error(exception(name, value)))
+    }
+}
+
+/// A bundle of plain text.
+pub fn plain_text(text: &str) -> MimeBundle {
+    let data = vec![("text/plain".to_owned(), MimeData::Text(text.to_owned()))];
+    MimeBundle { data, metadata: String::new() }
+}
+
+fn exception(name: &str, value: &str) -> PyError {
+    let line = format!("{name}: {value}");
+    PyError {
+        name: name.to_owned(),
+        value: value.to_owned(),
+        traceback: vec![line.clone()],
+        plain: vec![line],
+    }
+}
+
+/// What one execution does. One that comes to its end finishes well.
+#[derive(Clone, Debug, Default)]
+pub struct Script {
+    steps: Vec<Step>,
+    is_unstarted: bool,
+}
+
+impl Script {
+    /// Begins, then does this.
+    pub fn new(steps: impl IntoIterator<Item = Step>) -> Script {
+        Script { steps: steps.into_iter().collect(), is_unstarted: false }
+    }
+
+    /// Does this without ever saying that it began, as a kernel that dies too early.
+    pub fn unstarted(steps: impl IntoIterator<Item = Step>) -> Script {
+        Script { steps: steps.into_iter().collect(), is_unstarted: true }
+    }
+}
+
+/// What one launch does.
+#[derive(Debug)]
+pub enum Launch {
+    /// A kernel at once.
+    Work,
+    /// A kernel after this long.
+    Slow(Duration),
+    /// A kernel when the test says so.
+    Gate(Arc<Notify>),
+    /// No kernel.
+    Fail(LaunchError),
+}
+
+/// Which kernel of a backend: the first launch makes number 1, whatever becomes of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct KernelNumber(pub u32);
+
+/// What a backend or one of its kernels was asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Asked {
+    /// To launch a kernel in this folder.
+    Launch(PathBuf),
+    /// To run code.
+    Execute(CodeRequest),
+    /// To take a line of input.
+    ReplyInput(ExecId, String),
+    /// To stop what it does.
+    Interrupt,
+    /// To end because it does not listen.
+    Force(Force),
+    /// To end.
+    Shutdown(Duration),
+    /// Nothing more: its handle is gone.
+    Drop,
+}
+
+/// A backend that follows scripts. Clones are the same backend.
+#[derive(Clone, Default)]
+pub struct ScriptedBackend {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    plan: Mutex<Plan>,
+    asked: watch::Sender<Vec<(KernelNumber, Asked)>>,
+}
+
+#[derive(Default)]
+struct Plan {
+    launches: VecDeque<Launch>,
+    scripts: VecDeque<Script>,
+    by_code: HashMap<String, Script>,
+    shutdown_takes: Duration,
+    kernels: Vec<Option<mpsc::UnboundedSender<Order>>>,
+}
+
+impl Shared {
+    fn plan(&self) -> MutexGuard<'_, Plan> {
+        self.plan.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, number: KernelNumber, asked: Asked) {
+        self.asked.send_modify(|all| all.push((number, asked)));
+    }
+
+    /// The script for this code, or the next in line, or none: then it ends well at once.
+    fn script(&self, code: &str) -> Script {
+        let mut plan = self.plan();
+        match plan.by_code.get(code) {
+            Some(script) => script.clone(),
+            None => plan.scripts.pop_front().unwrap_or_default(),
+        }
+    }
+}
+
+impl ScriptedBackend {
+    /// A backend whose kernels launch at once and do nothing, well.
+    pub fn new() -> ScriptedBackend {
+        ScriptedBackend::default()
+    }
+
+    /// The next launch without a plan does this.
+    pub fn plan_launch(&self, launch: Launch) {
+        self.shared.plan().launches.push_back(launch);
+    }
+
+    /// The next execution without a script follows this one.
+    pub fn plan(&self, steps: impl IntoIterator<Item = Step>) {
+        self.plan_script(Script::new(steps));
+    }
+
+    /// The next execution without a script follows this one.
+    pub fn plan_script(&self, script: Script) {
+        self.shared.plan().scripts.push_back(script);
+    }
+
+    /// Every execution of exactly this code follows this script.
+    pub fn plan_code(&self, code: &str, script: Script) {
+        self.shared.plan().by_code.insert(code.to_owned(), script);
+    }
+
+    /// Shutting down takes this long from now on, or as long as is allowed.
+    pub fn plan_shutdown(&self, takes: Duration) {
+        self.shared.plan().shutdown_takes = takes;
+    }
+
+    /// Ends a kernel from outside, whatever it does.
+    pub fn kill(&self, number: KernelNumber, cause: DeathCause) {
+        let index = (number.0 as usize).checked_sub(1).expect("kernels are counted from 1");
+        let plan = self.shared.plan();
+        let orders = plan.kernels.get(index).and_then(Option::as_ref).expect("a kernel");
+        // One that is gone already stays gone.
+        let _ = orders.send(Order::Die(cause));
+    }
+
+    /// What was asked so far, in order.
+    pub fn asked(&self) -> Vec<(KernelNumber, Asked)> {
+        self.shared.asked.borrow().clone()
+    }
+
+    /// Waits until something of this kind was asked this often.
+    pub async fn asked_for(&self, count: usize, is_wanted: impl Fn(&Asked) -> bool) {
+        let mut asked = self.shared.asked.subscribe();
+        let enough = |all: &Vec<(KernelNumber, Asked)>| {
+            all.iter().filter(|(_, asked)| is_wanted(asked)).count() >= count
+        };
+        asked.wait_for(enough).await.expect("the backend is there as long as this borrow");
+    }
+
+    /// Gives the launch a number and says what it does.
+    fn begin(&self, spec: &KernelSpec) -> (KernelNumber, Launch) {
+        let mut plan = self.shared.plan();
+        plan.kernels.push(None);
+        let number = KernelNumber(u32::try_from(plan.kernels.len()).expect("few kernels"));
+        let launch = plan.launches.pop_front().unwrap_or(Launch::Work);
+        drop(plan);
+        self.shared.note(number, Asked::Launch(spec.cwd.clone()));
+        (number, launch)
+    }
+
+    async fn start(
+        &self,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let (number, launch) = self.begin(spec);
+        let wait = async {
+            match launch {
+                Launch::Work => Ok(()),
+                Launch::Slow(time) => {
+                    tokio::time::sleep(time).await;
+                    Ok(())
+                }
+                Launch::Gate(gate) => {
+                    gate.notified().await;
+                    Ok(())
+                }
+                Launch::Fail(error) => Err(error),
+            }
+        };
+        tokio::select! {
+            ready = wait => ready?,
+            () = tokio::time::sleep(spec.start_timeout) => {
+                return Err(LaunchError::TimedOut {
+                    python: spec.python.display().to_string(),
+                    seconds: spec.start_timeout.as_secs(),
+                    stderr_tail: String::new(),
+                });
+            }
+            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
+        }
+        Ok(self.launched(number, spec))
+    }
+
+    fn launched(&self, number: KernelNumber, spec: &KernelSpec) -> Launched {
+        let (orders, queue) = mpsc::unbounded_channel();
+        let (sender, events) = KernelEvents::channel(EVENT_QUEUE);
+        let state = State::default();
+        self.shared.plan().kernels[number.0 as usize - 1] = Some(orders.clone());
+        tokio::spawn(Actor::new(queue, sender, state.clone()).run());
+        let info = KernelInfo {
+            backend: BackendKind::Runner,
+            pid: None,
+            python_version: "3.11.0".to_owned(),
+            executable: spec.python.display().to_string(),
+            origin: Origin::Started { reason: "a script says so".to_owned() },
+        };
+        let kernel = ScriptedKernel { number, info, shared: self.shared.clone(), orders, state };
+        Launched { kernel: Box::new(kernel), events }
+    }
+}
+
+impl Backend for ScriptedBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Runner
+    }
+
+    fn launch<'a>(
+        &'a self,
+        spec: &'a KernelSpec,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+        self.start(spec, cancel).boxed()
+    }
+}
+
+/// What a kernel's handle and its actor both know.
+#[derive(Clone, Default)]
+struct State {
+    /// The handle is gone or wants no more.
+    stop: CancellationToken,
+    is_gone: Arc<AtomicBool>,
+    is_busy: Arc<AtomicBool>,
+}
+
+struct ScriptedKernel {
+    number: KernelNumber,
+    info: KernelInfo,
+    shared: Arc<Shared>,
+    orders: mpsc::UnboundedSender<Order>,
+    state: State,
+}
+
+impl ScriptedKernel {
+    /// Notes what was asked, and passes it on to a kernel that is there.
+    fn post(&self, asked: Asked, order: Order) -> Result<(), Gone> {
+        self.shared.note(self.number, asked);
+        if self.state.is_gone.load(Ordering::SeqCst) {
+            return Err(Gone);
+        }
+        self.orders.send(order).map_err(|_| Gone)
+    }
+}
+
+impl Kernel for ScriptedKernel {
+    fn info(&self) -> &KernelInfo {
+        &self.info
+    }
+
+    fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
+        let order = Order::Execute {
+            exec: request.exec,
+            history: request.history,
+            script: self.shared.script(&request.code),
+        };
+        let is_gone = self.state.is_gone.load(Ordering::SeqCst);
+        let was_busy = self.state.is_busy.swap(true, Ordering::SeqCst);
+        assert!(is_gone || !was_busy, "two requests are open at once: {request:?}");
+        self.post(Asked::Execute(request), order)
+    }
+
+    fn reply_input(&mut self, exec: ExecId, line: String) -> Result<(), Gone> {
+        self.post(Asked::ReplyInput(exec, line.clone()), Order::Input(line))
+    }
+
+    fn interrupt(&mut self) -> Result<(), Gone> {
+        self.post(Asked::Interrupt, Order::Interrupt)
+    }
+
+    fn force(&mut self, force: Force) -> Result<(), Gone> {
+        self.post(Asked::Force(force), Order::Force(force))
+    }
+
+    fn shutdown(self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death> {
+        async move {
+            self.shared.note(self.number, Asked::Shutdown(grace));
+            let takes = self.shared.plan().shutdown_takes;
+            tokio::time::sleep(takes.min(grace + Duration::from_secs(2))).await;
+            let _ = self.orders.send(Order::Die(DeathCause::Shutdown));
+            self.state.stop.cancel();
+            death(DeathCause::Shutdown)
+        }
+        .boxed()
+    }
+}
+
+impl Drop for ScriptedKernel {
+    fn drop(&mut self) {
+        self.shared.note(self.number, Asked::Drop);
+        self.state.stop.cancel();
+    }
+}
+
+fn death(cause: DeathCause) -> Death {
+    Death { cause, stderr_tail: String::new(), strays: Vec::new() }
+}

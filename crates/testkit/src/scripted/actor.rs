@@ -1,0 +1,233 @@
+//! The inside of a scripted kernel: takes orders, plays scripts, reports.
+//!
+//! Owns the order of its events. An order that comes while a script plays is taken between two steps or in
+//! the middle of a wait; one that comes while nothing plays is harmless.
+
+use std::sync::atomic::Ordering;
+
+use inkcell_kernel::{
+    DeathCause, ExecEvent, ExecId, Force, History, KernelEvent, Outcome, StreamName,
+};
+use tokio::sync::mpsc;
+
+use super::{Script, State, Step, death, exception};
+
+/// What a kernel can be told.
+pub(super) enum Order {
+    Execute { exec: ExecId, history: History, script: Script },
+    Input(String),
+    Interrupt,
+    Force(Force),
+    Die(DeathCause),
+}
+
+/// How a script came to its end.
+enum End {
+    Finished(Outcome),
+    Died(DeathCause),
+    /// Nobody wants to know.
+    Stopped,
+}
+
+/// Who can still stop a script: everyone, or only those who use this much force.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum Heeds {
+    Everyone,
+    Terminate,
+    Kill,
+}
+
+pub(super) struct Actor {
+    orders: mpsc::UnboundedReceiver<Order>,
+    events: mpsc::Sender<KernelEvent>,
+    state: State,
+    count: u32,
+}
+
+impl Actor {
+    pub(super) fn new(
+        orders: mpsc::UnboundedReceiver<Order>,
+        events: mpsc::Sender<KernelEvent>,
+        state: State,
+    ) -> Actor {
+        Actor { orders, events, state, count: 0 }
+    }
+
+    /// Takes orders until it dies or nobody is left.
+    pub(super) async fn run(mut self) {
+        let cause = self.live().await;
+        self.state.is_gone.store(true, Ordering::SeqCst);
+        let died = KernelEvent::Died(death(cause));
+        if self.state.stop.is_cancelled() {
+            // Nobody need listen any more; the stream ends either way.
+            let _ = self.events.try_send(died);
+        } else {
+            self.send(died).await;
+        }
+    }
+
+    async fn live(&mut self) -> DeathCause {
+        loop {
+            let order = tokio::select! {
+                biased;
+                order = self.orders.recv() => order,
+                () = self.state.stop.cancelled() => return DeathCause::Shutdown,
+            };
+            match order {
+                None => return DeathCause::Shutdown,
+                Some(Order::Die(cause)) => return cause,
+                Some(Order::Force(_)) => return DeathCause::IgnoredInterrupt,
+                Some(Order::Interrupt | Order::Input(_)) => {}
+                Some(Order::Execute { exec, history, script }) => {
+                    match self.play(exec, history, script).await {
+                        End::Died(cause) => return cause,
+                        End::Stopped => return DeathCause::Shutdown,
+                        End::Finished(outcome) => {
+                            // Whoever takes this event may post the next request at once.
+                            self.state.is_busy.store(false, Ordering::SeqCst);
+                            self.emit(exec, ExecEvent::Finished(outcome)).await;
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    async fn play(&mut self, exec: ExecId, history: History, script: Script) -> End {
+        if !script.is_unstarted {
+            let count = match history {
+                History::Store => {
+                    self.count += 1;
+                    Some(self.count)
+                }
+                History::Silent => None,
+            };
+            self.emit(exec, ExecEvent::Started { count }).await;
+        }
+        let mut heeds = Heeds::Everyone;
+        for step in script.steps {
+            // An order that has come already is taken before the next step, unless that step is about it.
+            if !step.is_about_orders() {
+                while let Ok(order) = self.orders.try_recv() {
+                    if let Some(end) = heed(order, heeds) {
+                        return end;
+                    }
+                }
+            }
+            let end = match step {
+                Step::Emit(event) => self.emit(exec, event).await,
+                Step::Orphan(event) => self.send(KernelEvent::Orphan(event)).await,
+                Step::Notice(text) => self.send(KernelEvent::Notice(text)).await,
+                Step::Take(time) => self.wait(heeds, tokio::time::sleep(time)).await,
+                Step::Gate(gate) => self.wait(heeds, gate.notified()).await,
+                Step::Hang => self.wait(heeds, std::future::pending()).await,
+                Step::Ask { prompt, password } => {
+                    self.emit(exec, ExecEvent::InputRequested { prompt, password }).await;
+                    self.take_line(exec, heeds).await
+                }
+                Step::CatchInterrupt => self.catch_interrupt().await,
+                Step::IgnoreInterrupts => {
+                    heeds = Heeds::Terminate;
+                    None
+                }
+                Step::IgnoreTerminate => {
+                    heeds = Heeds::Kill;
+                    None
+                }
+                Step::Die(cause) => Some(End::Died(cause)),
+                Step::Finish(outcome) => Some(End::Finished(outcome)),
+            };
+            if let Some(end) = end {
+                return end;
+            }
+        }
+        End::Finished(Outcome::Ok)
+    }
+
+    /// Waits for something of the script, and takes orders all the while.
+    async fn wait(&mut self, heeds: Heeds, what: impl Future<Output = ()>) -> Option<End> {
+        tokio::pin!(what);
+        loop {
+            let order = tokio::select! {
+                biased;
+                order = self.orders.recv() => order,
+                () = self.state.stop.cancelled() => return Some(End::Stopped),
+                () = &mut what => return None,
+            };
+            let Some(order) = order else { return Some(End::Stopped) };
+            if let Some(end) = heed(order, heeds) {
+                return Some(end);
+            }
+        }
+    }
+
+    async fn take_line(&mut self, exec: ExecId, heeds: Heeds) -> Option<End> {
+        loop {
+            match self.next_order().await {
+                None => return Some(End::Stopped),
+                Some(Order::Input(line)) => {
+                    let event = ExecEvent::Stream {
+                        name: StreamName::Stdout,
+                        data: line.into_bytes().into(),
+                    };
+                    return self.emit(exec, event).await;
+                }
+                Some(order) => {
+                    if let Some(end) = heed(order, heeds) {
+                        return Some(end);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn catch_interrupt(&mut self) -> Option<End> {
+        loop {
+            match self.next_order().await {
+                None => return Some(End::Stopped),
+                Some(Order::Interrupt) => return None,
+                Some(order) => {
+                    if let Some(end) = heed(order, Heeds::Everyone) {
+                        return Some(end);
+                    }
+                }
+            }
+        }
+    }
+
+    async fn next_order(&mut self) -> Option<Order> {
+        tokio::select! {
+            biased;
+            order = self.orders.recv() => order,
+            () = self.state.stop.cancelled() => None,
+        }
+    }
+
+    async fn emit(&mut self, exec: ExecId, event: ExecEvent) -> Option<End> {
+        self.send(KernelEvent::Exec { exec, event }).await
+    }
+
+    /// Waits for room, unless nobody listens any more.
+    async fn send(&mut self, event: KernelEvent) -> Option<End> {
+        tokio::select! {
+            sent = self.events.send(event) => sent.is_err().then_some(End::Stopped),
+            () = self.state.stop.cancelled() => Some(End::Stopped),
+        }
+    }
+}
+
+/// What an order does to a script that plays.
+fn heed(order: Order, heeds: Heeds) -> Option<End> {
+    match order {
+        Order::Interrupt if heeds == Heeds::Everyone => {
+            Some(End::Finished(Outcome::Error(exception("KeyboardInterrupt", ""))))
+        }
+        Order::Force(Force::Terminate) if heeds <= Heeds::Terminate => {
+            Some(End::Died(DeathCause::IgnoredInterrupt))
+        }
+        Order::Force(Force::Kill) => Some(End::Died(DeathCause::IgnoredInterrupt)),
+        Order::Die(cause) => Some(End::Died(cause)),
+        Order::Interrupt | Order::Force(Force::Terminate) | Order::Input(_) => None,
+        Order::Execute { exec, .. } => panic!("{exec:?} was posted while another one runs"),
+    }
+}
