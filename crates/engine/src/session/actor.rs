@@ -1,0 +1,397 @@
+//! The one loop of a session: it waits, asks the machine, and does what the machine says.
+//!
+//! Owns the kernel, its events and the callers' answers. It decides nothing.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_kernel::{
+    Backend, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Kernel, KernelEvent, KernelEvents,
+    KernelInfo, KernelSpec, LaunchError, Launched,
+};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+use super::end::{CellEnd, NotRun, RunEnd};
+use super::machine::{CloseReason, Effect, Fact, Input, Machine, ResetEnd, RunRequest, Ticket};
+use super::outbox::Outbox;
+
+/// How long a kernel that is shut down may take before it is made to.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+
+/// What a handle asks of the loop.
+pub(super) enum Command {
+    Enter(Ticket, oneshot::Sender<Result<(), NotRun>>),
+    Run(Ticket, Job),
+    Leave(Ticket),
+    Cancel(Ticket),
+    Reset(Option<Ticket>, oneshot::Sender<ResetEnd>),
+    Interrupt,
+    Close(CloseReason),
+    /// To end, unless somebody has or waits for a turn; whether it will.
+    CloseIfIdle(CloseReason, oneshot::Sender<bool>),
+}
+
+/// Code to run, and who is told.
+pub(super) struct Job {
+    pub(super) code: CodeRequest,
+    pub(super) timeout: Option<Duration>,
+    pub(super) listener: mpsc::Sender<KernelEvent>,
+    pub(super) reply: oneshot::Sender<Ran>,
+}
+
+/// A run that is over.
+#[derive(Debug)]
+pub struct Ran {
+    /// How it ended and what its reader must know.
+    pub end: RunEnd,
+    /// Bytes of output that a listener which had stopped listening did not get.
+    pub undelivered_bytes: u64,
+}
+
+/// What can be seen of a session at any time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct SessionState {
+    /// The kernel, when there is one.
+    pub kernel: Option<KernelInfo>,
+    /// Whether a call has its turn.
+    pub is_busy: bool,
+    /// Calls that wait.
+    pub waiting: usize,
+    /// When it last did something for somebody.
+    pub used: Instant,
+    /// Whether it has ended.
+    pub is_over: bool,
+}
+
+/// What a session is made of.
+pub(super) struct Parts {
+    pub(super) machine: Machine,
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) spec: KernelSpec,
+    pub(super) commands: mpsc::UnboundedReceiver<Command>,
+    pub(super) state: watch::Sender<SessionState>,
+}
+
+struct Actor {
+    parts: Parts,
+    kernel: Option<(Box<dyn Kernel>, KernelEvents)>,
+    starting: Option<(CancellationToken, BoxFuture<'static, Result<Launched, LaunchError>>)>,
+    /// The events are kept until it is gone: a kernel whose events nobody takes is killed.
+    ending: Option<(BoxFuture<'static, Death>, KernelEvents)>,
+    turns: HashMap<Ticket, oneshot::Sender<Result<(), NotRun>>>,
+    resets: VecDeque<oneshot::Sender<ResetEnd>>,
+    job: Option<(Job, Outbox)>,
+    wake: Option<Instant>,
+    is_over: bool,
+}
+
+/// What the loop waits for.
+enum Woke {
+    Command(Option<Command>),
+    Event(Option<KernelEvent>),
+    Launched(Result<Launched, LaunchError>),
+    Ended(Death),
+    Time,
+    Room,
+    Stuck,
+}
+
+/// Runs a session until it is closed or its last handle is gone.
+pub(super) async fn run(parts: Parts) {
+    let actor = Actor {
+        parts,
+        kernel: None,
+        starting: None,
+        ending: None,
+        turns: HashMap::new(),
+        resets: VecDeque::new(),
+        job: None,
+        wake: None,
+        is_over: false,
+    };
+    actor.run().await;
+}
+
+impl Actor {
+    async fn run(mut self) {
+        while !self.is_over {
+            let woke = self.wait().await;
+            if let Some(input) = self.input(woke) {
+                self.step(input);
+            }
+            self.show();
+        }
+    }
+
+    async fn wait(&mut self) -> Woke {
+        let has_room = self.job.as_ref().is_none_or(|(_, outbox)| outbox.has_room());
+        let is_stopping = self.wake.is_some();
+        let stuck =
+            self.job.as_ref().filter(|_| is_stopping).and_then(|(_, outbox)| outbox.stuck_at());
+        let outbox = self.job.as_mut().map(|(_, outbox)| outbox);
+        tokio::select! {
+            command = self.parts.commands.recv() => Woke::Command(command),
+            event = next_event(self.kernel.as_mut()), if has_room => Woke::Event(event),
+            launched = pending_or(self.starting.as_mut().map(|(_, launch)| launch)) => {
+                Woke::Launched(launched)
+            }
+            death = pending_or(self.ending.as_mut().map(|(end, _)| end)) => Woke::Ended(death),
+            () = room(outbox), if !has_room => Woke::Room,
+            () = at(self.wake) => Woke::Time,
+            () = at(stuck) => Woke::Stuck,
+        }
+    }
+
+    /// What it means for the machine; what does not concern it is done here.
+    fn input(&mut self, woke: Woke) -> Option<Input> {
+        match woke {
+            Woke::Command(Some(command)) => Some(self.command(command)),
+            // Nobody can ask for anything any more.
+            Woke::Command(None) => Some(Input::Close(CloseReason::Shutdown)),
+            Woke::Launched(Ok(launched)) => {
+                self.starting = None;
+                self.kernel = Some((launched.kernel, launched.events));
+                Some(Input::Launched)
+            }
+            Woke::Launched(Err(error)) => {
+                self.starting = None;
+                Some(Input::LaunchFailed(error))
+            }
+            Woke::Ended(death) => {
+                self.ending = None;
+                Some(Input::Kernel(Fact::Died(death)))
+            }
+            Woke::Event(event) => self.event(event),
+            Woke::Time => {
+                self.wake = None;
+                Some(Input::Deadline)
+            }
+            Woke::Room => None,
+            Woke::Stuck => {
+                if let Some((_, outbox)) = &mut self.job {
+                    outbox.give_up();
+                }
+                None
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command) -> Input {
+        match command {
+            Command::Enter(ticket, reply) => {
+                self.turns.insert(ticket, reply);
+                Input::Enter(ticket)
+            }
+            Command::Run(ticket, job) => {
+                let request = RunRequest { exec: job.code.exec, timeout: job.timeout };
+                if let Some(job) = self.take_job(job) {
+                    refuse(job);
+                    return Input::Deadline;
+                }
+                Input::Run(ticket, request)
+            }
+            Command::Leave(ticket) => Input::Leave(ticket),
+            Command::Cancel(ticket) => Input::Cancel(ticket),
+            Command::Reset(by, reply) => {
+                self.resets.push_back(reply);
+                Input::Reset(by)
+            }
+            Command::Interrupt => Input::Interrupt,
+            Command::Close(reason) => Input::Close(reason),
+            Command::CloseIfIdle(reason, reply) => {
+                let is_idle = self.parts.machine.is_idle();
+                let _ = reply.send(is_idle);
+                if is_idle { Input::Close(reason) } else { Input::Deadline }
+            }
+        }
+    }
+
+    /// Keeps a job; gives it back when there is one already.
+    fn take_job(&mut self, job: Job) -> Option<Job> {
+        if self.job.is_some() {
+            return Some(job);
+        }
+        let outbox = Outbox::new(job.listener.clone());
+        self.job = Some((job, outbox));
+        None
+    }
+
+    fn event(&mut self, event: Option<KernelEvent>) -> Option<Input> {
+        let Some(event) = event else {
+            self.kernel = None;
+            let stderr_tail = String::new();
+            let death = Death { cause: DeathCause::Unknown, stderr_tail, strays: Vec::new() };
+            return Some(Input::Kernel(Fact::Died(death)));
+        };
+        let fact = match &event {
+            KernelEvent::Died(death) => {
+                let death = death.clone();
+                self.kernel = None;
+                return Some(Input::Kernel(Fact::Died(death)));
+            }
+            KernelEvent::Exec { exec, event: ExecEvent::Finished(outcome) } => {
+                return Some(Input::Kernel(Fact::Finished(*exec, outcome.clone())));
+            }
+            KernelEvent::Exec { exec, event: ExecEvent::Started { .. } } => Fact::Started(*exec),
+            KernelEvent::Exec { exec, event: ExecEvent::InputRequested { .. } } => {
+                Fact::InputRequested(*exec)
+            }
+            _ => {
+                self.deliver(event);
+                return None;
+            }
+        };
+        self.deliver(event);
+        Some(Input::Kernel(fact))
+    }
+
+    fn deliver(&mut self, event: KernelEvent) {
+        if let Some((_, outbox)) = &mut self.job {
+            outbox.put(now(), event);
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        for effect in self.parts.machine.step(now(), input) {
+            self.obey(effect);
+        }
+    }
+
+    fn obey(&mut self, effect: Effect) {
+        match effect {
+            Effect::Grant(ticket) => self.answer_turn(ticket, Ok(())),
+            Effect::Refuse(ticket, why) => self.answer_turn(ticket, Err(why)),
+            Effect::Launch => self.launch(),
+            Effect::Execute(exec) => self.execute(exec),
+            Effect::RefuseInput(exec) => {
+                if let Some((kernel, _)) = &mut self.kernel {
+                    let _ = kernel.reply_input(exec, String::new());
+                }
+            }
+            // A kernel that is gone says so by its last event.
+            Effect::Interrupt => {
+                let _ = self.kernel.as_mut().map(|(kernel, _)| kernel.interrupt());
+            }
+            Effect::Force(force) => {
+                let _ = self.kernel.as_mut().map(|(kernel, _)| kernel.force(force));
+            }
+            Effect::Shutdown => {
+                if let Some((kernel, events)) = self.kernel.take() {
+                    self.ending = Some((kernel.shutdown(SHUTDOWN_GRACE), events));
+                }
+            }
+            Effect::Abandon => self.kernel = None,
+            Effect::Resolve(exec, end) => self.resolve(exec, *end),
+            Effect::ResetDone(ResetEnd::Refused) => {
+                let _ = self.resets.pop_back().map(|reply| reply.send(ResetEnd::Refused));
+            }
+            Effect::ResetDone(ResetEnd::Done) => {
+                let _ = self.resets.pop_front().map(|reply| reply.send(ResetEnd::Done));
+            }
+            Effect::Wake(at) => self.wake = at,
+            Effect::Stop => self.is_over = true,
+        }
+    }
+
+    fn answer_turn(&mut self, ticket: Ticket, answer: Result<(), NotRun>) {
+        let Some(reply) = self.turns.remove(&ticket) else { return };
+        if reply.send(answer).is_err() {
+            // Whoever asked has gone; the turn is the next one's.
+            self.step(Input::Leave(ticket));
+        }
+    }
+
+    fn launch(&mut self) {
+        let cancel = CancellationToken::new();
+        let (backend, spec) = (Arc::clone(&self.parts.backend), self.parts.spec.clone());
+        let token = cancel.clone();
+        let launch = async move { backend.launch(&spec, &token).await };
+        self.starting = Some((cancel, launch.boxed()));
+    }
+
+    fn execute(&mut self, exec: ExecId) {
+        let Some((job, _)) = self.job.as_ref().filter(|(job, _)| job.code.exec == exec) else {
+            return;
+        };
+        if let Some((kernel, _)) = &mut self.kernel {
+            // A kernel that is gone says so by its last event.
+            let _ = kernel.execute(job.code.clone());
+        }
+    }
+
+    fn resolve(&mut self, exec: ExecId, end: RunEnd) {
+        let Some((job, outbox)) = self.job.take_if(|(job, _)| job.code.exec == exec) else {
+            return;
+        };
+        let undelivered_bytes = outbox.undelivered_bytes();
+        let _ = job.reply.send(Ran { end, undelivered_bytes });
+    }
+
+    /// Shows what has changed, which between most events is nothing.
+    fn show(&mut self) {
+        let (is_busy, waiting) = (!self.parts.machine.is_idle(), self.turns.len());
+        let (has_kernel, is_over) = (self.kernel.is_some(), self.is_over);
+        let pid = self.kernel.as_ref().and_then(|(kernel, _)| kernel.info().pid);
+        self.parts.state.send_if_modified(|shown| {
+            let kernel = shown.kernel.as_ref();
+            let is_same = shown.is_busy == is_busy
+                && shown.waiting == waiting
+                && shown.is_over == is_over
+                && kernel.is_some() == has_kernel
+                && kernel.and_then(|info| info.pid) == pid;
+            if is_same {
+                return false;
+            }
+            *shown = SessionState {
+                kernel: self.kernel.as_ref().map(|(kernel, _)| kernel.info().clone()),
+                is_busy,
+                waiting,
+                used: if is_busy || shown.is_busy { now() } else { shown.used },
+                is_over,
+            };
+            true
+        });
+    }
+}
+
+fn refuse(job: Job) {
+    let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
+    let _ = job.reply.send(Ran { end, undelivered_bytes: 0 });
+}
+
+/// The clock of timers, so that a test that holds it still holds decisions still.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+async fn at(instant: Option<Instant>) {
+    match instant {
+        Some(instant) => tokio::time::sleep_until(instant.into()).await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn next_event(kernel: Option<&mut (Box<dyn Kernel>, KernelEvents)>) -> Option<KernelEvent> {
+    match kernel {
+        Some((_, events)) => events.next().await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn pending_or<T>(future: Option<&mut BoxFuture<'static, T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn room(outbox: Option<&mut Outbox>) {
+    match outbox {
+        Some(outbox) => outbox.room().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,111 @@
+//! How a run of a cell ended, as a value: what user code does is no error of ours.
+//!
+//! Owns the vocabulary of ends. How they are worded is for the faces.
+
+use std::time::{Duration, Instant};
+
+use inkcell_kernel::{Death, LaunchError, PyError, Rung};
+
+use super::machine::CloseReason;
+
+/// A run and what its reader must know besides.
+#[derive(Debug)]
+pub struct RunEnd {
+    /// How it ended.
+    pub end: CellEnd,
+    /// In the order they happened.
+    pub notes: Vec<Note>,
+}
+
+/// How a run of a cell ended.
+#[derive(Debug)]
+pub enum CellEnd {
+    /// Without an exception.
+    Ok,
+    /// With one.
+    PythonError(PyError),
+    /// Its time was up.
+    TimedOut {
+        /// The limit.
+        after: Duration,
+        /// What became of the kernel.
+        fate: KernelFate,
+        /// Where the code was, when it said so.
+        stopped: Option<PyError>,
+    },
+    /// Somebody took it back.
+    Cancelled {
+        /// What became of the kernel.
+        fate: KernelFate,
+        /// Where the code was, when it said so.
+        stopped: Option<PyError>,
+    },
+    /// It wanted input, which nobody could give; the exception, where that ended it.
+    InputRefused(Option<PyError>),
+    /// The kernel died in it.
+    KernelDied(Death),
+    /// Kernels of this session died again and again; the last of them in this run, if it got that far.
+    TooManyRestarts(Option<Death>),
+    /// It never began.
+    NotRun(NotRun),
+}
+
+impl CellEnd {
+    /// It was cancelled, and the code did not get to say where it was.
+    pub(crate) fn taken_back(fate: KernelFate) -> CellEnd {
+        CellEnd::Cancelled { fate, stopped: None }
+    }
+}
+
+/// What became of the kernel when code had to be stopped.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum KernelFate {
+    /// The code had not begun, or listened: the kernel and its variables are there.
+    Kept,
+    /// It was taken away: by a reset, or by the end of the session.
+    TakenAway,
+    /// It had to be ended, at this rung of the ladder.
+    Ended {
+        /// The last one climbed.
+        by: Rung,
+    },
+}
+
+/// Why code never began.
+#[derive(Debug)]
+pub enum NotRun {
+    /// There is no kernel to be had.
+    Launch(LaunchError),
+    /// The session was closed.
+    Closed,
+    /// Its turn was taken back before it came.
+    Cancelled,
+}
+
+/// What a reader must know about a run besides its end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// The kernel is new and what earlier calls left is gone.
+    StateLost(Loss),
+    /// The kernel died in it once, and the code was run again from the start.
+    RanTwice(Death),
+}
+
+/// Why a session's variables are gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// The kernel died.
+    Died(Death),
+    /// It did not listen when code had to be stopped.
+    Killed {
+        /// The last rung climbed.
+        by: Rung,
+    },
+    /// The session was closed, and is another one now.
+    Closed {
+        /// Why.
+        reason: CloseReason,
+        /// When.
+        at: Instant,
+    },
+}

@@ -1,0 +1,187 @@
+//! The handle of a session: cloned freely, it asks and waits.
+//!
+//! Owns the numbers of calls and runs. A call is a [`Turn`]; dropped, it is over.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use inkcell_kernel::{Backend, CodeRequest, ExecId, History, KernelEvent, KernelSpec};
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::actor::{self, Command, Job, Parts, Ran, SessionState};
+use super::end::{CellEnd, Loss, NotRun, RunEnd};
+use super::machine::{CloseReason, Machine, Policy, ResetEnd, Ticket};
+
+/// A session, by one of its handles.
+#[derive(Clone)]
+pub struct Session {
+    commands: mpsc::UnboundedSender<Command>,
+    state: watch::Receiver<SessionState>,
+    numbers: Arc<AtomicU64>,
+}
+
+/// A cell to run.
+#[derive(Clone, Debug)]
+pub struct CellRequest {
+    /// The code.
+    pub code: String,
+    /// Whether it counts and is remembered.
+    pub history: History,
+    /// Managed variables to set or remove first.
+    pub env: Vec<(String, Option<String>)>,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+}
+
+impl Session {
+    /// A session whose kernel is started by its first run. It lives in a task of its own until it is closed
+    /// or its last handle is dropped.
+    pub fn start(
+        backend: Arc<dyn Backend>,
+        spec: KernelSpec,
+        policy: Policy,
+        loss: Option<Loss>,
+    ) -> Session {
+        let (commands, queue) = mpsc::unbounded_channel();
+        let state = SessionState {
+            kernel: None,
+            is_busy: false,
+            waiting: 0,
+            used: tokio::time::Instant::now().into_std(),
+            is_over: false,
+        };
+        let (sender, state) = watch::channel(state);
+        let machine = Machine::new(policy, loss);
+        tokio::spawn(actor::run(Parts { machine, backend, spec, commands: queue, state: sender }));
+        Session { commands, state, numbers: Arc::default() }
+    }
+
+    /// Waits for this call's turn. Dropped before, the call gives its place up.
+    pub async fn turn(&self) -> Result<Turn, NotRun> {
+        let ticket = Ticket(self.next());
+        let (reply, answer) = oneshot::channel();
+        let turn = Turn { session: self.clone(), ticket };
+        self.commands.send(Command::Enter(ticket, reply)).map_err(|_| NotRun::Closed)?;
+        answer.await.map_err(|_| NotRun::Closed)??;
+        Ok(turn)
+    }
+
+    /// Ends the kernel, and what runs in it; the next run starts another.
+    pub async fn reset(&self) -> ResetEnd {
+        self.reset_by(None).await
+    }
+
+    /// Interrupts what runs, and no more.
+    pub fn interrupt(&self) {
+        // A session that is over has nothing to interrupt.
+        let _ = self.commands.send(Command::Interrupt);
+    }
+
+    /// Ends the session; returns when its kernel is gone.
+    pub async fn close(&self, reason: CloseReason) {
+        let _ = self.commands.send(Command::Close(reason));
+        let mut state = self.state.clone();
+        let _ = state.wait_for(|state| state.is_over).await;
+    }
+
+    /// Ends the session unless somebody has or waits for a turn, and says whether it has.
+    pub async fn close_if_idle(&self, reason: CloseReason) -> Closing {
+        let (reply, answer) = oneshot::channel();
+        let asked = self.commands.send(Command::CloseIfIdle(reason, reply));
+        // A session that is over already is closed enough.
+        if asked.is_ok() && answer.await == Ok(false) {
+            return Closing::Busy;
+        }
+        let mut state = self.state.clone();
+        let _ = state.wait_for(|state| state.is_over).await;
+        Closing::Closed
+    }
+
+    /// What can be seen of it now.
+    pub fn state(&self) -> SessionState {
+        self.state.borrow().clone()
+    }
+
+    /// To be told when what can be seen changes.
+    pub fn watch(&self) -> watch::Receiver<SessionState> {
+        self.state.clone()
+    }
+
+    async fn reset_by(&self, ticket: Option<Ticket>) -> ResetEnd {
+        let (reply, answer) = oneshot::channel();
+        if self.commands.send(Command::Reset(ticket, reply)).is_err() {
+            return ResetEnd::Refused;
+        }
+        answer.await.unwrap_or(ResetEnd::Refused)
+    }
+
+    fn next(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Whether a session could be closed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Closing {
+    /// It is over.
+    Closed,
+    /// Somebody uses it.
+    Busy,
+}
+
+/// A call that has its turn: nobody else's cells run until it is dropped.
+pub struct Turn {
+    session: Session,
+    ticket: Ticket,
+}
+
+impl Turn {
+    /// Runs a cell to its end, whatever that is. Every event goes to `listener`, apart from the end and the
+    /// death; a listener without room holds the code up, as a full pipe would.
+    pub async fn run(&mut self, cell: CellRequest, listener: mpsc::Sender<KernelEvent>) -> Ran {
+        let exec = ExecId(self.session.next());
+        let CellRequest { code, history, env, timeout } = cell;
+        let code = CodeRequest { exec, code, history, env, cwd: None };
+        let (reply, answer) = oneshot::channel();
+        let job = Job { code, timeout, listener, reply };
+        let over = || Ran {
+            end: RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() },
+            undelivered_bytes: 0,
+        };
+        if self.session.commands.send(Command::Run(self.ticket, job)).is_err() {
+            return over();
+        }
+        answer.await.unwrap_or_else(|_| over())
+    }
+
+    /// What takes this call back from elsewhere.
+    pub fn canceller(&self) -> Canceller {
+        Canceller { commands: self.session.commands.clone(), ticket: self.ticket }
+    }
+
+    /// Gives the session a new kernel before this call's next run.
+    pub async fn reset(&mut self) -> ResetEnd {
+        self.session.reset_by(Some(self.ticket)).await
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let _ = self.session.commands.send(Command::Leave(self.ticket));
+    }
+}
+
+/// Takes a call back.
+#[derive(Clone)]
+pub struct Canceller {
+    commands: mpsc::UnboundedSender<Command>,
+    ticket: Ticket,
+}
+
+impl Canceller {
+    /// Stops what the call runs; the second time, by force.
+    pub fn cancel(&self) {
+        let _ = self.commands.send(Command::Cancel(self.ticket));
+    }
+}

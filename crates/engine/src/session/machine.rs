@@ -1,0 +1,576 @@
+//! Every decision about running code in one session.
+//!
+//! No clock, no channels, no tasks: what happened comes in, what is to be done goes out. A *call* asks for
+//! its turn and keeps it for all its cells, so the queue is of calls; in its turn it runs one cell after
+//! the other. The promises, held by the tests beside this file:
+//!
+//! - every request for a turn, every run and every reset is answered exactly once;
+//! - one run at a time, and a kernel is asked for a run only when it is idle;
+//! - code that has begun is run again only where the policy says so, and never more than once;
+//! - a run that must stop is answered within the ladder's time, whatever the kernel does.
+
+mod climb;
+#[cfg(test)]
+mod model;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use inkcell_kernel::{Death, ExecId, Force, LaunchError, Outcome, Rung};
+
+use super::end::{CellEnd, KernelFate, Loss, NotRun, Note, RunEnd};
+use climb::{Climb, Why};
+
+/// Names one call.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Ticket(pub u64);
+
+/// What a session does where there is a choice.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policy {
+    /// Whether code is run again after the kernel died in it.
+    pub retry: Retry,
+    /// How long code may take to listen to interrupts.
+    pub interrupt_grace: Duration,
+    /// How many kernels may be started in a row without a run that succeeds, after the first.
+    pub max_restarts: u32,
+}
+
+/// Whether code is run again after the kernel died.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Retry {
+    /// Only when it had not begun.
+    IfNotStarted,
+    /// Once, also when it had.
+    Once,
+    /// Not at all.
+    Never,
+}
+
+/// Why a session ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CloseReason {
+    /// It was asked to.
+    Asked,
+    /// Nobody used it for too long.
+    Idle,
+    /// Another session needed its place.
+    Evicted,
+    /// Everything ends.
+    Shutdown,
+}
+
+/// A cell to run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RunRequest {
+    /// Its name.
+    pub exec: ExecId,
+    /// How long it may take, from when the kernel gets it.
+    pub timeout: Option<Duration>,
+}
+
+/// What happened.
+#[derive(Debug)]
+pub enum Input {
+    /// A call wants its turn.
+    Enter(Ticket),
+    /// The call whose turn it is wants this run.
+    Run(Ticket, RunRequest),
+    /// A call is over.
+    Leave(Ticket),
+    /// A call was taken back: by whoever made it, the second time with impatience.
+    Cancel(Ticket),
+    /// The call whose turn it is wants a new kernel, or somebody from outside does.
+    Reset(Option<Ticket>),
+    /// Somebody wants the running code to be interrupted, and no more.
+    Interrupt,
+    /// The session is to end.
+    Close(CloseReason),
+    /// A kernel is there.
+    Launched,
+    /// There is none to be had.
+    LaunchFailed(LaunchError),
+    /// The kernel reports something.
+    Kernel(Fact),
+    /// The time that was asked for has come.
+    Deadline,
+}
+
+/// What a kernel reports that matters to decisions. Outputs do not pass through here.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Fact {
+    /// The code has begun.
+    Started(ExecId),
+    /// It wants input.
+    InputRequested(ExecId),
+    /// It is over.
+    Finished(ExecId, Outcome),
+    /// The kernel is gone, by itself or because it was shut down.
+    Died(Death),
+}
+
+/// What is to be done, in order.
+#[derive(Debug)]
+pub enum Effect {
+    /// It is this call's turn.
+    Grant(Ticket),
+    /// It will never be this call's turn.
+    Refuse(Ticket, NotRun),
+    /// Start a kernel.
+    Launch,
+    /// Give this code to the kernel.
+    Execute(ExecId),
+    /// Tell the kernel that there is no input.
+    RefuseInput(ExecId),
+    /// Interrupt it.
+    Interrupt,
+    /// End it because it did not listen.
+    Force(Force),
+    /// Shut it down; its death is awaited.
+    Shutdown,
+    /// Let go of it; its death is not awaited.
+    Abandon,
+    /// A run is over.
+    Resolve(ExecId, Box<RunEnd>),
+    /// A reset is done, or refused because another one is under way.
+    ResetDone(ResetEnd),
+    /// Wake this machine then, and at no other time that was asked for before.
+    Wake(Option<Instant>),
+    /// Nothing more will happen.
+    Stop,
+}
+
+/// How a reset ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ResetEnd {
+    /// The kernel is gone; the next run starts another.
+    Done,
+    /// Another reset is under way.
+    Refused,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kernel {
+    Absent,
+    Starting,
+    Ready,
+    /// It was told to end.
+    Ending,
+}
+
+/// The run that is under way.
+#[derive(Debug)]
+struct Run {
+    request: RunRequest,
+    /// The kernel has it.
+    is_sent: bool,
+    has_started: bool,
+    wanted_input: bool,
+    deadline: Option<Instant>,
+    climb: Option<Climb>,
+    notes: Vec<Note>,
+}
+
+/// The session, as decisions.
+#[derive(Debug)]
+pub struct Machine {
+    policy: Policy,
+    kernel: Kernel,
+    queue: VecDeque<Ticket>,
+    holder: Option<Ticket>,
+    run: Option<Run>,
+    /// Kernels that were started since the last run that succeeded, without the first.
+    restarts: u32,
+    had_kernel: bool,
+    resets: u32,
+    loss: Option<Loss>,
+    closing: Option<CloseReason>,
+    is_stopped: bool,
+    woken_at: Option<Instant>,
+}
+
+impl Machine {
+    /// A session without a kernel yet; `loss` is what became of an earlier one of the same name.
+    pub fn new(policy: Policy, loss: Option<Loss>) -> Machine {
+        Machine {
+            policy,
+            kernel: Kernel::Absent,
+            queue: VecDeque::new(),
+            holder: None,
+            run: None,
+            restarts: 0,
+            had_kernel: false,
+            resets: 0,
+            loss,
+            closing: None,
+            is_stopped: false,
+            woken_at: None,
+        }
+    }
+
+    /// Whether no call has or waits for its turn.
+    pub fn is_idle(&self) -> bool {
+        self.holder.is_none() && self.queue.is_empty()
+    }
+
+    /// Takes in what happened and says what is to be done.
+    pub fn step(&mut self, now: Instant, input: Input) -> Vec<Effect> {
+        let mut out = Vec::new();
+        if self.is_stopped {
+            refuse_all(input, &mut out);
+            return out;
+        }
+        match input {
+            Input::Enter(ticket) => self.enter(ticket, &mut out),
+            Input::Run(ticket, request) => self.begin(now, ticket, request, &mut out),
+            Input::Leave(ticket) => self.leave(ticket, &mut out),
+            Input::Cancel(ticket) => self.cancel(now, ticket, &mut out),
+            Input::Reset(by) => self.reset(by, &mut out),
+            Input::Interrupt => {
+                if self.run.as_ref().is_some_and(|run| run.is_sent) {
+                    out.push(Effect::Interrupt);
+                }
+            }
+            Input::Close(reason) => self.close(reason, &mut out),
+            Input::Launched => self.launched(now, &mut out),
+            Input::LaunchFailed(error) => self.launch_failed(error, &mut out),
+            Input::Kernel(fact) => self.hear(now, fact, &mut out),
+            Input::Deadline => {}
+        }
+        self.tick(now, &mut out);
+        self.next_turn(&mut out);
+        self.arm(&mut out);
+        out
+    }
+
+    fn enter(&mut self, ticket: Ticket, out: &mut Vec<Effect>) {
+        if self.closing.is_some() {
+            out.push(Effect::Refuse(ticket, NotRun::Closed));
+        } else {
+            self.queue.push_back(ticket);
+        }
+    }
+
+    fn next_turn(&mut self, out: &mut Vec<Effect>) {
+        // A reset from outside is done before the next call begins.
+        let is_free = self.holder.is_none() && self.run.is_none();
+        if is_free && self.resets == 0 && self.closing.is_none() {
+            self.holder = self.queue.pop_front();
+            out.extend(self.holder.map(Effect::Grant));
+        }
+        if self.closing.is_some() && self.kernel == Kernel::Absent && self.run.is_none() {
+            self.is_stopped = true;
+            out.push(Effect::Stop);
+        }
+    }
+
+    fn leave(&mut self, ticket: Ticket, out: &mut Vec<Effect>) {
+        if let Some(at) = self.queue.iter().position(|waiting| *waiting == ticket) {
+            self.queue.remove(at);
+            out.push(Effect::Refuse(ticket, NotRun::Cancelled));
+        }
+        if self.holder != Some(ticket) {
+            return;
+        }
+        self.holder = None;
+        // A caller that goes away in the middle of a run has no use for its end.
+        if let Some(run) = &mut self.run
+            && run.is_sent
+        {
+            run.climb.get_or_insert_with(|| Climb::new(Why::Left, self.policy.interrupt_grace));
+        } else {
+            self.resolve(CellEnd::taken_back(KernelFate::Kept), out);
+        }
+    }
+
+    fn begin(&mut self, now: Instant, ticket: Ticket, request: RunRequest, out: &mut Vec<Effect>) {
+        let is_allowed = self.holder == Some(ticket) && self.run.is_none();
+        if !is_allowed || self.closing.is_some() {
+            let end = CellEnd::NotRun(NotRun::Closed);
+            let end = RunEnd { end, notes: Vec::new() };
+            out.push(Effect::Resolve(request.exec, Box::new(end)));
+            return;
+        }
+        self.run = Some(Run {
+            request,
+            is_sent: false,
+            has_started: false,
+            wanted_input: false,
+            deadline: None,
+            climb: None,
+            notes: Vec::new(),
+        });
+        self.provide(now, out);
+    }
+
+    /// Brings the run to a kernel: the one that is there, or a new one.
+    fn provide(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        match self.kernel {
+            Kernel::Ready => self.execute(now, out),
+            Kernel::Starting | Kernel::Ending => {}
+            Kernel::Absent => {
+                if self.had_kernel {
+                    self.restarts += 1;
+                }
+                if self.restarts > self.policy.max_restarts {
+                    // The next call begins anew.
+                    (self.restarts, self.had_kernel) = (0, false);
+                    self.resolve(CellEnd::TooManyRestarts(None), out);
+                    return;
+                }
+                self.kernel = Kernel::Starting;
+                out.push(Effect::Launch);
+            }
+        }
+    }
+
+    fn execute(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        let Some(run) = &mut self.run else { return };
+        run.is_sent = true;
+        run.deadline = run.request.timeout.and_then(|timeout| now.checked_add(timeout));
+        run.notes.extend(self.loss.take().map(Note::StateLost));
+        out.push(Effect::Execute(run.request.exec));
+    }
+
+    fn launched(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        if self.kernel == Kernel::Ending {
+            // It was not wanted any more while it started.
+            out.push(Effect::Shutdown);
+            return;
+        }
+        self.had_kernel = true;
+        self.kernel = Kernel::Ready;
+        self.execute(now, out);
+    }
+
+    fn launch_failed(&mut self, error: LaunchError, out: &mut Vec<Effect>) {
+        self.kernel = Kernel::Absent;
+        self.finish_resets(out);
+        if self.closing.is_some() {
+            self.resolve(CellEnd::NotRun(NotRun::Closed), out);
+        } else {
+            self.resolve(CellEnd::NotRun(NotRun::Launch(error)), out);
+        }
+    }
+
+    fn cancel(&mut self, now: Instant, ticket: Ticket, out: &mut Vec<Effect>) {
+        if let Some(at) = self.queue.iter().position(|waiting| *waiting == ticket) {
+            self.queue.remove(at);
+            out.push(Effect::Refuse(ticket, NotRun::Cancelled));
+            return;
+        }
+        if self.holder != Some(ticket) {
+            return;
+        }
+        let grace = self.policy.interrupt_grace;
+        match &mut self.run {
+            Some(run) if run.is_sent => match &mut run.climb {
+                None => run.climb = Some(Climb::new(Why::Cancelled, grace)),
+                Some(climb) => climb.hurry(now),
+            },
+            Some(_) => self.resolve(CellEnd::taken_back(KernelFate::Kept), out),
+            None => {}
+        }
+    }
+
+    fn reset(&mut self, by: Option<Ticket>, out: &mut Vec<Effect>) {
+        let is_allowed = by.is_none_or(|ticket| self.holder == Some(ticket) && self.run.is_none());
+        if self.resets > 0 || !is_allowed || self.closing.is_some() {
+            out.push(Effect::ResetDone(ResetEnd::Refused));
+            return;
+        }
+        self.resets = 1;
+        self.loss = None;
+        (self.restarts, self.had_kernel) = (0, false);
+        self.end_kernel(out);
+        if self.kernel == Kernel::Absent {
+            self.finish_resets(out);
+        }
+    }
+
+    fn finish_resets(&mut self, out: &mut Vec<Effect>) {
+        for _ in 0..std::mem::take(&mut self.resets) {
+            out.push(Effect::ResetDone(ResetEnd::Done));
+        }
+    }
+
+    fn end_kernel(&mut self, out: &mut Vec<Effect>) {
+        match self.kernel {
+            Kernel::Absent | Kernel::Ending => {}
+            // It is shut down as soon as it is there.
+            Kernel::Starting => self.kernel = Kernel::Ending,
+            Kernel::Ready => {
+                self.kernel = Kernel::Ending;
+                out.push(Effect::Shutdown);
+            }
+        }
+    }
+
+    fn close(&mut self, reason: CloseReason, out: &mut Vec<Effect>) {
+        if self.closing.is_some() {
+            return;
+        }
+        self.closing = Some(reason);
+        for ticket in self.queue.drain(..) {
+            out.push(Effect::Refuse(ticket, NotRun::Closed));
+        }
+        self.end_kernel(out);
+        if self.run.as_ref().is_some_and(|run| !run.is_sent) {
+            self.resolve(CellEnd::NotRun(NotRun::Closed), out);
+        }
+    }
+
+    fn hear(&mut self, now: Instant, fact: Fact, out: &mut Vec<Effect>) {
+        let of_run = |run: &Run, exec: ExecId| run.is_sent && run.request.exec == exec;
+        match fact {
+            Fact::Started(exec) => {
+                if let Some(run) = self.run.as_mut().filter(|run| of_run(run, exec)) {
+                    run.has_started = true;
+                }
+            }
+            Fact::InputRequested(exec) => {
+                if let Some(run) = self.run.as_mut().filter(|run| of_run(run, exec)) {
+                    run.wanted_input = true;
+                    out.push(Effect::RefuseInput(exec));
+                }
+            }
+            Fact::Finished(exec, outcome) => {
+                if let Some(run) = self.run.as_ref().filter(|run| of_run(run, exec)) {
+                    let end = run.end_of(outcome);
+                    if matches!(end, CellEnd::Ok) {
+                        self.restarts = 0;
+                    }
+                    self.resolve(end, out);
+                }
+            }
+            Fact::Died(death) => self.died(now, death, out),
+        }
+    }
+
+    fn died(&mut self, now: Instant, death: Death, out: &mut Vec<Effect>) {
+        let was_ending = self.kernel == Kernel::Ending;
+        self.kernel = Kernel::Absent;
+        self.finish_resets(out);
+        let Some(run) = self.run.as_mut().filter(|run| run.is_sent) else {
+            // Asked for, it is no loss; the run that waited for the end goes on with a new kernel.
+            if !was_ending {
+                self.loss = Some(Loss::Died(death));
+            } else if self.run.is_some() {
+                self.provide(now, out);
+            }
+            return;
+        };
+        if let Some(climb) = &run.climb {
+            let by = climb.climbed();
+            self.loss = Some(Loss::Killed { by });
+            let end = climb.end(KernelFate::Ended { by }, None);
+            self.resolve(end, out);
+            return;
+        }
+        if was_ending {
+            self.resolve(CellEnd::taken_back(KernelFate::TakenAway), out);
+            return;
+        }
+        let is_first = !run.notes.iter().any(|note| matches!(note, Note::RanTwice(_)));
+        let is_rerun = match self.policy.retry {
+            Retry::Never => false,
+            Retry::IfNotStarted => !run.has_started,
+            Retry::Once => true,
+        };
+        if is_rerun && is_first {
+            run.notes.push(Note::RanTwice(death));
+            (run.is_sent, run.has_started, run.deadline) = (false, false, None);
+            self.provide(now, out);
+        } else {
+            let is_again = is_rerun && self.restarts >= self.policy.max_restarts;
+            self.loss = Some(Loss::Died(death.clone()));
+            if is_again {
+                (self.restarts, self.had_kernel) = (0, false);
+                self.resolve(CellEnd::TooManyRestarts(Some(death)), out);
+            } else {
+                self.resolve(CellEnd::KernelDied(death), out);
+            }
+        }
+    }
+
+    /// Does what is due.
+    fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
+        let Some(run) = self.run.as_mut().filter(|run| run.is_sent) else { return };
+        if run.climb.is_none() && run.deadline.is_some_and(|deadline| deadline <= now) {
+            let after = run.request.timeout.unwrap_or_default();
+            run.climb = Some(Climb::new(Why::TimedOut(after), self.policy.interrupt_grace));
+        }
+        let Some(climb) = &mut run.climb else { return };
+        for rung in climb.due(now) {
+            match rung {
+                Rung::Interrupt => out.push(Effect::Interrupt),
+                Rung::Terminate => out.push(Effect::Force(Force::Terminate)),
+                Rung::Kill => out.push(Effect::Force(Force::Kill)),
+                Rung::Answer => {
+                    let end = climb.end(KernelFate::Ended { by: Rung::Answer }, None);
+                    self.kernel = Kernel::Absent;
+                    self.loss = Some(Loss::Killed { by: Rung::Answer });
+                    out.push(Effect::Abandon);
+                    self.finish_resets(out);
+                    self.resolve(end, out);
+                    return;
+                }
+            }
+        }
+    }
+
+    fn resolve(&mut self, end: CellEnd, out: &mut Vec<Effect>) {
+        if let Some(run) = self.run.take() {
+            let end = RunEnd { end, notes: run.notes };
+            out.push(Effect::Resolve(run.request.exec, Box::new(end)));
+        }
+    }
+
+    /// Asks to be woken when something is due, if that has changed.
+    fn arm(&mut self, out: &mut Vec<Effect>) {
+        let wake = self.run.as_ref().filter(|run| run.is_sent).and_then(|run| match &run.climb {
+            Some(climb) => climb.next(),
+            None => run.deadline,
+        });
+        if wake != self.woken_at {
+            self.woken_at = wake;
+            out.push(Effect::Wake(wake));
+        }
+    }
+}
+
+impl Run {
+    /// The end of a run that the kernel finished.
+    fn end_of(&self, outcome: Outcome) -> CellEnd {
+        if let Some(climb) = &self.climb {
+            // It may have finished by itself in the very moment; the time was up all the same.
+            let stopped = match outcome {
+                Outcome::Error(error) => Some(error),
+                Outcome::Ok | Outcome::Aborted => None,
+            };
+            return climb.end(KernelFate::Kept, stopped);
+        }
+        match outcome {
+            Outcome::Error(error) if self.wanted_input => CellEnd::InputRefused(Some(error)),
+            _ if self.wanted_input => CellEnd::InputRefused(None),
+            Outcome::Ok => CellEnd::Ok,
+            Outcome::Error(error) => CellEnd::PythonError(error),
+            Outcome::Aborted => CellEnd::taken_back(KernelFate::Kept),
+        }
+    }
+}
+
+/// A session that is over still answers.
+fn refuse_all(input: Input, out: &mut Vec<Effect>) {
+    match input {
+        Input::Enter(ticket) => out.push(Effect::Refuse(ticket, NotRun::Closed)),
+        Input::Run(_, request) => {
+            let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
+            out.push(Effect::Resolve(request.exec, Box::new(end)));
+        }
+        Input::Reset(_) => out.push(Effect::ResetDone(ResetEnd::Refused)),
+        _ => {}
+    }
+}

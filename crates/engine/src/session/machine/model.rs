@@ -1,0 +1,279 @@
+//! Random sequences against what must always hold. The kernel and the callers are played by dice; at the
+//! end both behave, and everything must have been answered.
+
+use std::collections::{HashMap, HashSet};
+
+use inkcell_kernel::DeathCause;
+use proptest::prelude::*;
+
+use super::*;
+
+/// One thing that may happen next, if it can.
+#[derive(Clone, Debug)]
+enum Move {
+    Enter,
+    Run { timeout: Option<u64> },
+    Leave,
+    Cancel(usize),
+    Reset,
+    ResetOwn,
+    Interrupt,
+    Close,
+    LaunchEnds { well: bool },
+    Starts,
+    WantsInput,
+    Finishes,
+    Dies,
+    Time(u64),
+}
+
+fn moves() -> impl Strategy<Value = Move> {
+    prop_oneof![
+        4 => Just(Move::Enter),
+        6 => prop::option::of(0u64..20_000).prop_map(|timeout| Move::Run { timeout }),
+        3 => Just(Move::Leave),
+        2 => (0usize..6).prop_map(Move::Cancel),
+        1 => Just(Move::Reset),
+        1 => Just(Move::ResetOwn),
+        1 => Just(Move::Interrupt),
+        6 => any::<bool>().prop_map(|well| Move::LaunchEnds { well }),
+        4 => Just(Move::Starts),
+        1 => Just(Move::WantsInput),
+        5 => Just(Move::Finishes),
+        2 => Just(Move::Dies),
+        4 => (0u64..6_000).prop_map(Move::Time),
+    ]
+}
+
+/// The world around a machine.
+struct World {
+    machine: Machine,
+    now: Instant,
+    wake: Option<Instant>,
+    tickets: u64,
+    execs: u64,
+    waiting: HashSet<Ticket>,
+    holder: Option<Ticket>,
+    /// Runs that were asked for and not answered; how often each was given to a kernel.
+    runs: HashMap<ExecId, u32>,
+    resets: i64,
+    is_launching: bool,
+    has_kernel: bool,
+    on_kernel: Option<ExecId>,
+    has_begun: bool,
+    is_stopped: bool,
+    policy: Policy,
+}
+
+impl World {
+    fn new(retry: Retry) -> World {
+        let policy = Policy { retry, interrupt_grace: Duration::from_secs(3), max_restarts: 1 };
+        World {
+            machine: Machine::new(policy, None),
+            now: Instant::now(),
+            wake: None,
+            tickets: 0,
+            execs: 0,
+            waiting: HashSet::new(),
+            holder: None,
+            runs: HashMap::new(),
+            resets: 0,
+            is_launching: false,
+            has_kernel: false,
+            on_kernel: None,
+            has_begun: false,
+            is_stopped: false,
+            policy,
+        }
+    }
+
+    fn step(&mut self, input: Input) {
+        for effect in self.machine.step(self.now, input) {
+            self.obey(effect);
+        }
+    }
+
+    fn obey(&mut self, effect: Effect) {
+        assert!(
+            !self.is_stopped
+                || matches!(
+                    effect,
+                    Effect::Refuse(..)
+                        | Effect::Resolve(..)
+                        | Effect::ResetDone(_)
+                        | Effect::Wake(_)
+                )
+        );
+        match effect {
+            Effect::Grant(ticket) => {
+                assert!(self.waiting.remove(&ticket), "granted once, to one who waits");
+                assert!(self.holder.is_none(), "one turn at a time");
+                self.holder = Some(ticket);
+            }
+            Effect::Refuse(ticket, _) => assert!(self.waiting.remove(&ticket), "refused once"),
+            Effect::Launch => {
+                assert!(!self.is_launching && !self.has_kernel, "one kernel at a time");
+                self.is_launching = true;
+            }
+            Effect::Execute(exec) => {
+                assert!(self.has_kernel && self.on_kernel.is_none(), "only an idle kernel");
+                let times = self.runs.get_mut(&exec).expect("a run that was asked for");
+                *times += 1;
+                assert!(*times <= 2, "never a third time");
+                (self.on_kernel, self.has_begun) = (Some(exec), false);
+            }
+            Effect::RefuseInput(exec) => assert_eq!(self.on_kernel, Some(exec)),
+            Effect::Interrupt | Effect::Force(_) => assert!(self.on_kernel.is_some()),
+            Effect::Shutdown => assert!(self.has_kernel),
+            Effect::Abandon => self.kernel_is_gone(),
+            Effect::Resolve(exec, _) => {
+                assert!(self.runs.remove(&exec).is_some(), "answered once");
+                if self.on_kernel == Some(exec) {
+                    assert!(
+                        !self.has_kernel || self.on_kernel.take().is_none(),
+                        "it is still at it"
+                    );
+                }
+            }
+            Effect::ResetDone(_) => {
+                self.resets -= 1;
+                assert!(self.resets >= 0, "one answer for one reset");
+            }
+            Effect::Wake(at) => self.wake = at,
+            Effect::Stop => self.is_stopped = true,
+        }
+    }
+
+    fn kernel_is_gone(&mut self) {
+        (self.has_kernel, self.on_kernel, self.has_begun) = (false, None, false);
+    }
+
+    fn make(&mut self, step: Move) {
+        match step {
+            Move::Enter => {
+                self.tickets += 1;
+                let ticket = Ticket(self.tickets);
+                self.waiting.insert(ticket);
+                self.step(Input::Enter(ticket));
+            }
+            Move::Run { timeout } => {
+                let Some(holder) = self.holder else { return };
+                self.execs += 1;
+                let exec = ExecId(self.execs);
+                self.runs.insert(exec, 0);
+                let timeout = timeout.map(Duration::from_millis);
+                self.step(Input::Run(holder, RunRequest { exec, timeout }));
+            }
+            Move::Leave => {
+                if let Some(holder) = self.holder.take() {
+                    self.step(Input::Leave(holder));
+                }
+            }
+            Move::Cancel(back) => {
+                let ticket = self.tickets.saturating_sub(back as u64);
+                self.step(Input::Cancel(Ticket(ticket)));
+            }
+            Move::Reset => {
+                self.resets += 1;
+                self.step(Input::Reset(None));
+            }
+            Move::ResetOwn => {
+                self.resets += 1;
+                self.step(Input::Reset(self.holder));
+            }
+            Move::Interrupt => self.step(Input::Interrupt),
+            Move::Close => self.step(Input::Close(CloseReason::Asked)),
+            Move::LaunchEnds { well } => {
+                if std::mem::take(&mut self.is_launching) {
+                    self.has_kernel = well;
+                    let input = if well {
+                        Input::Launched
+                    } else {
+                        Input::LaunchFailed(LaunchError::Cancelled)
+                    };
+                    self.step(input);
+                }
+            }
+            Move::Starts => {
+                if let Some(exec) = self.on_kernel
+                    && !std::mem::replace(&mut self.has_begun, true)
+                {
+                    self.step(Input::Kernel(Fact::Started(exec)));
+                }
+            }
+            Move::WantsInput => {
+                if let Some(exec) = self.on_kernel
+                    && self.has_begun
+                {
+                    self.step(Input::Kernel(Fact::InputRequested(exec)));
+                }
+            }
+            Move::Finishes => {
+                self.make(Move::Starts);
+                if let Some(exec) = self.on_kernel.take() {
+                    self.step(Input::Kernel(Fact::Finished(exec, Outcome::Ok)));
+                }
+            }
+            Move::Dies => {
+                if self.has_kernel {
+                    self.dies();
+                }
+            }
+            Move::Time(millis) => {
+                self.now += Duration::from_millis(millis);
+                if self.wake.is_some_and(|wake| wake <= self.now) {
+                    self.step(Input::Deadline);
+                }
+            }
+        }
+    }
+
+    fn dies(&mut self) {
+        let (was_on_it, had_begun) = (self.on_kernel, self.has_begun);
+        self.kernel_is_gone();
+        let cause = DeathCause::Exit { code: 1 };
+        let death = Death { cause, stderr_tail: String::new(), strays: Vec::new() };
+        self.step(Input::Kernel(Fact::Died(death)));
+        if let Some(exec) = was_on_it.filter(|_| had_begun && self.policy.retry != Retry::Once) {
+            assert!(!self.runs.contains_key(&exec), "what had begun is not run again in silence");
+        }
+    }
+
+    /// Everybody behaves from here on: callers leave, kernels start, finish and die when told to.
+    fn settle(&mut self) {
+        for _ in 0..40 {
+            self.make(Move::LaunchEnds { well: true });
+            self.make(Move::Finishes);
+            self.make(Move::Leave);
+            self.make(Move::Time(20_000));
+            if self.machine.kernel == Kernel::Ending && self.has_kernel {
+                self.dies();
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+
+    /// F-097: every request is answered exactly once, whatever happens in whatever order.
+    #[test]
+    fn everything_is_answered_exactly_once(
+        retry in prop_oneof![Just(Retry::IfNotStarted), Just(Retry::Once), Just(Retry::Never)],
+        moves in prop::collection::vec(moves(), 0..80),
+        is_closed in any::<bool>(),
+    ) {
+        let mut world = World::new(retry);
+        for step in moves {
+            world.make(step);
+        }
+        if is_closed {
+            world.make(Move::Close);
+        }
+        world.settle();
+        prop_assert!(world.waiting.is_empty(), "{:?} still wait", world.waiting);
+        prop_assert!(world.runs.is_empty(), "{:?} were not answered", world.runs);
+        prop_assert_eq!(world.resets, 0);
+        prop_assert_eq!(world.is_stopped, is_closed);
+    }
+}

@@ -1,0 +1,326 @@
+use inkcell_kernel::{DeathCause, PyError};
+
+use super::*;
+
+/// A machine whose effects are collected as short words, and whose clock is moved by hand.
+struct Desk {
+    machine: Machine,
+    start: Instant,
+    now: Instant,
+}
+
+const GRACE: Duration = Duration::from_secs(3);
+
+fn policy(retry: Retry) -> Policy {
+    Policy { retry, interrupt_grace: GRACE, max_restarts: 1 }
+}
+
+fn death() -> Death {
+    let cause = DeathCause::Signal { signal: 9 };
+    Death { cause, stderr_tail: String::new(), strays: Vec::new() }
+}
+
+impl Desk {
+    fn new(retry: Retry) -> Desk {
+        let now = Instant::now();
+        Desk { machine: Machine::new(policy(retry), None), start: now, now }
+    }
+
+    fn step(&mut self, input: Input) -> Vec<String> {
+        let effects = self.machine.step(self.now, input);
+        effects.iter().map(|effect| word(effect, self.start)).collect()
+    }
+
+    fn run(&mut self, exec: u64) -> Vec<String> {
+        let request = RunRequest { exec: ExecId(exec), timeout: Some(Duration::from_secs(10)) };
+        self.step(Input::Run(Ticket(1), request))
+    }
+
+    fn fact(&mut self, fact: Fact) -> Vec<String> {
+        self.step(Input::Kernel(fact))
+    }
+
+    fn died(&mut self) -> Vec<String> {
+        self.fact(Fact::Died(death()))
+    }
+
+    fn started(&mut self, exec: u64) {
+        assert!(self.fact(Fact::Started(ExecId(exec))).is_empty());
+    }
+
+    fn finished(&mut self, exec: u64) -> Vec<String> {
+        self.fact(Fact::Finished(ExecId(exec), Outcome::Ok))
+    }
+
+    /// The clock is this many milliseconds after the start.
+    fn at(&mut self, millis: u64) -> Vec<String> {
+        self.now = self.start + Duration::from_millis(millis);
+        self.step(Input::Deadline)
+    }
+
+    /// A call that has its turn, and a kernel that runs its first cell.
+    fn running(retry: Retry) -> Desk {
+        let mut desk = Desk::new(retry);
+        assert_eq!(desk.step(Input::Enter(Ticket(1))), ["grant 1"]);
+        assert_eq!(desk.run(1), ["launch"]);
+        assert_eq!(desk.step(Input::Launched), ["execute 1", "wake 10000"]);
+        desk.started(1);
+        desk
+    }
+}
+
+fn word(effect: &Effect, start: Instant) -> String {
+    match effect {
+        Effect::Grant(ticket) => format!("grant {}", ticket.0),
+        Effect::Refuse(ticket, why) => format!("refuse {} {why:?}", ticket.0),
+        Effect::Launch => "launch".to_owned(),
+        Effect::Execute(exec) => format!("execute {}", exec.0),
+        Effect::RefuseInput(exec) => format!("no input {}", exec.0),
+        Effect::Interrupt => "interrupt".to_owned(),
+        Effect::Force(force) => format!("{force:?}").to_lowercase(),
+        Effect::Shutdown => "shutdown".to_owned(),
+        Effect::Abandon => "abandon".to_owned(),
+        Effect::ResetDone(end) => format!("reset {end:?}").to_lowercase(),
+        Effect::Wake(Some(at)) => format!("wake {}", at.duration_since(start).as_millis()),
+        Effect::Wake(None) => "sleep".to_owned(),
+        Effect::Stop => "stop".to_owned(),
+        Effect::Resolve(exec, end) => {
+            let RunEnd { end, notes } = &**end;
+            let end = match end {
+                CellEnd::Ok => "ok".to_owned(),
+                CellEnd::PythonError(error) => error.name.clone(),
+                CellEnd::TimedOut { fate, .. } => format!("timed out, {}", fate_word(fate)),
+                CellEnd::Cancelled { fate, .. } => format!("cancelled, {}", fate_word(fate)),
+                CellEnd::InputRefused(_) => "input refused".to_owned(),
+                CellEnd::KernelDied(_) => "died".to_owned(),
+                CellEnd::TooManyRestarts(_) => "given up".to_owned(),
+                CellEnd::NotRun(why) => format!("not run: {why:?}"),
+            };
+            let notes: Vec<&str> = notes
+                .iter()
+                .map(|note| match note {
+                    Note::StateLost(Loss::Died(_)) => " (lost: died)",
+                    Note::StateLost(Loss::Killed { .. }) => " (lost: killed)",
+                    Note::StateLost(Loss::Closed { .. }) => " (lost: closed)",
+                    Note::RanTwice(_) => " (again)",
+                })
+                .collect();
+            format!("{} {end}{}", exec.0, notes.concat())
+        }
+    }
+}
+
+fn fate_word(fate: &KernelFate) -> String {
+    match fate {
+        KernelFate::Kept => "kept".to_owned(),
+        KernelFate::TakenAway => "taken away".to_owned(),
+        KernelFate::Ended { by } => format!("ended by {by:?}"),
+    }
+}
+
+/// B:K-08, F-090
+#[test]
+fn calls_take_turns_and_cells_of_two_never_mix() {
+    let mut desk = Desk::running(Retry::IfNotStarted);
+    assert!(desk.step(Input::Enter(Ticket(2))).is_empty());
+    assert!(desk.step(Input::Enter(Ticket(3))).is_empty());
+    assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
+    assert_eq!(desk.run(2), ["execute 2", "wake 10000"], "the same call goes on");
+    assert_eq!(desk.finished(2), ["2 ok", "sleep"]);
+    assert_eq!(desk.step(Input::Leave(Ticket(1))), ["grant 2"]);
+    assert_eq!(desk.step(Input::Leave(Ticket(2))), ["grant 3"]);
+}
+
+/// F-091
+#[test]
+fn a_queued_call_that_is_cancelled_never_runs() {
+    let mut desk = Desk::running(Retry::IfNotStarted);
+    desk.step(Input::Enter(Ticket(2)));
+    assert_eq!(desk.step(Input::Cancel(Ticket(2))), ["refuse 2 Cancelled"]);
+    assert!(desk.step(Input::Cancel(Ticket(2))).is_empty(), "the second time");
+    assert!(desk.step(Input::Cancel(Ticket(9))).is_empty(), "nobody's");
+    assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
+    assert!(desk.step(Input::Cancel(Ticket(1))).is_empty(), "it has nothing running");
+}
+
+/// B:R-21
+#[test]
+fn code_that_does_not_listen_is_answered_within_the_ladder() {
+    let mut desk = Desk::running(Retry::IfNotStarted);
+    assert_eq!(desk.at(10_000), ["interrupt", "wake 11500"]);
+    assert_eq!(desk.at(11_500), ["interrupt", "wake 13000"]);
+    assert_eq!(desk.at(13_000), ["terminate", "wake 14000"]);
+    assert_eq!(desk.at(14_000), ["kill", "wake 15000"]);
+    assert_eq!(desk.at(15_000), ["abandon", "1 timed out, ended by Answer", "sleep"]);
+    assert_eq!(desk.run(2), ["launch"]);
+    assert_eq!(desk.step(Input::Launched)[0], "execute 2");
+    assert_eq!(desk.finished(2), ["2 ok (lost: killed)", "sleep"]);
+}
+
+#[test]
+fn each_rung_can_end_it() {
+    let mut desk = Desk::running(Retry::Once);
+    desk.at(10_000);
+    assert_eq!(desk.finished(1), ["1 timed out, kept", "sleep"]);
+
+    let mut desk = Desk::running(Retry::Once);
+    desk.at(10_000);
+    desk.at(13_000);
+    assert_eq!(desk.died(), ["1 timed out, ended by Terminate", "sleep"], "and it is not rerun");
+}
+
+/// Time that passed unseen, as when the machine was suspended, is made up for in order.
+#[test]
+fn a_late_clock_climbs_at_once() {
+    let mut desk = Desk::running(Retry::Once);
+    assert_eq!(desk.at(100_000), ["interrupt", "wake 101500"], "the ladder begins when it is seen");
+}
+
+#[test]
+fn a_second_cancel_kills() {
+    let mut desk = Desk::running(Retry::Once);
+    assert_eq!(desk.step(Input::Cancel(Ticket(1))), ["interrupt", "wake 1500"]);
+    assert_eq!(desk.step(Input::Cancel(Ticket(1))), ["kill", "wake 1000"]);
+    assert_eq!(desk.died(), ["1 cancelled, ended by Kill", "sleep"]);
+}
+
+/// B:K-10, F-002
+#[test]
+fn code_that_has_begun_is_rerun_only_where_the_policy_says_so() {
+    let mut desk = Desk::running(Retry::IfNotStarted);
+    assert_eq!(desk.died(), ["1 died", "sleep"]);
+    let mut desk = Desk::running(Retry::Never);
+    assert_eq!(desk.died(), ["1 died", "sleep"]);
+    let mut desk = Desk::running(Retry::Once);
+    assert_eq!(desk.died(), ["launch", "sleep"]);
+    assert_eq!(desk.step(Input::Launched), ["execute 1", "wake 10000"]);
+    assert_eq!(desk.finished(1), ["1 ok (again)", "sleep"]);
+}
+
+/// B:K-10
+#[test]
+fn code_that_has_not_begun_is_sent_again() {
+    for (retry, wanted) in
+        [(Retry::IfNotStarted, "launch"), (Retry::Once, "launch"), (Retry::Never, "1 died")]
+    {
+        let mut desk = Desk::new(retry);
+        desk.step(Input::Enter(Ticket(1)));
+        desk.run(1);
+        desk.step(Input::Launched);
+        assert_eq!(desk.died()[0], wanted, "{retry:?}");
+    }
+}
+
+/// B:K-11, F-015
+#[test]
+fn kernels_that_die_again_and_again_are_given_up() {
+    let mut desk = Desk::running(Retry::Once);
+    desk.died();
+    desk.step(Input::Launched);
+    assert_eq!(desk.died(), ["1 given up (again)", "sleep"]);
+    assert_eq!(desk.run(2), ["launch"], "the next one begins anew");
+
+    let mut desk = Desk::running(Retry::Never);
+    desk.died();
+    assert_eq!(desk.run(2), ["launch"]);
+    desk.step(Input::Launched);
+    desk.died();
+    assert_eq!(desk.run(3), ["3 given up"]);
+    assert_eq!(desk.run(4), ["launch"]);
+}
+
+/// B:K-09, F-003
+#[test]
+fn a_kernel_that_died_between_runs_is_replaced_and_the_next_run_says_so() {
+    let mut desk = Desk::running(Retry::IfNotStarted);
+    desk.finished(1);
+    assert!(desk.died().is_empty());
+    assert_eq!(desk.run(2), ["launch"]);
+    desk.step(Input::Launched);
+    desk.started(2);
+    assert_eq!(desk.finished(2), ["2 ok (lost: died)", "sleep"]);
+    desk.run(3);
+    assert_eq!(desk.finished(3), ["3 ok", "sleep"], "once is enough");
+}
+
+/// B:K-13, B:K-14, F-092
+#[test]
+fn a_reset_shuts_down_once_and_a_second_one_is_refused() {
+    let mut desk = Desk::running(Retry::IfNotStarted);
+    desk.finished(1);
+    assert_eq!(desk.step(Input::Reset(Some(Ticket(1)))), ["shutdown"]);
+    assert_eq!(desk.step(Input::Reset(None)), ["reset refused"]);
+    assert!(desk.run(2).is_empty(), "a run waits for it");
+    assert_eq!(desk.died(), ["reset done", "launch"]);
+    desk.step(Input::Launched);
+    assert_eq!(desk.finished(2), ["2 ok", "sleep"], "what was asked for is no loss");
+}
+
+#[test]
+fn a_reset_without_a_kernel_is_done_at_once_and_one_that_starts_is_waited_for() {
+    let mut desk = Desk::new(Retry::IfNotStarted);
+    desk.step(Input::Enter(Ticket(1)));
+    assert_eq!(desk.step(Input::Reset(Some(Ticket(1)))), ["reset done"]);
+    desk.run(1);
+    assert_eq!(desk.step(Input::Cancel(Ticket(1))), ["1 cancelled, kept"]);
+    assert!(desk.step(Input::Reset(None)).is_empty());
+    assert_eq!(desk.step(Input::Launched), ["shutdown"]);
+    assert_eq!(desk.died(), ["reset done"]);
+}
+
+#[test]
+fn a_reset_from_outside_ends_what_runs() {
+    let mut desk = Desk::running(Retry::Once);
+    assert_eq!(desk.step(Input::Reset(None)), ["shutdown"]);
+    assert_eq!(desk.died(), ["reset done", "1 cancelled, taken away", "sleep"]);
+}
+
+/// B:X-25
+#[test]
+fn input_is_refused_and_the_run_says_so() {
+    for outcome in [Outcome::Ok, Outcome::Error(PyError::default())] {
+        let mut desk = Desk::running(Retry::Once);
+        assert_eq!(desk.fact(Fact::InputRequested(ExecId(1))), ["no input 1"]);
+        assert_eq!(desk.fact(Fact::Finished(ExecId(1), outcome))[0], "1 input refused");
+    }
+}
+
+#[test]
+fn a_launch_that_fails_is_told_and_tried_again_by_the_next_run() {
+    let mut desk = Desk::new(Retry::Once);
+    desk.step(Input::Enter(Ticket(1)));
+    desk.run(1);
+    let failed = desk.step(Input::LaunchFailed(LaunchError::Cancelled));
+    assert_eq!(failed, ["1 not run: Launch(Cancelled)"]);
+    assert_eq!(desk.run(2), ["launch"]);
+}
+
+#[test]
+fn closing_ends_everything_and_answers_everybody() {
+    let mut desk = Desk::running(Retry::Once);
+    desk.step(Input::Enter(Ticket(2)));
+    assert_eq!(desk.step(Input::Close(CloseReason::Shutdown)), ["refuse 2 Closed", "shutdown"]);
+    assert_eq!(desk.step(Input::Enter(Ticket(3))), ["refuse 3 Closed"]);
+    assert_eq!(desk.died(), ["1 cancelled, taken away", "stop", "sleep"]);
+    assert_eq!(desk.step(Input::Enter(Ticket(4))), ["refuse 4 Closed"]);
+    assert_eq!(desk.step(Input::Reset(None)), ["reset refused"]);
+    let request = RunRequest { exec: ExecId(9), timeout: None };
+    assert_eq!(desk.step(Input::Run(Ticket(4), request)), ["9 not run: Closed"]);
+}
+
+#[test]
+fn a_run_that_nobody_waits_for_is_stopped_before_the_next_turn() {
+    let mut desk = Desk::running(Retry::Once);
+    desk.step(Input::Enter(Ticket(2)));
+    assert_eq!(desk.step(Input::Leave(Ticket(1))), ["interrupt", "wake 1500"]);
+    assert_eq!(desk.finished(1), ["1 cancelled, kept", "grant 2", "sleep"]);
+}
+
+#[test]
+fn a_run_out_of_turn_is_refused() {
+    let mut desk = Desk::running(Retry::Once);
+    let request = RunRequest { exec: ExecId(5), timeout: None };
+    assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["5 not run: Closed"]);
+    assert_eq!(desk.run(6), ["6 not run: Closed"], "one at a time");
+    assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
+}
