@@ -1,21 +1,46 @@
-//! `cargo xtask docs`: docs/commands.md, written from the help texts of the real binary.
+//! `cargo xtask docs`: docs/commands.md, written from the help texts of the real binary, and
+//! docs/settings.md, written from the settings it lists.
 //!
-//! Must not know any command by name: what the binary lists is what the page shows.
+//! Must not know any command or setting by name: what the binary lists is what the pages show.
 
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
+use serde::Deserialize;
 
 use crate::child;
 use crate::workspace::Workspace;
 
-const PAGE: &str = "docs/commands.md";
+const COMMANDS: &str = "docs/commands.md";
+const SETTINGS: &str = "docs/settings.md";
 const BINARY: &str = "target/debug/inkcell";
 const HEADER: &str = "\
 <!-- Generated from the program's own help by `cargo xtask docs`. Do not edit by hand. -->
 
 # Commands
+";
+const SETTINGS_HEADER: &str = "\
+<!-- Generated from `inkcell settings --json` by `cargo xtask docs`. Do not edit by hand. -->
+
+# Settings
+
+A setting is taken from the first of these that has it:
+
+1. its variable: `INKCELL_...`, else the `PI_...` spelling; an empty one counts as absent;
+2. the project's file, `.inkcell/config.toml` of the working folder, or inside a git work tree the nearest
+one from there up to the root of the tree;
+3. your own file, `$XDG_CONFIG_HOME/inkcell/config.toml`, else `~/.config/inkcell/config.toml`;
+`INKCELL_CONFIG` names another one;
+4. the default.
+
+`inkcell settings` lists every setting with its value and where that comes from. The files are TOML:
+`python.shell = \"ipython\"`, or `shell` under `[python]`. A key that does not exist and a value that is not
+allowed are errors that name the file and the line. Lists have commas between their entries in a variable. A
+relative `python.interpreter` in a project's file begins at the project's folder.
+
+What could widen what code may see, or lead files elsewhere, is not taken from a project's file: it is
+ignored there with a warning.
 ";
 /// Deeper nesting than this is a binary that lists itself.
 const MAX_DEPTH: usize = 4;
@@ -29,28 +54,80 @@ pub(crate) enum Mode {
 pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
     child::stream(&mut workspace.cargo(["build", "--quiet", "--package", "inkcell"]))?;
     let binary = workspace.path(&format!("{BINARY}{}", std::env::consts::EXE_SUFFIX));
-    let page = render(&mut |words| help(&binary, words))?;
-    let path = workspace.path(PAGE);
-    let current = match std::fs::read_to_string(&path) {
+    let commands = render(&mut |words| help(&binary, words))?;
+    let settings = render_settings(&settings(&binary)?)?;
+    // Both are looked at before either is complained about.
+    let done = [(COMMANDS, commands), (SETTINGS, settings)]
+        .map(|(name, page)| store(&workspace.path(name), name, &page, mode));
+    done.into_iter().collect()
+}
+
+/// Writes a page, or says that it is not what it should be.
+fn store(path: &Path, name: &str, page: &str, mode: Mode) -> Result<()> {
+    let current = match std::fs::read_to_string(path) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error).with_context(|| format!("cannot read {PAGE}")),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {name}")),
     };
-    if current.as_deref() == Some(page.as_str()) {
-        println!("{PAGE} is up to date");
+    if current.as_deref() == Some(page) {
+        println!("{name} is up to date");
         return Ok(());
     }
     match mode {
-        Mode::Check => bail!("{PAGE} is out of date; run: cargo xtask docs"),
+        Mode::Check => bail!("{name} is out of date; run: cargo xtask docs"),
         Mode::Write => {
             if let Some(parent) = path.parent() {
                 std::fs::create_dir_all(parent).context("cannot make the docs folder")?;
             }
-            std::fs::write(&path, page).with_context(|| format!("cannot write {PAGE}"))?;
-            println!("{PAGE} written");
+            std::fs::write(path, page).with_context(|| format!("cannot write {name}"))?;
+            println!("{name} written");
             Ok(())
         }
     }
+}
+
+/// The settings as the binary lists them, apart from what is set here.
+fn settings(binary: &Path) -> Result<String> {
+    let mut command = Command::new(binary);
+    command.args(["settings", "--json"]).current_dir("/").env_clear();
+    child::capture(command.env("INKCELL_CONFIG", "/dev/null"))
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    settings: Vec<Setting>,
+}
+
+#[derive(Deserialize)]
+struct Setting {
+    name: String,
+    allowed: String,
+    default: String,
+    variables: Vec<String>,
+    project_file: bool,
+    about: String,
+}
+
+fn render_settings(listed: &str) -> Result<String> {
+    let listed: Listed = serde_json::from_str(listed).context("the list of settings")?;
+    if listed.settings.is_empty() {
+        bail!("`inkcell settings` lists none");
+    }
+    let mut page = SETTINGS_HEADER.to_owned();
+    for setting in listed.settings {
+        let Setting { name, allowed, default, variables, project_file, about } = setting;
+        let default = if default.is_empty() { "none".to_owned() } else { format!("`{default}`") };
+        let variables: Vec<String> =
+            variables.iter().map(|variable| format!("`{variable}`")).collect();
+        page.push_str(&format!(
+            "\n## `{name}`\n\n{about}\n\n- value: {allowed}\n- default: {default}\n- variables: {}\n",
+            variables.join(", "),
+        ));
+        if !project_file {
+            page.push_str("- not taken from a project's file\n");
+        }
+    }
+    Ok(page)
 }
 
 /// The help of one command. Colour and width are fixed, so that the page does not depend on the
@@ -161,6 +238,26 @@ Options:
     fn a_silent_or_endless_binary_is_refused() {
         assert!(render(&mut |_| Ok(String::new())).is_err());
         assert!(render(&mut |_| Ok("Commands:\n  again  x\n".to_owned())).is_err());
+    }
+
+    #[test]
+    fn every_setting_has_its_part() {
+        let row = |name: &str, default: &str, project_file: bool| {
+            serde_json::json!({
+                "name": name, "value": 1, "source": "default", "allowed": "on or off",
+                "default": default, "variables": ["INKCELL_X", "PI_X"],
+                "project_file": project_file, "about": "About it.",
+            })
+        };
+        let rows = serde_json::json!({"settings": [row("a.b", "on", true), row("c.d", "", false)]});
+        let page = render_settings(&rows.to_string()).unwrap();
+        let parts = page.strip_prefix(SETTINGS_HEADER).unwrap();
+        let wanted = "\n## `a.b`\n\nAbout it.\n\n- value: on or off\n- default: `on`\n\
+                      - variables: `INKCELL_X`, `PI_X`\n\
+                      \n## `c.d`\n\nAbout it.\n\n- value: on or off\n- default: none\n\
+                      - variables: `INKCELL_X`, `PI_X`\n- not taken from a project's file\n";
+        assert_eq!(parts, wanted);
+        assert!(render_settings("{\"settings\": []}").is_err());
     }
 
     #[test]

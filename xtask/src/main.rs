@@ -15,6 +15,7 @@ mod docs;
 mod fuzz;
 mod laws;
 mod python_env;
+mod pythons;
 mod spec;
 mod stages;
 mod strace;
@@ -49,6 +50,8 @@ enum Chore {
         #[arg(long)]
         quick: bool,
     },
+    /// Run the runner's suites on every CPython that is found.
+    Pythons,
     /// List the statements of the source documents with the tests that show them.
     Spec {
         /// The folder with behaviour.md and reliability.md [default: ../shared/spec].
@@ -98,6 +101,11 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Test { quick } => {
             test::run(&workspace, if quick { test::Depth::Quick } else { test::Depth::Full })
         }
+        Chore::Pythons => {
+            let loud = pythons::run(&workspace, test::Depth::Full)?;
+            loud.iter().for_each(|line| println!("!! {line}"));
+            Ok(())
+        }
         Chore::Spec { dir } => {
             let dir = dir.unwrap_or_else(|| workspace.path(spec::DEFAULT_DIR));
             spec::run(&workspace, &dir, spec::Listing::Every)
@@ -125,9 +133,18 @@ mod tests {
     fn help_shows_the_flags_of_every_chore() {
         use clap::CommandFactory as _;
         let help = Cli::command().render_help().to_string();
-        for part in
-            ["test", "--quick", "spec", "laws", "fuzz", "--seconds", "docs", "--check", "bench"]
-        {
+        for part in [
+            "test",
+            "--quick",
+            "pythons",
+            "spec",
+            "laws",
+            "fuzz",
+            "--seconds",
+            "docs",
+            "--check",
+            "bench",
+        ] {
             assert!(help.contains(part), "{part} is missing in:\n{help}");
         }
     }

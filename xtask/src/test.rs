@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use crate::stages::Stages;
 use crate::strace::Tracing;
 use crate::workspace::Workspace;
-use crate::{child, docs, laws, python_env, spec, strace};
+use crate::{child, docs, laws, python_env, pythons, spec, strace};
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,7 +29,7 @@ const README_COMMAND: &str = "target/release/inkcell read examples/tour.ipynb";
 const CORPUS: &str = "../shared/corpus";
 
 /// The Python tests of the embedded runner.
-const RUNNER_TESTS: &str = "crates/kernel/python/tests";
+pub(crate) const RUNNER_TESTS: &str = "crates/kernel/python/tests";
 
 pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<()> {
     let mut stages = Stages::default();
@@ -75,6 +75,9 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
         told(&mut tests);
         child::stream_to_stdout(&mut tests)
     })?;
+    for line in stages.run("pythons", || pythons::run(workspace, depth))? {
+        stages.warn(line);
+    }
     stages.run("docs", || docs::run(workspace, docs::Mode::Check))?;
     stages.run("spec", || {
         spec::run(workspace, &workspace.path(spec::DEFAULT_DIR), spec::Listing::FaultsOnly)
@@ -104,7 +107,7 @@ fn tell(command: &mut Command, python: &Path, tracing: &Tracing, depth: Depth) {
     }
 }
 
-fn has_nextest(workspace: &Workspace) -> bool {
+pub(crate) fn has_nextest(workspace: &Workspace) -> bool {
     child::succeeds(&mut workspace.cargo(["nextest", "--version"]))
 }
 

@@ -6,6 +6,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use inkcell_kernel::{FindError, LaunchError, ModuleError, SetupError};
 use inkcell_notebook::{
     Candidate, EditError, NotebookError, Oddity, OpError, RefError, SelectorError, SubError,
     TextError,
@@ -310,6 +311,18 @@ pub enum EngineError {
         /// The folders.
         roots: Vec<PathBuf>,
     },
+    /// There is no Python to run code with.
+    #[error(transparent)]
+    NoPython(#[from] FindError),
+    /// A kernel did not start.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// A module that a kernel would load cannot be read.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// The managed environment could not be made.
+    #[error(transparent)]
+    Setup(#[from] SetupError),
     /// The system refused.
     #[error("{path}: cannot {what}: {source}")]
     Io {
@@ -357,6 +370,9 @@ impl EngineError {
             | EngineError::UnknownVersion { .. }
             | EngineError::KeepsChanging { .. } => Kind::Conflict,
             EngineError::Locked { .. } => Kind::Busy,
+            EngineError::NoPython(_) => Kind::Unavailable,
+            EngineError::Launch(error) => launch_kind(error),
+            EngineError::Setup(error) => setup_kind(error),
             EngineError::Edit { error: EditError::Op { problem: OpError::Ref(_), .. }, .. } => {
                 Kind::NotFound
             }
@@ -375,6 +391,23 @@ impl EngineError {
             },
             _ => Kind::Invalid,
         }
+    }
+}
+
+fn launch_kind(error: &LaunchError) -> Kind {
+    match error {
+        LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => Kind::Invalid,
+        LaunchError::Cancelled => Kind::Cancelled,
+        _ => Kind::Unavailable,
+    }
+}
+
+fn setup_kind(error: &SetupError) -> Kind {
+    match error {
+        SetupError::Package { .. } => Kind::Invalid,
+        SetupError::Busy { .. } => Kind::Busy,
+        SetupError::Cancelled => Kind::Cancelled,
+        _ => Kind::Unavailable,
     }
 }
 

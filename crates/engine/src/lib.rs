@@ -1,22 +1,30 @@
-//! The inkcell engine: notebooks on disk that are changed safely.
+//! The inkcell engine: notebooks on disk that are changed safely, and code that is run to its end.
 //!
 //! This is the library behind the tools and the command line. It prints nothing, reads no
 //! environment variable and holds no global state: what it needs to know comes in [`FilesConfig`].
 
+pub mod artifact;
 mod change;
 mod clean;
 mod compat;
 mod error;
+mod execute;
 mod files;
+pub mod journal;
 mod merge;
 mod notebooks;
 mod ops;
+pub mod output;
+pub mod registry;
+pub mod session;
 
 pub use change::{Backup, Base, Effect, IfMissing, Mode, SaveOptions, Saved};
 pub use clean::Cleaning;
 pub use compat::{IdEditRequest, IdEditResult, IndexEditRequest, IndexEditResult};
 pub use error::{Difference, EngineError, Fate, Kind, NextStep};
+pub use execute::{Cancel, CellEnd, Execution, KernelFate, Limits, execute};
 pub use files::{FileNote, Force, PathBase, Roots, Version, is_notebook_path};
+pub use inkcell_kernel as kernel;
 pub use inkcell_notebook as notebook;
 pub use notebooks::{FilesConfig, Notebooks, Opened, parse_notebook, system_random};
 pub use ops::parse_ops;

@@ -2,7 +2,7 @@
 //!
 //! Owns names and help. What a command does is in `cli/`; nothing there looks at an argument again.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
 use inkcell_engine::notebook::Outputs;
@@ -10,7 +10,11 @@ use inkcell_engine::notebook::Outputs;
 use crate::exit;
 use crate::output::Form;
 
-/// A notebook file that can be changed without harming anything else in it.
+mod python;
+
+pub(crate) use python::{Env, EnvCommand, EnvSetup, Py, PythonArgs, ShowSettings};
+
+/// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
 #[command(name = "inkcell", version, after_help = exit::help(), max_term_width = 100)]
 pub(crate) struct Args {
@@ -55,6 +59,23 @@ pub(crate) enum Command {
     Clean(Clean),
     /// Export a notebook.
     To(To),
+    /// Run Python code.
+    Py(Box<Py>),
+    /// Say which Python would run code here, and why.
+    Env(Box<Env>),
+    /// List every setting, its value and where it comes from.
+    Settings(ShowSettings),
+}
+
+impl Command {
+    /// The folder whose project counts, when it is not the one we were started in.
+    pub(crate) fn works_in(&self) -> Option<&Path> {
+        match self {
+            Command::Py(py) => py.python.cwd.as_deref(),
+            Command::Env(env) => env.python.cwd.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,25 +14,32 @@ use crate::render::hint;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     Ok = 0,
-    Differs = 1,
+    Failed = 1,
     Invalid = 2,
     Unavailable = 3,
     Conflict = 4,
     NotFound = 5,
     Busy = 6,
+    KernelDied = 7,
     Internal = 70,
+    TimedOut = 124,
 }
 
 /// Every exit code and what it means. The help text and the documentation are made from this.
-const TABLE: [(Exit, &str); 8] = [
+const TABLE: [(Exit, &str); 10] = [
     (Exit::Ok, "done"),
-    (Exit::Differs, "a check found differences (clean --check, diff --exit-code)"),
+    (
+        Exit::Failed,
+        "code failed or wanted input, or a check found differences (clean --check, diff --exit-code)",
+    ),
     (Exit::Invalid, "wrong arguments, or a file that cannot be used as it is"),
-    (Exit::Unavailable, "something needed is not there, such as space on the disk"),
+    (Exit::Unavailable, "something needed is not there, such as a Python, or space on the disk"),
     (Exit::Conflict, "someone else changed the same thing, or the file already exists"),
     (Exit::NotFound, "no such file or cell"),
     (Exit::Busy, "another inkcell is using the file"),
+    (Exit::KernelDied, "the kernel died"),
     (Exit::Internal, "inkcell or the machine failed"),
+    (Exit::TimedOut, "the code took too long"),
 ];
 
 /// The table as lines of help.
@@ -41,7 +48,7 @@ pub(crate) fn help() -> String {
     for (exit, meaning) in TABLE {
         text.push_str(&format!("  {:<3} {meaning}\n", exit.code()));
     }
-    text.push_str("  128 and more: ended by a signal (130 interrupt, 143 terminate)");
+    text.push_str("  128 and more: ended by a signal (129 hang-up, 130 interrupt, 143 terminate)");
     text
 }
 
@@ -71,6 +78,8 @@ pub(crate) enum Failure {
     Pipe,
     /// Our own input or output failed.
     Io(&'static str, io::Error),
+    /// A signal asked us to end; everything was put away, and it is obeyed now.
+    Signal(i32),
 }
 
 impl From<EngineError> for Failure {
@@ -105,13 +114,21 @@ pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCod
             output.error(&format!("{what}: {error}"), None, Kind::Internal);
             Exit::Internal
         }
+        Err(Failure::Signal(signal)) => return end_by(signal),
         Err(Failure::Engine(error)) => {
-            let hint = error.next_step().map(hint::text);
+            let hint = hint::of(&error);
             output.error(&error.to_string(), hint.as_deref(), error.kind());
             Exit::of_kind(error.kind())
         }
     };
     ExitCode::from(exit.code())
+}
+
+/// Ends the process as the signal would have, so that a shell sees what happened.
+fn end_by(signal: i32) -> ExitCode {
+    // It returns only where the signal cannot be raised.
+    let _ = signal_hook::low_level::emulate_default_handler(signal);
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))
 }
 
 /// Ends a command whose arguments were not understood, or that asked for help.

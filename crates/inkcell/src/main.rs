@@ -22,7 +22,10 @@ fn main() -> ExitCode {
         Err(error) => return exit::of_usage(&error),
     };
     let mut output = Output::new(args.form());
-    let settings = settings::Settings::from_process(&args.roots);
-    let done = settings.and_then(|settings| cli::run(args.command, &settings, &mut output));
+    let settings = settings::Settings::from_process(&args.roots, args.command.works_in());
+    let done = settings.and_then(|settings| {
+        settings.warnings.iter().for_each(|warning| output.aside(&format!("warning: {warning}")));
+        cli::run(args.command, &settings, &mut output)
+    });
     exit::finish(output, done)
 }

@@ -3,8 +3,11 @@
 //! Owns both streams and the choice between text for people and JSON for programs.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::os::fd::AsFd;
 
 use inkcell_engine::Kind;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use serde_json::{Value, json};
 
 /// For whom the answer is.
@@ -107,6 +110,50 @@ impl Output {
             text.push_str(&format!("hint: {}\n", visible(hint)));
         }
         drop(io::stderr().write_all(text.as_bytes()));
+    }
+}
+
+/// One of our own streams without a buffer, for bytes as they come.
+#[derive(Debug)]
+pub(crate) struct Stream(Which);
+
+#[derive(Debug)]
+enum Which {
+    Stdout(Stdout),
+    Stderr(io::Stderr),
+}
+
+impl Stream {
+    pub(crate) fn stdout() -> Stream {
+        Stream(Which::Stdout(io::stdout()))
+    }
+
+    pub(crate) fn stderr() -> Stream {
+        Stream(Which::Stderr(io::stderr()))
+    }
+
+    /// Writes everything, and waits for room also where whoever started us made the stream one that does
+    /// not wait.
+    pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        let fd = match &self.0 {
+            Which::Stdout(stdout) => stdout.as_fd(),
+            Which::Stderr(stderr) => stderr.as_fd(),
+        };
+        while !bytes.is_empty() {
+            match rustix::io::write(fd, bytes) {
+                Ok(size) => bytes = &bytes[size..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => {
+                    let mut wanted = [PollFd::new(&fd, PollFlags::OUT)];
+                    match poll(&mut wanted, None) {
+                        Ok(_) | Err(Errno::INTR) => {}
+                        Err(error) => return Err(error.into()),
+                    }
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 }
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 
+use crate::question::{Answer, AskId};
+
 /// Names one execution of one piece of code in one kernel. The engine makes these.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ExecId(pub u64);
@@ -28,6 +30,13 @@ pub enum KernelEvent {
     },
     /// Output that belongs to no running execution: a thread that went on, a child that was left.
     Orphan(ExecEvent),
+    /// The answer to a question: exactly once for each, unless the kernel dies.
+    Answer {
+        /// To which one.
+        id: AskId,
+        /// What it is.
+        answer: Answer,
+    },
     /// Something odd that the kernel survives.
     Notice(String),
     /// The kernel is gone. Always the last event, exactly once.
@@ -114,6 +123,16 @@ pub enum MimeData {
     Binary(Bytes),
     /// A JSON value, as the text the kernel sent.
     Json(String),
+}
+
+impl MimeData {
+    /// How many bytes it has.
+    pub fn len_bytes(&self) -> usize {
+        match self {
+            MimeData::Text(text) | MimeData::Json(text) => text.len(),
+            MimeData::Binary(bytes) => bytes.len(),
+        }
+    }
 }
 
 /// The forms of an output, in the order the kernel gave them, with their metadata as JSON text.

@@ -9,6 +9,8 @@
 //! 4. [`Kernel::interrupt`] while idle is harmless, and never leaks into the next execution.
 //! 5. Stream data is the bytes as written, in order.
 //! 6. Liveness is the backend's duty and has one result: `Died`.
+//! 7. After [`Kernel::ask`] succeeds, either one `Answer` for that id or one `Died` follows: at once where
+//!    the backend can, else `Busy`. A question never changes the count or the history.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,6 +22,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::{Death, ExecId, KernelEvent};
+use crate::question::{AskId, Question};
 use crate::startup::Startup;
 
 /// Makes kernels.
@@ -79,6 +82,10 @@ pub trait Kernel: Send {
 
     /// Answers an input request.
     fn reply_input(&mut self, exec: ExecId, line: String) -> Result<(), Gone>;
+
+    /// Posts a question about the user's names. A kernel that runs code may answer that it is busy; one that
+    /// takes long to answer can be interrupted as a cell can.
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone>;
 
     /// Interrupts what is running.
     fn interrupt(&mut self) -> Result<(), Gone>;

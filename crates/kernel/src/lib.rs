@@ -12,6 +12,7 @@ mod ladder;
 mod modules;
 mod process;
 mod python;
+mod question;
 mod runner;
 mod startup;
 
@@ -36,5 +37,6 @@ pub use python::{
     Interpreter, ManagedEnv, OLDEST, Probed, Reason, Search, SetupDone, SetupError, SetupEvent,
     SetupStep, SetupTool, Skipped, Version, Why, candidates, probe, set_up_environment,
 };
+pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};
 pub use startup::{Prelude, Shell, Startup};

@@ -189,6 +189,12 @@ impl Process {
         }
     }
 
+    /// Whether anyone is left of its group, as a process or as a status that nobody took.
+    pub(crate) fn has_group(&self) -> bool {
+        let leader = i32::try_from(self.pid).ok().and_then(Pid::from_raw);
+        leader.is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok())
+    }
+
     /// Why it ended; to be asked when it has. The fork server's word may come a moment later.
     pub(crate) async fn cause(&mut self) -> Option<DeathCause> {
         if self.is_running()
@@ -204,11 +210,19 @@ impl Process {
         self.ended.clone()
     }
 
-    /// Ends it and takes its status, so that nothing of it is left.
-    pub(crate) fn destroy(self) {
+    /// Ends it with its group and takes their statuses, so that nothing of it is left.
+    pub(crate) fn destroy(mut self) {
         kill_group(self.pid, Signal::KILL);
-        if let Parent::Us(mut child) = self.parent {
+        if let Parent::Us(child) = &mut self.parent {
             let _ = child.wait();
+        }
+        // What it started is ours now, and takes a moment to end.
+        for _ in 0..100 {
+            self.reap_orphans();
+            if !self.has_group() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

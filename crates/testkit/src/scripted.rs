@@ -17,9 +17,9 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
-    Backend, BackendKind, CodeRequest, Death, DeathCause, DisplayId, ExecEvent, ExecId, Force,
-    Gone, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched, MimeBundle,
-    MimeData, Origin, Outcome, PyError, StreamName,
+    Answer, AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, DisplayId, ExecEvent,
+    ExecId, Force, Gone, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
+    MimeBundle, MimeData, Origin, Outcome, PyError, Question, StreamName,
 };
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -153,6 +153,8 @@ pub enum Asked {
     Execute(CodeRequest),
     /// To take a line of input.
     ReplyInput(ExecId, String),
+    /// To answer a question.
+    Ask(AskId, Question),
     /// To stop what it does.
     Interrupt,
     /// To end because it does not listen.
@@ -180,6 +182,7 @@ struct Plan {
     launches: VecDeque<Launch>,
     scripts: VecDeque<Script>,
     by_code: HashMap<String, Script>,
+    answers: VecDeque<Answer>,
     shutdown_takes: Duration,
     kernels: Vec<Option<mpsc::UnboundedSender<Order>>>,
 }
@@ -200,6 +203,10 @@ impl Shared {
             Some(script) => script.clone(),
             None => plan.scripts.pop_front().unwrap_or_default(),
         }
+    }
+
+    fn answer(&self) -> Answer {
+        self.plan().answers.pop_front().unwrap_or_else(|| Answer::Json("{}".to_owned()))
     }
 }
 
@@ -227,6 +234,11 @@ impl ScriptedBackend {
     /// Every execution of exactly this code follows this script.
     pub fn plan_code(&self, code: &str, script: Script) {
         self.shared.plan().by_code.insert(code.to_owned(), script);
+    }
+
+    /// The next question that comes while nothing runs is answered so; one without a plan by an empty object.
+    pub fn plan_answer(&self, answer: Answer) {
+        self.shared.plan().answers.push_back(answer);
     }
 
     /// Shutting down takes this long from now on, or as long as is allowed.
@@ -381,6 +393,12 @@ impl Kernel for ScriptedKernel {
 
     fn reply_input(&mut self, exec: ExecId, line: String) -> Result<(), Gone> {
         self.post(Asked::ReplyInput(exec, line.clone()), Order::Input(line))
+    }
+
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
+        let is_busy = self.state.is_busy.load(Ordering::SeqCst);
+        let answer = if is_busy { Answer::Busy } else { self.shared.answer() };
+        self.post(Asked::Ask(id, question), Order::Answer { id, answer })
     }
 
     fn interrupt(&mut self) -> Result<(), Gone> {

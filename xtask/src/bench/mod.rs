@@ -4,6 +4,7 @@
 //! printed, and only `--check` turns it into a failure. Must not know how a figure is taken.
 
 mod floor;
+mod kernel;
 mod notebook;
 mod notebook_file;
 mod peers;
@@ -15,8 +16,10 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use clap::Parser;
 
-const FAMILIES: &[(&str, &str)] =
-    &[("notebook", "one-cell edit and outline of 1, 10 and 100 MB notebooks, beside the peers")];
+const FAMILIES: &[(&str, &str)] = &[
+    ("notebook", "one-cell edit and outline of 1, 10 and 100 MB notebooks, beside the peers"),
+    ("kernel", "starts, round trips, output and memory of kernels, beside the peers"),
+];
 
 #[derive(Parser)]
 #[command(name = "cargo xtask bench notebook", bin_name = "cargo xtask bench notebook")]
@@ -48,8 +51,12 @@ pub fn run(args: &[String]) -> Result<()> {
             let args = NotebookArgs::parse_from(args);
             notebook::run(&args)
         }
-        // Not a family: what the families start as processes of their own, from a release build.
+        Some((family, _)) if family == "kernel" => {
+            kernel::run(&kernel::KernelArgs::parse_from(args))
+        }
+        // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
+        Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),
         Some((other, _)) => {
             let names: Vec<_> = FAMILIES.iter().map(|(name, _)| *name).collect();
             bail!("no family of measurements is called {other:?}; there are: {}", names.join(", "))

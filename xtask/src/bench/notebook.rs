@@ -196,7 +196,7 @@ fn smallest_peak(watch: &StopWatch, root: &Path) -> Result<String> {
 }
 
 /// How busy the machine is with other things; nothing where the system does not say.
-fn load() -> String {
+pub(super) fn load() -> String {
     let Ok(text) = std::fs::read_to_string("/proc/loadavg") else { return String::new() };
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let minutes: Vec<_> = text.split(' ').take(2).collect();

@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 
 const NB_CLI_VERSION: &str = "0.0.10";
 const REQUIREMENTS: &str = "xtask/requirements-bench.txt";
-const SCRIPTS: &str = "xtask/src/bench/peers";
+pub(super) const SCRIPTS: &str = "xtask/src/bench/peers";
 /// Written last, so that an environment whose making was cut short is made again.
 const STAMP: &str = "inkcell-stamp";
 
@@ -47,15 +47,7 @@ pub(super) struct Tools {
 
 impl Tools {
     pub(super) fn prepare(workspace: &Workspace) -> Result<Self> {
-        let mut missing = Vec::new();
-        child::stream(&mut workspace.cargo(["build", "--release", "-p", "xtask"]))?;
-        if let Err(error) =
-            child::stream(&mut workspace.cargo(["build", "--release", "-p", "inkcell"]))
-        {
-            missing.push(format!(
-                "inkcell could not be built, its row is an OLD binary or none: {error:#}"
-            ));
-        }
+        let mut missing = build(workspace)?;
         let python = python_env(workspace)?;
         let nb = match nb_cli(workspace) {
             Ok(path) => Some(path),
@@ -74,14 +66,9 @@ impl Tools {
             node.as_ref()
                 .map(|node| "Node ".to_owned() + &first_line(Command::new(node).arg("--version"))),
         );
-        let pinned = std::fs::read_to_string(workspace.path(REQUIREMENTS))?;
-        versions.extend(
-            pinned.lines().filter(|line| line.contains("==")).map(|line| line.replace("==", " ")),
-        );
+        versions.extend(pinned(workspace)?);
         versions.push(format!("nb-cli {NB_CLI_VERSION}"));
-        let release = |name: &str| {
-            workspace.path(&format!("target/release/{name}{}", std::env::consts::EXE_SUFFIX))
-        };
+        let release = |name: &str| release(workspace, name);
         Ok(Self {
             scripts: workspace.path(SCRIPTS),
             xtask: release("xtask"),
@@ -197,7 +184,35 @@ impl Tools {
     }
 }
 
-fn python_env(workspace: &Workspace) -> Result<PathBuf> {
+/// Makes the release builds; gives what could not be built, in words for the notes.
+pub(super) fn build(workspace: &Workspace) -> Result<Vec<String>> {
+    child::stream(&mut workspace.cargo(["build", "--release", "-p", "xtask"]))?;
+    let inkcell = child::stream(&mut workspace.cargo(["build", "--release", "-p", "inkcell"]));
+    Ok(inkcell
+        .err()
+        .map(|error| {
+            format!("inkcell could not be built, its row is an OLD binary or none: {error:#}")
+        })
+        .into_iter()
+        .collect())
+}
+
+/// A program of the release build.
+pub(super) fn release(workspace: &Workspace, name: &str) -> PathBuf {
+    workspace.path(&format!("target/release/{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// The versions the Python peers are held at.
+pub(super) fn pinned(workspace: &Workspace) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(workspace.path(REQUIREMENTS))?;
+    Ok(text
+        .lines()
+        .filter(|line| line.contains("=="))
+        .map(|line| line.replace("==", " "))
+        .collect())
+}
+
+pub(super) fn python_env(workspace: &Workspace) -> Result<PathBuf> {
     let dir = workspace.path("target/bench-env");
     let requirements = workspace.path(REQUIREMENTS);
     let wanted = std::fs::read_to_string(&requirements)?;
@@ -231,7 +246,7 @@ fn nb_cli(workspace: &Workspace) -> Result<PathBuf> {
     Ok(root.join(format!("bin/nb{}", std::env::consts::EXE_SUFFIX)))
 }
 
-fn first_line(command: &mut Command) -> String {
+pub(super) fn first_line(command: &mut Command) -> String {
     child::capture(command).map_or_else(
         |_| "version unknown".to_owned(),
         |text| text.lines().next().unwrap_or_default().to_owned(),

@@ -41,15 +41,21 @@ pub(super) struct Goal {
     figure: Option<f64>,
     limit: f64,
     at_least: bool,
+    unit: &'static str,
 }
 
 impl Goal {
-    fn at_most(text: &str, figure: Option<f64>, limit: f64) -> Self {
-        Self { text: text.to_owned(), figure, limit, at_least: false }
+    pub(super) fn at_most(text: &str, figure: Option<f64>, limit: f64) -> Self {
+        Self { text: text.to_owned(), figure, limit, at_least: false, unit: "x" }
     }
 
-    fn at_least(text: &str, figure: Option<f64>, limit: f64) -> Self {
-        Self { text: text.to_owned(), figure, limit, at_least: true }
+    pub(super) fn at_least(text: &str, figure: Option<f64>, limit: f64) -> Self {
+        Self { text: text.to_owned(), figure, limit, at_least: true, unit: "x" }
+    }
+
+    /// The same goal for a figure that is no ratio.
+    pub(super) fn counted_in(self, unit: &'static str) -> Self {
+        Self { unit, ..self }
     }
 
     pub(super) fn passed(&self) -> bool {
@@ -61,9 +67,15 @@ impl Goal {
     pub(super) fn line(&self) -> String {
         let verdict = if self.passed() { "PASS" } else { "MISS" };
         let bound = if self.at_least { "at least" } else { "at most" };
-        let figure =
-            self.figure.map_or_else(|| "no figure".to_owned(), |figure| format!("{figure:.2}x"));
-        format!("{verdict}  {}: {figure} (goal: {bound} {}x)", self.text, self.limit)
+        let unit = self.unit;
+        let figure = self
+            .figure
+            .map_or_else(|| "no figure".to_owned(), |figure| format!("{figure:.2}{unit}"));
+        format!("{verdict}  {}: {figure} (goal: {bound} {}{unit})", self.text, self.limit)
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        json!({"goal": self.text, "figure": self.figure, "limit": self.limit, "passed": self.passed()})
     }
 }
 
@@ -175,11 +187,7 @@ impl Table {
                 })
             })
             .collect();
-        let goals: Vec<Value> = self
-            .goals()
-            .iter()
-            .map(|goal| json!({"goal": goal.text, "figure": goal.figure, "limit": goal.limit, "passed": goal.passed()}))
-            .collect();
+        let goals: Vec<Value> = self.goals().iter().map(Goal::to_json).collect();
         json!({
             "job": self.job.name(),
             "megabytes": self.megabytes,
@@ -191,7 +199,7 @@ impl Table {
 }
 
 /// Three figures that mean something, and a dash for what is not known.
-fn cell(figure: Option<f64>, unit: &str) -> String {
+pub(super) fn cell(figure: Option<f64>, unit: &str) -> String {
     match figure {
         None => "–".to_owned(),
         Some(figure) if figure >= 100.0 => format!("{figure:.0}{unit}"),

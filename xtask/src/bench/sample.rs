@@ -17,7 +17,8 @@ use crate::child;
 /// All that a measured process inherits. A list of what to keep, not of what to strip: a variable
 /// such as PYTHONUNBUFFERED in somebody's shell once made a floor five times slower than what stood
 /// on it.
-const INHERITED: &[&str] = &["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT"];
+pub(super) const INHERITED: &[&str] =
+    &["PATH", "HOME", "USER", "LANG", "LC_ALL", "TMPDIR", "SYSTEMROOT"];
 
 /// How often a quick peer runs in one round.
 const QUICK_REPEATS: usize = 3;
@@ -152,7 +153,7 @@ impl Row {
     }
 }
 
-fn median(sorted: &[f64]) -> Option<f64> {
+pub(super) fn median(sorted: &[f64]) -> Option<f64> {
     let middle = sorted.len() / 2;
     match sorted {
         [] => None,

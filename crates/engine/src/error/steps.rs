@@ -6,6 +6,7 @@
 use std::io;
 use std::path::Path;
 
+use inkcell_kernel::LaunchError;
 use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, RefError, SubError, TextError};
 
 use super::EngineError;
@@ -63,6 +64,14 @@ pub enum NextStep<'a> {
     FreeSpace,
     /// Check permissions.
     CheckPermissions,
+    /// Install a Python, or name one.
+    InstallPython,
+    /// See which Python is used and name another one.
+    NameOtherPython,
+    /// Make the folder, or choose another one to work in.
+    ChooseCwd,
+    /// Give a kernel more time to start.
+    RaiseStartTimeout,
 }
 
 impl EngineError {
@@ -113,6 +122,20 @@ impl EngineError {
             EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,
             EngineError::OutsideRoots { .. } => NextStep::StayInside,
+            EngineError::NoPython(_) => NextStep::InstallPython,
+            EngineError::Launch(error) => match error {
+                LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => {
+                    NextStep::ChooseCwd
+                }
+                LaunchError::Spawn { .. } | LaunchError::EndedEarly { .. } => {
+                    NextStep::NameOtherPython
+                }
+                LaunchError::TimedOut { .. } => NextStep::RaiseStartTimeout,
+                // The reason names the file, or the package, and what is wrong with it.
+                LaunchError::Startup { .. }
+                | LaunchError::Cancelled
+                | LaunchError::Resources { .. } => return None,
+            },
             EngineError::Io { what: "use the state folder", .. } => NextStep::ChooseState,
             EngineError::Io { path, what: "find the folder", source }
                 if source.kind() == io::ErrorKind::NotFound =>

@@ -85,6 +85,8 @@ struct Actor {
     turns: HashMap<Ticket, oneshot::Sender<Result<(), NotRun>>>,
     resets: VecDeque<oneshot::Sender<ResetEnd>>,
     job: Option<(Job, Outbox)>,
+    /// Output of no run, for whoever runs next.
+    orphans: Orphans,
     wake: Option<Instant>,
     is_over: bool,
 }
@@ -110,6 +112,7 @@ pub(super) async fn run(parts: Parts) {
         turns: HashMap::new(),
         resets: VecDeque::new(),
         job: None,
+        orphans: Orphans::default(),
         wake: None,
         is_over: false,
     };
@@ -250,8 +253,9 @@ impl Actor {
     }
 
     fn deliver(&mut self, event: KernelEvent) {
-        if let Some((_, outbox)) = &mut self.job {
-            outbox.put(now(), event);
+        match &mut self.job {
+            Some((_, outbox)) => outbox.put(now(), event),
+            None => self.orphans.keep(event),
         }
     }
 
@@ -321,6 +325,9 @@ impl Actor {
             // A kernel that is gone says so by its last event.
             let _ = kernel.execute(job.code.clone());
         }
+        for event in self.orphans.take() {
+            self.deliver(event);
+        }
     }
 
     fn resolve(&mut self, exec: ExecId, end: RunEnd) {
@@ -355,6 +362,31 @@ impl Actor {
             };
             true
         });
+    }
+}
+
+/// What came while nothing ran: threads that went on, children that were left.
+#[derive(Default)]
+struct Orphans {
+    events: VecDeque<KernelEvent>,
+}
+
+impl Orphans {
+    /// As much as a listener has room for is kept; what is older is gone.
+    const MOST: usize = 16;
+
+    fn keep(&mut self, event: KernelEvent) {
+        if !matches!(event, KernelEvent::Orphan(_)) {
+            return;
+        }
+        if self.events.len() == Orphans::MOST {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    fn take(&mut self) -> VecDeque<KernelEvent> {
+        std::mem::take(&mut self.events)
     }
 }
 

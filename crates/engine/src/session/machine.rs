@@ -14,142 +14,16 @@ mod climb;
 mod model;
 #[cfg(test)]
 mod tests;
+mod words;
 
 use std::collections::VecDeque;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use inkcell_kernel::{Death, ExecId, Force, LaunchError, Outcome, Rung};
 
 use super::end::{CellEnd, KernelFate, Loss, NotRun, Note, RunEnd};
 use climb::{Climb, Why};
-
-/// Names one call.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Ticket(pub u64);
-
-/// What a session does where there is a choice.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Policy {
-    /// Whether code is run again after the kernel died in it.
-    pub retry: Retry,
-    /// How long code may take to listen to interrupts.
-    pub interrupt_grace: Duration,
-    /// How many kernels may be started in a row without a run that succeeds, after the first.
-    pub max_restarts: u32,
-}
-
-/// Whether code is run again after the kernel died.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Retry {
-    /// Only when it had not begun.
-    IfNotStarted,
-    /// Once, also when it had.
-    Once,
-    /// Not at all.
-    Never,
-}
-
-/// Why a session ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CloseReason {
-    /// It was asked to.
-    Asked,
-    /// Nobody used it for too long.
-    Idle,
-    /// Another session needed its place.
-    Evicted,
-    /// Everything ends.
-    Shutdown,
-}
-
-/// A cell to run.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RunRequest {
-    /// Its name.
-    pub exec: ExecId,
-    /// How long it may take, from when the kernel gets it.
-    pub timeout: Option<Duration>,
-}
-
-/// What happened.
-#[derive(Debug)]
-pub enum Input {
-    /// A call wants its turn.
-    Enter(Ticket),
-    /// The call whose turn it is wants this run.
-    Run(Ticket, RunRequest),
-    /// A call is over.
-    Leave(Ticket),
-    /// A call was taken back: by whoever made it, the second time with impatience.
-    Cancel(Ticket),
-    /// The call whose turn it is wants a new kernel, or somebody from outside does.
-    Reset(Option<Ticket>),
-    /// Somebody wants the running code to be interrupted, and no more.
-    Interrupt,
-    /// The session is to end.
-    Close(CloseReason),
-    /// A kernel is there.
-    Launched,
-    /// There is none to be had.
-    LaunchFailed(LaunchError),
-    /// The kernel reports something.
-    Kernel(Fact),
-    /// The time that was asked for has come.
-    Deadline,
-}
-
-/// What a kernel reports that matters to decisions. Outputs do not pass through here.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Fact {
-    /// The code has begun.
-    Started(ExecId),
-    /// It wants input.
-    InputRequested(ExecId),
-    /// It is over.
-    Finished(ExecId, Outcome),
-    /// The kernel is gone, by itself or because it was shut down.
-    Died(Death),
-}
-
-/// What is to be done, in order.
-#[derive(Debug)]
-pub enum Effect {
-    /// It is this call's turn.
-    Grant(Ticket),
-    /// It will never be this call's turn.
-    Refuse(Ticket, NotRun),
-    /// Start a kernel.
-    Launch,
-    /// Give this code to the kernel.
-    Execute(ExecId),
-    /// Tell the kernel that there is no input.
-    RefuseInput(ExecId),
-    /// Interrupt it.
-    Interrupt,
-    /// End it because it did not listen.
-    Force(Force),
-    /// Shut it down; its death is awaited.
-    Shutdown,
-    /// Let go of it; its death is not awaited.
-    Abandon,
-    /// A run is over.
-    Resolve(ExecId, Box<RunEnd>),
-    /// A reset is done, or refused because another one is under way.
-    ResetDone(ResetEnd),
-    /// Wake this machine then, and at no other time that was asked for before.
-    Wake(Option<Instant>),
-    /// Nothing more will happen.
-    Stop,
-}
-
-/// How a reset ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ResetEnd {
-    /// The kernel is gone; the next run starts another.
-    Done,
-    /// Another reset is under way.
-    Refused,
-}
+pub use words::{CloseReason, Effect, Fact, Input, Policy, ResetEnd, Retry, RunRequest, Ticket};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kernel {
@@ -219,7 +93,7 @@ impl Machine {
     pub fn step(&mut self, now: Instant, input: Input) -> Vec<Effect> {
         let mut out = Vec::new();
         if self.is_stopped {
-            refuse_all(input, &mut out);
+            refuse_all(&input, &mut out);
             return out;
         }
         match input {
@@ -563,9 +437,9 @@ impl Run {
 }
 
 /// A session that is over still answers.
-fn refuse_all(input: Input, out: &mut Vec<Effect>) {
+fn refuse_all(input: &Input, out: &mut Vec<Effect>) {
     match input {
-        Input::Enter(ticket) => out.push(Effect::Refuse(ticket, NotRun::Closed)),
+        Input::Enter(ticket) => out.push(Effect::Refuse(*ticket, NotRun::Closed)),
         Input::Run(_, request) => {
             let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
             out.push(Effect::Resolve(request.exec, Box::new(end)));

@@ -1,17 +1,22 @@
 //! Notebooks on disk, as the engine's callers see them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod artifact_limits;
+mod artifacts;
 mod backup;
 mod bad_files;
 mod by_id;
 mod by_index;
 mod change;
+mod executing;
 mod keep;
 mod kit;
 mod locks;
 mod ops;
 mod paths;
 mod places;
+mod registry;
 mod requests;
 mod roots;
+mod sessions;
 mod versions;

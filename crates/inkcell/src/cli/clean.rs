@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Clean, settings: &Settings, output: &mut Output) -> Res
     if output.is_json() {
         output.json(&json!({"notebooks": rows})).map_err(Failure::of_output)?;
     }
-    Ok(if dirty && args.check { Exit::Differs } else { Exit::Ok })
+    Ok(if dirty && args.check { Exit::Failed } else { Exit::Ok })
 }
 
 fn row(path: &str, effect: Effect, version: Version) -> Value {
@@ -96,5 +96,5 @@ fn filter(args: &Clean, cleaning: &Cleaning, output: &mut Output) -> Result<Exit
         let answer = json!({"notebooks": [row(STDIN, effect, version)]});
         output.json(&answer).map_err(Failure::of_output)?;
     }
-    Ok(if effect == Effect::Nothing { Exit::Ok } else { Exit::Differs })
+    Ok(if effect == Effect::Nothing { Exit::Ok } else { Exit::Failed })
 }

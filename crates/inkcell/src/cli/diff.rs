@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
     };
     written.map_err(Failure::of_output)?;
     let differs = !differences.is_empty() || !around.is_empty() || about.is_some();
-    Ok(if differs && args.exit_code { Exit::Differs } else { Exit::Ok })
+    Ok(if differs && args.exit_code { Exit::Failed } else { Exit::Ok })
 }
 
 /// The notebook as it is in the last commit.

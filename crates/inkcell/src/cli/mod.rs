@@ -3,9 +3,15 @@
 mod clean;
 mod diff;
 mod edit;
+mod env;
 mod input;
+mod listener;
 mod new;
+mod py;
+mod python;
 mod read;
+mod settings;
+mod signals;
 mod to;
 mod write;
 
@@ -14,7 +20,7 @@ use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
 
-/// Runs a command on the main thread; none of these needs an async runtime.
+/// Runs a command on the main thread; those that need an async runtime make one.
 pub(crate) fn run(
     command: Command,
     settings: &Settings,
@@ -28,5 +34,14 @@ pub(crate) fn run(
         Command::Diff(args) => diff::run(&args, settings, output),
         Command::Clean(args) => clean::run(&args, settings, output),
         Command::To(args) => to::run(&args, settings, output),
+        Command::Py(args) => py::run(&args, settings, output),
+        Command::Env(args) => env::run(&args, settings, output),
+        Command::Settings(args) => settings::run(&args, settings, output),
     }
+}
+
+/// A runtime for a command that waits for processes.
+fn runtime() -> Result<tokio::runtime::Runtime, Failure> {
+    let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    built.map_err(|error| Failure::Io("cannot start the runtime", error))
 }

@@ -2,9 +2,17 @@
 //!
 //! Owns the names of commands, flags and variables that an error leads to; the engine knows none.
 
-use inkcell_engine::NextStep;
+use inkcell_engine::{EngineError, NextStep};
 
-pub(crate) fn text(step: NextStep<'_>) -> String {
+/// The next step after an error, if there is one.
+pub(crate) fn of(error: &EngineError) -> Option<String> {
+    match error {
+        EngineError::Setup(error) => error.next_step(),
+        error => error.next_step().map(text),
+    }
+}
+
+fn text(step: NextStep<'_>) -> String {
     match step {
         NextStep::MakeFirst(path) => {
             format!("check the path, or make the notebook first: inkcell new {path}")
@@ -65,6 +73,16 @@ pub(crate) fn text(step: NextStep<'_>) -> String {
         NextStep::FreeSpace => "free some space; the file is as it was".to_owned(),
         NextStep::CheckPermissions => {
             "check the permissions of the file and its folder; the file is as it was".to_owned()
+        }
+        NextStep::InstallPython => "install python3 (3.9 or newer), or name one: --python PATH, or the setting \
+                                    python.interpreter"
+            .to_owned(),
+        NextStep::NameOtherPython => {
+            "see which Python it is and why (inkcell env), or name another one: --python PATH".to_owned()
+        }
+        NextStep::ChooseCwd => "make the folder first, or choose another one with --cwd".to_owned(),
+        NextStep::RaiseStartTimeout => {
+            "try again, or give it more time: INKCELL_PYTHON_START_TIMEOUT=SECONDS".to_owned()
         }
     }
 }

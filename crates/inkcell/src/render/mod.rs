@@ -1,7 +1,11 @@
 //! Answers as lines for people and as JSON for programs, side by side.
 
 pub(crate) mod diff;
+pub(crate) mod display;
+pub(crate) mod ending;
 pub(crate) mod hint;
+pub(crate) mod live;
 pub(crate) mod outline;
 pub(crate) mod reading;
+pub(crate) mod recorded;
 pub(crate) mod report;

@@ -41,6 +41,20 @@ def bind(lifeline, group):
         fcntl.fcntl(lifeline, fcntl.F_SETFL, fcntl.fcntl(lifeline, fcntl.F_GETFL) | os.O_ASYNC)
     except (AttributeError, OSError):
         # Only Linux can; elsewhere the watching thread does it.
+        return False
+    return True
+
+
+def _forget_parent():
+    """The death signal of the process that started this one has done its duty. It would end the runner
+    alone, a moment before the lifeline ends the whole group, and the rest of the group would stay."""
+    try:
+        import _ctypes
+
+        prctl = _ctypes.dlsym(_ctypes.dlopen(None, 2), "prctl")
+        _ctypes.call_function(prctl, (1, 0))  # PR_SET_PDEATHSIG, none.
+    except (ImportError, OSError, AttributeError):
+        # Without it, only what cells started may outlive a host that is killed.
         pass
 
 
@@ -78,6 +92,7 @@ def _keep_flushing(session):
         session.streams.wait()
         alone = session.running is None and _count() <= others
         session.streams.flush()
+        session.channel.release()
         session.streams.adapt()
         if alone:
             # Nobody is left who could write; the next cell lets this thread go on.
@@ -114,8 +129,15 @@ def main(control, lifeline, host):
                 session.run_cell(command)
             finally:
                 session.idle.acquire()
+        elif command["t"] == "ask":
+            from .questions import reply
+
+            reply(session, command)
     session.flush()
     _run_exit_functions()
+    if os.getpgrp() == os.getpid():
+        # What cells left running ends with the runner, even if the host is killed in this very moment.
+        os.killpg(0, 9)
     os._exit(0)
 
 
@@ -189,6 +211,8 @@ def _begin(session, hello):
         except ModuleLoadError as error:
             session.channel.send("failed", '"reason":%s' % to_json(str(error)))
             os._exit(1)
+    # What is there at the start is not the user's, as `%who` and questions see it.
+    session.hidden = dict(session.namespace)
     if is_hosted:
         session.hosted.hide_names()
     version = "%d.%d.%d" % sys.version_info[:3]
@@ -203,6 +227,8 @@ def start(control, lifeline, host, shell, *preload):
     """A runner that was started by itself; its arguments are words of a command line."""
     wires = (int(control), int(lifeline), int(host))
     close_others(*wires)
+    if bind(wires[1], os.getpgrp()):
+        _forget_parent()
     if preload:
         # It is a spare: there is time until it is needed.
         from .zygote import warm_up

@@ -62,23 +62,29 @@ class Channel:
         self.sequence = 0
         self.lock = allocate_lock()
         self.buffer = b""
-        # The thread that is inside a frame now; the interrupt handler looks at it.
-        self.sender = None
+        self.held = ()
+        # Signals are handled in the main thread only. While it is inside a frame they wait.
+        self.main = get_ident()
+        self.is_busy = False
+        # What the main thread sent last, so that an interrupt right after it cannot make it send it again.
+        self.sent = None
         # Called after a frame when an interrupt came in the middle of it.
         self.after_send = None
 
-    def send(self, kind, fields, payload=()):
-        """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it."""
+    def send(self, kind, fields, payload=(), *, soon=False):
+        """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it. One that
+        may be sent `soon` goes out with the next, in one call of the system."""
         if os.getpid() != self.pid:
             return
         size = sum(map(len, payload))
-        me = get_ident()
-        nested = self.sender == me
-        # A frame begun by a signal handler in the middle of another would break both.
-        if nested:
-            return
+        is_main = get_ident() == self.main
+        if is_main:
+            # A frame begun by a signal handler in the middle of another would break both.
+            if self.is_busy:
+                return
+            # Before the lock is asked for: an interrupt in between would leave it locked for ever.
+            self.is_busy = True
         self.lock.acquire()
-        self.sender = me
         try:
             self.sequence += 1
             header = '{"n":"%s","s":%d,"t":"%s"%s%s}\n' % (
@@ -88,12 +94,27 @@ class Channel:
                 "," + fields if fields else "",
                 ',"bytes":%d' % size if size else "",
             )
-            self._write([header.encode("ascii"), *payload])
+            parts = [*self.held, header.encode("ascii"), *payload]
+            if soon:
+                self.held = parts
+            else:
+                self.held = ()
+                self._write(parts)
+            if is_main and payload:
+                self.sent = id(payload[0])
         finally:
-            self.sender = None
             self.lock.release()
+            if is_main:
+                self.is_busy = False
         if self.after_send is not None:
             self.after_send()
+
+    def release(self):
+        """Sends what was held back for the next frame."""
+        if self.held and os.getpid() == self.pid:
+            with self.lock:
+                parts, self.held = self.held, ()
+                self._write(parts)
 
     def _write(self, parts):
         views = [memoryview(part).cast("B") for part in parts if len(part)]

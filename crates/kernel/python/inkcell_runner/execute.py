@@ -111,6 +111,7 @@ class Executor:
         self.compiler = Compiler()
         self.loop = Loop()
         self.sources = {}
+        self._unpublished = []
 
     def run(self, source, filename, show):
         """Runs a cell; `show(value)` is called with each value to be shown. Raises what it raises."""
@@ -164,14 +165,20 @@ class Executor:
 
     def _remember(self, filename, source):
         self.sources[filename] = source
+        self._unpublished.append(filename)
         if "linecache" in sys.modules or "inspect" in source or "getsource" in source:
-            self.publish_sources()
+            self._publish(self._unpublished)
 
     def publish_sources(self):
         """Lets tracebacks and `inspect` see the lines of all cells."""
+        self._publish(self.sources)
+
+    def _publish(self, filenames):
         import linecache
 
-        for filename, source in self.sources.items():
+        for filename in filenames:
             if filename not in linecache.cache:
+                source = self.sources[filename]
                 lines = [line + "\n" for line in source.split("\n")]
                 linecache.cache[filename] = (len(source), None, lines, filename)
+        self._unpublished = []

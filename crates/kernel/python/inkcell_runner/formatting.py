@@ -295,8 +295,32 @@ def own_display(obj):
     return bool(_guarded(show))
 
 
+# Values of these very types have one kind and no methods to ask.
+_SIMPLE = frozenset((bool, int, str, bytes, complex))
+
+
+def _registrations():
+    """Everything that was registered with any formatter."""
+    every = (*display_formatter.formatters.values(), display_formatter.mimebundle_formatter)
+    return [(each.type_printers, each.deferred_printers, each.singleton_printers) for each in every]
+
+
+# What is registered from the start.
+_OWN_REGISTRATIONS = None
+
+
+def _is_simple(obj):
+    """Whether `obj` looks as Python prints it, because nobody registered anything."""
+    if type(obj) not in _SIMPLE or (type(obj) is str and "\n" in obj):
+        return False
+    return _OWN_REGISTRATIONS == _registrations()
+
+
 def bundle(obj, include=None, exclude=None):
     """The kinds of `obj` and their metadata, as IPython's formatter gives them."""
+    if include is None and exclude is None and _is_simple(obj):
+        return {"text/plain": repr(obj)}, {}
+
     def wanted(kind):
         return not (include and kind not in include) and not (exclude and kind in exclude)
 
@@ -337,3 +361,11 @@ def _clean_metadata(metadata):
     from . import mime
 
     return mime.clean_metadata(metadata)
+
+
+def _remember_registrations():
+    global _OWN_REGISTRATIONS
+    _OWN_REGISTRATIONS = [tuple(map(dict, three)) for three in _registrations()]
+
+
+_remember_registrations()

@@ -25,7 +25,7 @@ class Interrupt:
     def _on_signal(self, number, frame):
         if not self._is_armed:
             return
-        if self._channel.sender == get_ident():
+        if self._channel.is_busy:
             self._is_pending = True
             return
         raise KeyboardInterrupt

@@ -70,12 +70,16 @@ for _name in _NAMES:
 def _warm():
     """Fills the caches that IPython's handling of a cell leaves behind: compiled patterns mostly."""
     from IPython.core.displayhook import DisplayHook
+    from IPython.core.formatters import DisplayFormatter
     from IPython.core.inputtransformer2 import TransformerManager
-    from IPython.lib.pretty import pretty
 
     TransformerManager().transform_cell("%magic\n!command\nname?\n1 + 1\n")
     DisplayHook.semicolon_at_end_of_expression("1 + 1\n")
-    pretty([1, "a", {}])
+    DisplayFormatter().format([1, "a", {}])
 
 
-_warm()
+try:
+    _warm()
+except (AttributeError, ImportError):
+    # Another version of IPython; its first cell is a little slower.
+    pass

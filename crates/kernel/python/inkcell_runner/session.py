@@ -59,6 +59,10 @@ class Session:
         _flush_c()
 
     def _bundle(self, data, metadata):
+        if not metadata and len(data) == 1 and type(data.get("text/plain")) is str:
+            # Most results are this.
+            raw = clean(data["text/plain"]).encode()
+            return '"parts":[["text/plain","t",%d]],"metadata":""' % len(raw), [raw]
         parts, payload = [], []
         for kind, value in data.items():
             if isinstance(value, (bytes, bytearray, memoryview)):
@@ -306,7 +310,8 @@ class Session:
         """Reports the value of a cell."""
         self.flush()
         fields, payload = self._bundle(data, metadata)
-        self.channel.send("result", self._id() + ',"count":%d,%s' % (number, fields), payload)
+        # The end of the cell follows at once, unless something takes its time; then the flusher sends it.
+        self.channel.send("result", self._id() + ',"count":%d,%s' % (number, fields), payload, soon=True)
 
     def _describe(self, error):
         if self.hosted is not None:

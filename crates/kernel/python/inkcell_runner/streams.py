@@ -19,6 +19,7 @@ class FrameWriter(io.RawIOBase):
         self._session = session
         self._stream = name
         self._fd = fd
+        self._ahead = 0
 
     def writable(self):
         return True
@@ -31,11 +32,24 @@ class FrameWriter(io.RawIOBase):
         return self._fd
 
     def write(self, data):
-        if os.getpid() != self._session.channel.pid:
+        channel = self._session.channel
+        if os.getpid() != channel.pid:
             return os.write(self._fd, data)
-        self._session.send_stream(self._stream, data)
-        self._session.streams.count(len(data))
-        return len(data)
+        size = len(data)
+        if self._ahead:
+            # An interrupt hid from the buffer above us that this was sent, so it offers it again.
+            size = min(size, self._ahead)
+            self._ahead -= size
+            return size
+        channel.sent = None
+        try:
+            self._session.send_stream(self._stream, data)
+        except BaseException:
+            if channel.sent == id(data):
+                self._ahead = size
+            raise
+        self._session.streams.count(size)
+        return size
 
 
 class _OrderedText(io.TextIOWrapper):
@@ -118,6 +132,9 @@ class Streams:
         """Puts the streams in place, whatever the last cell did to them."""
         try:
             is_whole = not (self.stdout.buffer.closed or self.stderr.buffer.closed)
+            for stream in (self.stdout, self.stderr):
+                if stream.encoding != "utf-8" or stream.errors != "backslashreplace":
+                    stream.reconfigure(encoding="utf-8", errors="backslashreplace")
             self._hold_back(False)
         except (AttributeError, ValueError):
             # Closed, or its buffer was taken away.
@@ -168,13 +185,13 @@ class Streams:
 
 
 class Descriptors:
-    """Descriptors 1 and 2 as the host gave them, to be put back when a cell closed or moved them."""
+    """Descriptors 0, 1 and 2 as the host gave them, to be put back when a cell closed or moved them."""
 
     def __init__(self):
         self._kept = {fd: os.dup(fd) for fd in (1, 2)}
         for fd, kept in self._kept.items():
             os.set_inheritable(kept, False)
-        self._marks = {fd: self._mark(fd) for fd in (1, 2)}
+        self._marks = {fd: self._mark(fd) for fd in (0, 1, 2)}
 
     @staticmethod
     def _mark(fd):
@@ -185,6 +202,14 @@ class Descriptors:
         return (found.st_dev, found.st_ino)
 
     def restore(self):
+        if self._mark(0) != self._marks[0]:
+            # Nobody types, so the null device is as good as the one that was there.
+            null = os.open(os.devnull, os.O_RDONLY)
+            if null == 0:
+                os.set_inheritable(null, True)
+            else:
+                os.dup2(null, 0, inheritable=True)
+                os.close(null)
         for fd, kept in self._kept.items():
             if self._mark(fd) != self._marks[fd]:
                 os.dup2(kept, fd, inheritable=True)

@@ -12,8 +12,10 @@ import sys
 
 # What every runner imports sooner or later; here it is paid for once.
 _USUAL = (
+    "fcntl",
     "json",
     "linecache",
+    "warnings",
     "inkcell_runner.__main__",
     "inkcell_runner.session",
     "inkcell_runner.imports",
@@ -23,6 +25,7 @@ _USUAL = (
     "inkcell_runner.mime",
     "inkcell_runner.displays",
     "inkcell_runner.tracebacks",
+    "inkcell_runner.excerpts",
     "inkcell_runner.prelude",
 )
 
@@ -43,6 +46,14 @@ def warm_up(shell, preload, note=None):
                 failed[name] = "%s: %s" % (type(problem).__name__, problem)
         if note is not None:
             note(name)
+    if "numpy" in sys.modules:
+        __import__("numpy.random")
+    if shell == "lite" and "matplotlib.pyplot" in sys.modules:
+        # What every copy would do before its first cell.
+        from .figures import use_inline
+
+        os.environ.setdefault("MPLBACKEND", "Agg")
+        use_inline()
     return failed
 
 
@@ -50,9 +61,10 @@ def _reseed():
     """Copies must not draw the same numbers."""
     if "random" in sys.modules:
         sys.modules["random"].seed()
-    numpy = sys.modules.get("numpy")
-    if numpy is not None and hasattr(numpy, "random"):
-        numpy.random.seed()
+    # Asked for by attribute it would be imported, in every copy.
+    numbers = sys.modules.get("numpy.random")
+    if numbers is not None:
+        numbers.seed()
 
 
 def _become_runner(own, fds):

@@ -1,7 +1,7 @@
 """The same cells in the runner and in a Jupyter kernel, and the same outputs stored.
 
 Addresses, times and names of cell files are made equal first. Where the two differ on purpose, the
-table beside the cells says why, and the difference is checked to be still there.
+table below says why, and the difference is checked to be still there.
 """
 
 import base64
@@ -12,7 +12,6 @@ import shutil
 import sys
 import tempfile
 
-import ipython_cells
 import pytest
 
 NEEDED = ("IPython", "ipykernel", "jupyter_client", "numpy", "pandas", "matplotlib")
@@ -32,10 +31,38 @@ pytestmark = pytest.mark.skipif(why_not is not None, reason=why_not or "")
 if why_not:
     print("!! outputs are not compared with a Jupyter kernel: %s" % why_not, file=sys.__stderr__)
 
-GROUPS = {name: ipython_cells.cells(getattr(ipython_cells, name)) for name in ("VALUES", "ERRORS", "MAGICS")}
+CELLS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cells")
+
+
+def cells(group):
+    """Cells of a group run one after another in one kernel, so later ones may use what earlier ones made."""
+    with open(os.path.join(CELLS, group + ".txt"), encoding="utf-8") as file:
+        return file.read().rstrip("\n").split("\n====\n")
+
+
+GROUPS = {name: cells(name) for name in ("values", "errors", "magics")}
+
+#: Where the runner differs on purpose: the beginning of a cell, and why.
+INTENDED = {
+    "class HB": "a representation that fails is told on standard error; it is no error of the cell",
+    "class BadRepr": "a representation that fails is told on standard error; it is no error of the cell",
+    "t = asyncio.create_task": "the loop runs while a cell awaits, not between cells",
+    "asyncio.run": "no loop runs already, so a script's way of starting one works",
+    "x = (1 +": "the words of Python itself say which bracket is open",
+    "eval(": "frames of the shell are no frames of the user",
+    "raise ExceptionGroup": "IPython writes a group to standard error, and the cell seems to have gone well",
+    "raise SystemExit(3)": "how to leave a terminal is of no use here",
+    'exec("1/0")': "a frame without source has no line made up for it",
+    "import pandas as pd\npd.DataFrame": "a frame without source has no line made up for it",
+    "input(": "frames of the kernel are no frames of the user",
+    "x?": "there is no pager, so help is printed",
+    "!echo hello": "there is no terminal, so lines end as they were written",
+    "%nosuch": "a magic that is not there is an error of the cell, and reported as one",
+    "%%time\n1/0": "the line that failed is known",
+}
 
 # Newer releases of IPython lay out the frames of cells by lines and take the line of a chained
-# exception from the wrong place; frames of files, and of cells in all releases before, go by
+# exception from the wrong place; frames of files, and those of cells in earlier releases, go by
 # statements. This puts cells back on that way.
 BY_STATEMENTS = "import IPython.core.ultratb as u; u.get_line_number_of_frame = lambda frame: 0; del u"
 
@@ -191,7 +218,7 @@ def run_all(kernel, cells):
 
 
 def reason(cell):
-    return next((why for start, why in ipython_cells.INTENDED.items() if cell.startswith(start)), None)
+    return next((why for start, why in INTENDED.items() if cell.startswith(start)), None)
 
 
 @pytest.mark.parametrize("group, at", [(group, at) for group, cells in GROUPS.items() for at in range(len(cells))])
@@ -206,5 +233,5 @@ def test_a_cell_stores_what_it_does_in_jupyter(outputs, group, at):
 
 def test_every_row_of_the_table_is_used():
     every = [cell for cells in GROUPS.values() for cell in cells]
-    unused = [start for start in ipython_cells.INTENDED if not any(cell.startswith(start) for cell in every)]
+    unused = [start for start in INTENDED if not any(cell.startswith(start) for cell in every)]
     assert not unused, unused

@@ -58,6 +58,7 @@ class Rich:
 
 
 def test_display_sends_each_value(session):
+    """B:R-35"""
     assert displays.display(1, Rich(), metadata={"text/plain": {"a": 1}}) is None
     assert session.sent[0] == ({"text/plain": "1"}, {"text/plain": {"a": 1}}, None, False)
     assert session.sent[1][0]["image/png"] == PNG

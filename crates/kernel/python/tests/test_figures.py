@@ -227,3 +227,34 @@ def test_without_matplotlib_nothing_happens():
 def test_imports_that_fail_fail_as_they_do():
     cell = "try:\n    import matplotlib.pyplot_not_there\nexcept ImportError as error:\n    say(type(error).__name__)"
     assert run(OURS, cell)[0] == ["said", "ModuleNotFoundError"]
+
+
+@needs_matplotlib
+def test_formats_and_settings_can_be_chosen(host):
+    def kinds(code):
+        return [(sorted(event[1]), event[2].get("metadata")) for event in host.run(code) if event[0] in ("display", "result")]
+
+    host.run("import matplotlib.pyplot as plt")
+    draw = "plt.plot([1, 2]); None"
+    assert kinds(draw) == [(["image/png", "text/plain"], "")]
+    host.run("%config InlineBackend.figure_format = 'png2x'")
+    ((found, metadata),) = kinds(draw)
+    assert found == ["image/png", "text/plain"]
+    size = json.loads(metadata)["image/png"]
+    assert size["width"] > size["height"] > 100
+    host.run("%config InlineBackend.figure_formats = {'svg'}")
+    (shown,) = [event[1] for event in host.run(draw) if event[0] == "display"]
+    assert "image/png" not in shown and "<svg" in shown["image/svg+xml"]
+    # It was shown as a value, and is not shown again after the cell.
+    assert len(kinds("fig, ax = plt.subplots(); ax.plot([1]); fig")) == 1
+    problem = host.run("%config InlineBackend.figure_format = 'bmp'")[-2][1]
+    assert problem["ename"] == "ValueError" and "svg" in problem["evalue"] and "bmp" in problem["evalue"]
+    host.run("%config InlineBackend.figure_format = 'png'")
+    host.run("%config InlineBackend.rc = {'figure.figsize': (3, 2)}")
+    host.run("%config InlineBackend.close_figures = False")
+    (shown,) = [event[1] for event in host.run("fig, ax = plt.subplots(); ax.plot([1]); None") if event[0] == "display"]
+    assert shown["text/plain"] == "<Figure size 300x200 with 1 Axes>"
+    assert kinds("1") == [(["text/plain"], "")], "an open figure that did not change is not shown again"
+    assert len(kinds("ax.plot([2]); None")) == 1, "one that changed is"
+    host.run("%config InlineBackend.close_figures = True")
+    assert kinds("plt.get_fignums()")[0][0] == ["text/plain"]

@@ -102,6 +102,7 @@ def test_capture(session, capsys):
 
 
 def test_writefile(session, capsys, tmp_path):
+    """B:R-42"""
     session.cell("name = 'f'")
     assert out(capsys, session, "%%writefile d/{name}.py\nx = '%time'\n!ls\n") == "Writing d/f.py\n"
     assert (tmp_path / "d" / "f.py").read_text() == "x = '%time'\n!ls\n"

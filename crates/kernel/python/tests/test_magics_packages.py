@@ -61,6 +61,7 @@ def test_loaded_compiled_packages_stay(session, site, capsys, monkeypatch):
 
 
 def test_pip_of_this_python_runs(session, capfd):
+    """B:R-41"""
     pytest.importorskip("pip")
     session.cell("%pip --version")
     assert capfd.readouterr().out.startswith("pip ")

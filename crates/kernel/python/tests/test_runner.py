@@ -116,6 +116,7 @@ def test_displays(host):
 
 
 def test_figures_are_shown_once_and_closed(host):
+    """B:R-36"""
     pytest.importorskip("matplotlib")
     events = host.run("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.title('x');")
     shown = [event[1] for event in events if event[0] == "display"]

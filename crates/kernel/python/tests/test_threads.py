@@ -1,4 +1,4 @@
-"""Which threads keep a process from being copied, and which do not (issue: "watched for threads")."""
+"""Which threads keep a process from being copied, and which do not."""
 
 import os
 import subprocess

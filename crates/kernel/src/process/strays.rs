@@ -92,9 +92,12 @@ impl Mark {
         let own_program = fs::read_link("/proc/self/exe").ok();
         let mut found = Vec::new();
         for pid in pids {
-            // A child of ours between fork and exec holds everything we hold; it is still this program.
+            // A child of ours between fork and exec holds everything we hold. It is still this program
+            // before exec and has let go of everything after it, so the program is looked at first, and
+            // what it holds twice, in case that was in the middle of exec.
             let is_ours = || fs::read_link(format!("/proc/{pid}/exe")).ok() == own_program;
-            if (self.is_in_environment(pid) || (self.holds_a_wire(pid) && !is_ours()))
+            let holds = || !is_ours() && self.holds_a_wire(pid) && self.holds_a_wire(pid);
+            if (self.is_in_environment(pid) || holds())
                 && let Some(raw) = i32::try_from(pid).ok().and_then(Pid::from_raw)
             {
                 found.push((raw, program(pid)));

@@ -8,11 +8,16 @@ use std::collections::BTreeMap;
 use bytes::{Buf, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
+use crate::question::Question;
+
 /// A line longer than this is no frame of ours.
 const MAX_HEADER_BYTES: usize = 64 << 20;
 
 /// More than this behind one line is no frame of ours.
 const MAX_PAYLOAD_BYTES: usize = 4 << 30;
+
+/// How much one read may bring.
+const ROOM_BYTES: usize = 64 << 10;
 
 /// What the host tells the runner.
 #[derive(Serialize, Debug)]
@@ -36,7 +41,34 @@ pub(crate) enum Command<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,
     },
+    Ask {
+        id: u64,
+        question: Asked<'a>,
+    },
     Exit,
+}
+
+/// A question as the runner reads it.
+#[derive(Serialize, Debug)]
+#[serde(tag = "what", rename_all = "lowercase")]
+pub(crate) enum Asked<'a> {
+    Variables { limit: Option<u32> },
+    Variable { name: &'a str },
+    Table { name: &'a str },
+    Help { name: &'a str },
+    Complete { code: &'a str, cursor: usize },
+}
+
+impl<'a> From<&'a Question> for Asked<'a> {
+    fn from(question: &'a Question) -> Asked<'a> {
+        match question {
+            Question::Variables { limit } => Asked::Variables { limit: *limit },
+            Question::Variable { name } => Asked::Variable { name },
+            Question::Table { name } => Asked::Table { name },
+            Question::Help { name } => Asked::Help { name },
+            Question::Complete { code, cursor } => Asked::Complete { code, cursor: *cursor },
+        }
+    }
 }
 
 impl Command<'_> {
@@ -102,6 +134,10 @@ pub(crate) enum Frame {
     Done {
         id: u64,
     },
+    Answer {
+        id: u64,
+        failed: Option<String>,
+    },
 }
 
 /// MIME type, form (`t`ext, `b`inary, `j`son) and size of one part of a payload.
@@ -146,8 +182,11 @@ impl Decoder {
         Decoder { nonce, sequence: 0, buffer: BytesMut::new(), waiting: None, searched: 0 }
     }
 
-    /// Where bytes that were read go.
+    /// Where bytes that were read go, with room for many: the buffer by itself would take few at a time.
     pub(crate) fn buffer(&mut self) -> &mut BytesMut {
+        if self.buffer.capacity() - self.buffer.len() < ROOM_BYTES / 4 {
+            self.buffer.reserve(ROOM_BYTES);
+        }
         &mut self.buffer
     }
 
@@ -195,3 +234,6 @@ impl Decoder {
         Ok((frame, envelope.bytes))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,12 +4,12 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
-use tokio::io::AsyncWriteExt;
 use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,8 @@ use tokio_util::sync::CancellationToken;
 use crate::event::{Death, DeathCause, ExecId};
 use crate::kernel::{CodeRequest, Force, Gone, History, Kernel, KernelInfo};
 use crate::process::kill_group;
+use crate::question::{AskId, Question};
+use crate::runner::commands::CommandWriter;
 use crate::runner::frames::Command;
 
 /// How long a kernel that is being shut down has after each signal.
@@ -28,14 +30,18 @@ pub(crate) struct Intent {
     /// Nobody listens any more.
     pub(crate) stop: CancellationToken,
     /// It did not listen to interrupts and is being ended for it.
-    pub(crate) forced: Arc<std::sync::atomic::AtomicBool>,
+    pub(crate) forced: Arc<AtomicBool>,
+    /// A cell was posted; the pump takes this back when it has ended.
+    pub(crate) busy: Arc<AtomicBool>,
 }
 
 /// A runner that can be commanded.
 pub(crate) struct RunnerKernel {
     info: KernelInfo,
     pid: u32,
-    commands: mpsc::UnboundedSender<Vec<u8>>,
+    commands: CommandWriter,
+    /// Questions that come while a cell runs; the pump, which has the events, answers them.
+    refused: mpsc::UnboundedSender<AskId>,
     death: watch::Receiver<Option<Death>>,
     intent: Intent,
     /// The runner ends when this does.
@@ -47,13 +53,13 @@ impl RunnerKernel {
         info: KernelInfo,
         pid: u32,
         write: OwnedWriteHalf,
+        refused: mpsc::UnboundedSender<AskId>,
         death: watch::Receiver<Option<Death>>,
         intent: Intent,
         lifeline: OwnedFd,
     ) -> RunnerKernel {
-        let (commands, queue) = mpsc::unbounded_channel();
-        tokio::spawn(write_commands(write, queue));
-        RunnerKernel { info, pid, commands, death, intent, _lifeline: lifeline }
+        let commands = CommandWriter::new(write);
+        RunnerKernel { info, pid, commands, refused, death, intent, _lifeline: lifeline }
     }
 
     fn is_gone(&self) -> Result<(), Gone> {
@@ -62,7 +68,7 @@ impl RunnerKernel {
 
     fn post(&self, command: &Command<'_>) -> Result<(), Gone> {
         self.is_gone()?;
-        self.commands.send(command.to_line()).map_err(|_| Gone)
+        self.commands.post(command.to_line())
     }
 
     async fn died_within(&mut self, limit: Duration) -> Option<Death> {
@@ -74,22 +80,13 @@ impl RunnerKernel {
     }
 }
 
-/// Writes commands one after the other. At most one request is open, so the queue cannot grow.
-async fn write_commands(mut write: OwnedWriteHalf, mut queue: mpsc::UnboundedReceiver<Vec<u8>>) {
-    while let Some(line) = queue.recv().await {
-        if write.write_all(&line).await.is_err() {
-            // The pump sees the end of the channel and reports the death.
-            return;
-        }
-    }
-}
-
 impl Kernel for RunnerKernel {
     fn info(&self) -> &KernelInfo {
         &self.info
     }
 
     fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
+        self.intent.busy.store(true, Ordering::SeqCst);
         let env = request.env.into_iter().map(|(name, value)| (name, value.into())).collect();
         self.post(&Command::Run {
             id: request.exec.0,
@@ -105,6 +102,14 @@ impl Kernel for RunnerKernel {
         self.is_gone()
     }
 
+    fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
+        if self.intent.busy.load(Ordering::SeqCst) {
+            self.is_gone()?;
+            return self.refused.send(id).map_err(|_| Gone);
+        }
+        self.post(&Command::Ask { id: id.0, question: (&question).into() })
+    }
+
     fn interrupt(&mut self) -> Result<(), Gone> {
         self.is_gone()?;
         kill_group(self.pid, Signal::INT);
@@ -113,7 +118,7 @@ impl Kernel for RunnerKernel {
 
     fn force(&mut self, force: Force) -> Result<(), Gone> {
         self.is_gone()?;
-        self.intent.forced.store(true, std::sync::atomic::Ordering::SeqCst);
+        self.intent.forced.store(true, Ordering::SeqCst);
         let signal = match force {
             Force::Terminate => Signal::TERM,
             Force::Kill => Signal::KILL,

@@ -12,14 +12,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::cwd::check_cwd;
 use crate::error::LaunchError;
 use crate::event::DeathCause;
 use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched};
-use crate::process::{Mark, kill_group};
+use crate::process::{Mark, kill_group, watch_exit};
 use crate::runner::frames::{Command, Decoder, Frame};
 use crate::runner::handle::{Intent, RunnerKernel};
 use crate::runner::package;
@@ -145,6 +145,10 @@ impl Starting {
         // A runner that died already is told by its silence below, with what it said.
         let _ = fresh.wires.control.write_all(&hello).await;
         let mut decoder = Decoder::new(nonce);
+        // One that a child of it keeps the channel of is known by its own end.
+        let Ok(exit) = watch_exit(fresh.process.id()) else {
+            return Err(ended(fresh, &self.python).await);
+        };
         loop {
             match decoder.next() {
                 Ok(Some((Frame::Ready { version, executable, pid }, _))) => {
@@ -165,7 +169,12 @@ impl Starting {
                 Ok(None) => {}
                 Ok(Some(_)) | Err(_) => return Err(ended(fresh, &self.python).await),
             }
-            match fresh.wires.control.read_buf(decoder.buffer()).await {
+            let read = tokio::select! {
+                biased;
+                read = fresh.wires.control.read_buf(decoder.buffer()) => read,
+                _ = exit.readable() => Ok(0),
+            };
+            match read {
                 Ok(0) | Err(_) => return Err(ended(fresh, &self.python).await),
                 Ok(_) => {}
             }
@@ -196,11 +205,12 @@ impl Starting {
         let Fresh { process, wires, mark, .. } = fresh;
         let (read, write) = wires.control.into_split();
         let said = Said { control: read, stdout: wires.stdout, stderr: wires.stderr, decoder };
-        let pump = Pump::new(process, mark, said, sender, intent.clone());
+        let (refuse, refused) = mpsc::unbounded_channel();
+        let pump = Pump::new(process, mark, said, sender, intent.clone(), refused);
         let pump =
             pump.map_err(|source| LaunchError::Resources { what: "watch the kernel", source })?;
         tokio::spawn(pump.run(death_sender));
-        let kernel = RunnerKernel::new(info, pid, write, death, intent, wires.lifeline);
+        let kernel = RunnerKernel::new(info, pid, write, refuse, death, intent, wires.lifeline);
         Ok(Launched { kernel: Box::new(kernel), events })
     }
 }
@@ -234,6 +244,10 @@ async fn ended(fresh: &mut Fresh, python: &str) -> LaunchError {
     // The pipe ends with the process; a child that inherited it must not hold us up.
     let told = fresh.wires.stderr.read_to_end(&mut said);
     let _ = tokio::time::timeout(Duration::from_secs(1), told).await;
+    // It was killed a moment ago at the latest; its status tells more than that it is gone.
+    if let Ok(exit) = watch_exit(fresh.process.id()) {
+        let _ = tokio::time::timeout(Duration::from_secs(1), exit.readable()).await;
+    }
     let cause = fresh.process.cause().await;
     LaunchError::EndedEarly {
         python: python.to_owned(),

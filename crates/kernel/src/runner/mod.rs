@@ -1,5 +1,6 @@
 //! The embedded runner: a child process that speaks frames on a private channel.
 
+mod commands;
 mod frames;
 mod handle;
 mod launch;

@@ -6,11 +6,12 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::net::RecvFlags;
-use rustix::process::{Pid, Signal, test_kill_process_group};
+use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::{OwnedReadHalf, pipe};
@@ -21,6 +22,7 @@ use crate::event::{
     PyError, StreamName,
 };
 use crate::process::{Mark, Process, kill_group, watch_exit};
+use crate::question::{Answer, AskId};
 use crate::runner::frames::{Decoder, Frame, Part};
 use crate::runner::handle::Intent;
 
@@ -47,17 +49,21 @@ pub(crate) struct Pump {
     decoder: Decoder,
     events: mpsc::Sender<KernelEvent>,
     intent: Intent,
+    refused: mpsc::UnboundedReceiver<AskId>,
     current: Option<ExecId>,
     error: Option<PyError>,
     tail: Vec<u8>,
     oom_kills: u64,
     scratch: Box<[u8]>,
+    /// The pipes were emptied since the last frames came.
+    is_drained: bool,
 }
 
 /// What woke the pump.
 enum Woke {
     Control(io::Result<usize>),
     Pipe,
+    Refused(AskId),
     Exited,
 }
 
@@ -76,6 +82,7 @@ impl Pump {
         said: Said,
         events: mpsc::Sender<KernelEvent>,
         intent: Intent,
+        refused: mpsc::UnboundedReceiver<AskId>,
     ) -> io::Result<Pump> {
         let exit = watch_exit(child.id())?;
         Ok(Pump {
@@ -88,11 +95,13 @@ impl Pump {
             decoder: said.decoder,
             events,
             intent,
+            refused,
             current: None,
             error: None,
             tail: Vec::new(),
             oom_kills: oom_kills(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
+            is_drained: false,
         })
     }
 
@@ -115,11 +124,15 @@ impl Pump {
                 read = self.control.read_buf(self.decoder.buffer()) => Woke::Control(read),
                 () = is_readable(self.stdout.as_ref()) => Woke::Pipe,
                 () = is_readable(self.stderr.as_ref()) => Woke::Pipe,
+                Some(id) = self.refused.recv() => Woke::Refused(id),
                 _ = self.exit.readable() => Woke::Exited,
             };
             match woke {
                 Woke::Control(Ok(0) | Err(_)) | Woke::Exited => return None,
-                Woke::Control(Ok(_)) => {}
+                Woke::Control(Ok(_)) => self.is_drained = false,
+                Woke::Refused(id) => {
+                    self.send(KernelEvent::Answer { id, answer: Answer::Busy }).await;
+                }
                 Woke::Pipe => {
                     // The frame that says whose output it is was sent before the output: it is there.
                     let size = rustix::net::recv(
@@ -129,6 +142,7 @@ impl Pump {
                     );
                     if let Ok((size, _)) = size {
                         self.decoder.buffer().extend_from_slice(&self.scratch[..size]);
+                        self.is_drained = false;
                     }
                     if let Err(problem) = self.frames().await {
                         return Some(problem);
@@ -151,7 +165,8 @@ impl Pump {
     }
 
     async fn frame(&mut self, frame: Frame, payload: Bytes) {
-        if !matches!(frame, Frame::Started { .. } | Frame::Stream { .. }) {
+        // What was written before the frames that came together was there when the first of them was.
+        if !self.is_drained && !matches!(frame, Frame::Started { .. } | Frame::Stream { .. }) {
             self.drain().await;
         }
         match frame {
@@ -187,15 +202,23 @@ impl Pump {
             }
             Frame::Done { id } => {
                 let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
-                self.current = None;
+                // Whoever takes this event may ask at once.
+                self.intent.busy.store(false, Ordering::SeqCst);
                 self.exec(Some(id), ExecEvent::Finished(outcome)).await;
+                self.current = None;
                 self.child.reap_orphans();
+            }
+            Frame::Answer { id, failed } => {
+                let json = || Answer::Json(String::from_utf8_lossy(&payload).into_owned());
+                let answer = failed.map_or_else(json, Answer::Failed);
+                self.send(KernelEvent::Answer { id: AskId(id), answer }).await;
             }
         }
     }
 
     /// Delivers what is in the pipes now.
     async fn drain(&mut self) {
+        self.is_drained = true;
         for name in [StreamName::Stdout, StreamName::Stderr] {
             let mut budget = DRAIN_BYTES;
             while budget > 0 {
@@ -230,9 +253,10 @@ impl Pump {
     }
 
     async fn exec(&mut self, id: Option<u64>, event: ExecEvent) {
-        let event = match id {
-            Some(id) => KernelEvent::Exec { exec: ExecId(id), event },
-            None => KernelEvent::Orphan(event),
+        let event = match id.map(ExecId) {
+            Some(exec) if self.current == Some(exec) => KernelEvent::Exec { exec, event },
+            // Also of a thread whose words were overtaken by the end of its cell.
+            _ => KernelEvent::Orphan(event),
         };
         self.send(event).await;
     }
@@ -240,6 +264,7 @@ impl Pump {
     /// Waits for room, unless nobody listens any more.
     async fn send(&mut self, event: KernelEvent) {
         tokio::select! {
+            biased;
             sent = self.events.send(event) => {
                 if sent.is_err() {
                     self.intent.stop.cancel();
@@ -266,7 +291,7 @@ impl Pump {
         kill_group(self.child.id(), Signal::KILL);
         let strays = self.mark.end_strays().await;
         self.reap_group().await;
-        let is_forced = self.intent.forced.load(std::sync::atomic::Ordering::SeqCst);
+        let is_forced = self.intent.forced.load(Ordering::SeqCst);
         let cause = match (problem, status) {
             (Some(problem), _) => DeathCause::Protocol { problem },
             (None, _) if is_forced => DeathCause::IgnoredInterrupt,
@@ -282,10 +307,9 @@ impl Pump {
 
     /// Takes the statuses of a group that was killed; its members take a moment to end.
     async fn reap_group(&mut self) {
-        let leader = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         for _ in 0..100 {
             self.child.reap_orphans();
-            if leader.is_none_or(|pid| test_kill_process_group(pid).is_err()) {
+            if !self.child.has_group() {
                 return;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -295,6 +319,7 @@ impl Pump {
     /// Frames and bytes that were sent before the end.
     async fn rest(&mut self) {
         while let Ok(size) = self.control.read_buf(self.decoder.buffer()).await {
+            self.is_drained = false;
             while let Ok(Some((frame, payload))) = self.decoder.next() {
                 self.frame(frame, payload).await;
             }

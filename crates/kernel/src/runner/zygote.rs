@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufReadExt, BufReader, Interest};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::process::{Reaped, Spawner, kill_group};
+use crate::process::{Process, Reaped, Spawner, kill_group};
 use crate::runner::supply::Kind;
 
 /// Starts the fork server from the runner's folder, on the descriptor given.
@@ -84,7 +84,7 @@ impl Zygote {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        let mut child = spawner.spawn(command, vec![theirs.into()]).await?;
+        let child = spawner.spawn(command, vec![theirs.into()]).await?;
         let pid = child.id();
         let (requests, queue) = mpsc::channel(16);
         let (sender, state) = watch::channel(ZygoteState::Starting);
@@ -92,8 +92,7 @@ impl Zygote {
         tokio::spawn(async move {
             serve(stream, queue, &sender).await;
             sender.send_replace(ZygoteState::Gone);
-            kill_group(pid, rustix::process::Signal::KILL);
-            let _ = child.wait();
+            Process::own(child).destroy();
         });
         Ok(Zygote { requests, state, pid })
     }
@@ -128,7 +127,6 @@ async fn serve(
     let mut lines = BufReader::new(read).lines();
     let mut asked: Option<oneshot::Sender<io::Result<Forked>>> = None;
     loop {
-        let is_ready = matches!(*state.borrow(), ZygoteState::Ready { .. });
         let request = tokio::select! {
             line = lines.next_line() => {
                 let Ok(Some(line)) = line else { return };
@@ -136,7 +134,8 @@ async fn serve(
                 hear(said, state, &ends, &mut asked);
                 continue;
             }
-            request = queue.recv(), if is_ready && asked.is_none() => request,
+            // Also while it is not ready: the end of the queue is the end of those who want it.
+            request = queue.recv(), if asked.is_none() => request,
         };
         let Some(Request { fds, reply }) = request else { return };
         let sent = write.as_ref().async_io(Interest::WRITABLE, || send(write.as_ref(), &fds));

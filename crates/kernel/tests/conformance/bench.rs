@@ -238,6 +238,7 @@ impl Bench {
             }
             KernelEvent::Orphan(event) => ran.orphans.push(event),
             KernelEvent::Notice(text) => ran.notices.push(text),
+            KernelEvent::Answer { id, answer } => panic!("{id:?} was not awaited: {answer:?}"),
             KernelEvent::Died(death) => {
                 ran.death = Some(death);
                 return Some(true);

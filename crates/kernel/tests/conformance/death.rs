@@ -5,21 +5,7 @@ use std::time::Duration;
 use inkcell_kernel::{DeathCause, History};
 
 use crate::bench::{Bench, LIMIT, Start};
-
-fn is_alive(pid: u32) -> bool {
-    std::fs::read_to_string(format!("/proc/{pid}/stat"))
-        .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z'))
-}
-
-async fn is_gone_soon(pid: u32) -> bool {
-    for _ in 0..100 {
-        if !is_alive(pid) {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    false
-}
+use crate::ledger::is_gone_soon;
 
 /// F-001 F-006
 async fn every_way_to_die_has_its_cause(start: Start) {

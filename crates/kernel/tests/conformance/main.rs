@@ -56,13 +56,19 @@ macro_rules! alone {
 }
 pub(crate) use alone;
 
+mod ask;
 mod basic;
 mod bench;
 mod death;
+mod environment;
+mod faults_channel;
 mod faults_children;
 mod faults_death;
+mod faults_display;
 mod faults_host;
+mod faults_input;
 mod faults_ladder;
+mod faults_output;
 mod faults_start;
 mod fork_server;
 mod interrupt;

@@ -120,7 +120,7 @@ async fn a_thread_that_goes_on_is_no_part_of_a_cell(start: Start) {
     bench.run("1").await.ok();
 }
 
-crate::on_every_backend!(
+crate::on_every_shell!(
     streams_and_displays_keep_the_order_they_were_written_in,
     output_of_c_code_and_children_is_caught,
     bytes_arrive_as_they_were_written,

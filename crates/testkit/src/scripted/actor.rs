@@ -6,7 +6,7 @@
 use std::sync::atomic::Ordering;
 
 use inkcell_kernel::{
-    DeathCause, ExecEvent, ExecId, Force, History, KernelEvent, Outcome, StreamName,
+    Answer, AskId, DeathCause, ExecEvent, ExecId, Force, History, KernelEvent, Outcome, StreamName,
 };
 use tokio::sync::mpsc;
 
@@ -16,6 +16,7 @@ use super::{Script, State, Step, death, exception};
 pub(super) enum Order {
     Execute { exec: ExecId, history: History, script: Script },
     Input(String),
+    Answer { id: AskId, answer: Answer },
     Interrupt,
     Force(Force),
     Die(DeathCause),
@@ -78,6 +79,9 @@ impl Actor {
                 Some(Order::Die(cause)) => return cause,
                 Some(Order::Force(_)) => return DeathCause::IgnoredInterrupt,
                 Some(Order::Interrupt | Order::Input(_)) => {}
+                Some(Order::Answer { id, answer }) => {
+                    self.send(KernelEvent::Answer { id, answer }).await;
+                }
                 Some(Order::Execute { exec, history, script }) => {
                     match self.play(exec, history, script).await {
                         End::Died(cause) => return cause,
@@ -109,7 +113,7 @@ impl Actor {
             // An order that has come already is taken before the next step, unless that step is about it.
             if !step.is_about_orders() {
                 while let Ok(order) = self.orders.try_recv() {
-                    if let Some(end) = heed(order, heeds) {
+                    if let Some(end) = self.heed(order, heeds).await {
                         return end;
                     }
                 }
@@ -155,7 +159,7 @@ impl Actor {
                 () = &mut what => return None,
             };
             let Some(order) = order else { return Some(End::Stopped) };
-            if let Some(end) = heed(order, heeds) {
+            if let Some(end) = self.heed(order, heeds).await {
                 return Some(end);
             }
         }
@@ -173,7 +177,7 @@ impl Actor {
                     return self.emit(exec, event).await;
                 }
                 Some(order) => {
-                    if let Some(end) = heed(order, heeds) {
+                    if let Some(end) = self.heed(order, heeds).await {
                         return Some(end);
                     }
                 }
@@ -187,7 +191,7 @@ impl Actor {
                 None => return Some(End::Stopped),
                 Some(Order::Interrupt) => return None,
                 Some(order) => {
-                    if let Some(end) = heed(order, Heeds::Everyone) {
+                    if let Some(end) = self.heed(order, Heeds::Everyone).await {
                         return Some(end);
                     }
                 }
@@ -214,20 +218,21 @@ impl Actor {
             () = self.state.stop.cancelled() => Some(End::Stopped),
         }
     }
-}
 
-/// What an order does to a script that plays.
-fn heed(order: Order, heeds: Heeds) -> Option<End> {
-    match order {
-        Order::Interrupt if heeds == Heeds::Everyone => {
-            Some(End::Finished(Outcome::Error(exception("KeyboardInterrupt", ""))))
+    /// What an order does to a script that plays.
+    async fn heed(&mut self, order: Order, heeds: Heeds) -> Option<End> {
+        match order {
+            Order::Interrupt if heeds == Heeds::Everyone => {
+                Some(End::Finished(Outcome::Error(exception("KeyboardInterrupt", ""))))
+            }
+            Order::Force(Force::Terminate) if heeds <= Heeds::Terminate => {
+                Some(End::Died(DeathCause::IgnoredInterrupt))
+            }
+            Order::Force(Force::Kill) => Some(End::Died(DeathCause::IgnoredInterrupt)),
+            Order::Die(cause) => Some(End::Died(cause)),
+            Order::Answer { id, answer } => self.send(KernelEvent::Answer { id, answer }).await,
+            Order::Interrupt | Order::Force(Force::Terminate) | Order::Input(_) => None,
+            Order::Execute { exec, .. } => panic!("{exec:?} was posted while another one runs"),
         }
-        Order::Force(Force::Terminate) if heeds <= Heeds::Terminate => {
-            Some(End::Died(DeathCause::IgnoredInterrupt))
-        }
-        Order::Force(Force::Kill) => Some(End::Died(DeathCause::IgnoredInterrupt)),
-        Order::Die(cause) => Some(End::Died(cause)),
-        Order::Interrupt | Order::Force(Force::Terminate) | Order::Input(_) => None,
-        Order::Execute { exec, .. } => panic!("{exec:?} was posted while another one runs"),
     }
 }

@@ -207,3 +207,31 @@ async fn input_gates_and_launches_follow_the_plan() {
     assert_eq!(seen.len(), 5, "{seen:?}");
     assert_eq!(outcome(&seen), &Outcome::Ok);
 }
+
+/// Rule 7: a question has one answer, planned or not, and none waits for code that runs.
+#[tokio::test(start_paused = true)]
+async fn questions_are_answered_as_planned() {
+    let backend = ScriptedBackend::new();
+    backend.plan_answer(Answer::Failed("no such name".to_owned()));
+    backend.plan([Step::Hang]);
+    let Launched { mut kernel, mut events } = launch(&backend).await;
+    let question = Question::Variables { limit: None };
+    let empty = Answer::Json("{}".to_owned());
+    let planned = [Answer::Failed("no such name".to_owned()), empty.clone()];
+    for (id, answer) in (1..).map(AskId).zip(planned) {
+        kernel.ask(id, question.clone()).expect("the kernel is there");
+        assert_eq!(events.next().await, Some(KernelEvent::Answer { id, answer }));
+    }
+    kernel.execute(request(1, "x")).expect("the kernel is there");
+    kernel.ask(AskId(3), question.clone()).expect("the kernel is there");
+    kernel.interrupt().expect("the kernel is there");
+    let seen = collect(&mut events).await;
+    assert!(seen.contains(&KernelEvent::Answer { id: AskId(3), answer: Answer::Busy }), "{seen:?}");
+    kernel.ask(AskId(4), question.clone()).expect("the kernel is there");
+    assert_eq!(events.next().await, Some(KernelEvent::Answer { id: AskId(4), answer: empty }));
+    backend.kill(KernelNumber(1), DeathCause::Unknown);
+    collect(&mut events).await;
+    assert_eq!(kernel.ask(AskId(5), question.clone()), Err(Gone));
+    let asked = backend.asked().into_iter().filter(|(_, asked)| matches!(asked, Asked::Ask(..)));
+    assert_eq!(asked.count(), 5);
+}

@@ -2,6 +2,7 @@
 //! end both behave, and everything must have been answered.
 
 use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use inkcell_kernel::DeathCause;
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use inkcell_kernel::{DeathCause, PyError};
 
 use super::*;

@@ -85,6 +85,7 @@ class Child:
             start_new_session=True,
         )
         GROUPS.add(self._process.pid)
+        self._guard = _guard(self._process.pid)
         self._pipes = {self._process.stdout: out, self._process.stderr: err}
         self._selector = selectors.DefaultSelector()
         for pipe in self._pipes:
@@ -174,6 +175,9 @@ class Child:
     def _close(self):
         if not self._alive():
             GROUPS.discard(self._process.pid)
+            if self._guard is not None:
+                os.close(self._guard)
+                self._guard = None
         left = [key.fileobj for key in list(self._selector.get_map().values())]
         self._selector.close()
         for pipe, capture in self._pipes.items():
@@ -184,6 +188,22 @@ class Child:
                 threading.Thread(target=_drain, args=(pipe,), daemon=True).start()
             else:
                 pipe.close()
+
+
+def _guard(group):
+    """Ties a group to the host's life as the runner's own is; gives what ties it, or None."""
+    from .. import current
+    from ..__main__ import bind
+
+    try:
+        # Opened anew, because each opening has one owner to be told.
+        path = "/proc/self/fd/%d" % current().lifeline
+        tie = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (AttributeError, OSError, RuntimeError):
+        # No runner, or not Linux.
+        return None
+    bind(tie, group)
+    return tie
 
 
 def _drain(pipe):

@@ -1,0 +1,191 @@
+//! Artifacts: what is too large for an answer, kept in files and read in parts.
+//!
+//! Owns the store: where artifacts lie, how they are found, how long they stay. It must not know
+//! kernels, what an output means, or who asks.
+//!
+//! An artifact is a file `<id>.md` (or `.png` and so on) in a folder of its session, with a record
+//! `<id>.json` beside it. The record is a small file of its own and not a line in an index for all,
+//! because then nothing is shared: several processes write at once without waiting for each other, a
+//! crash can spoil what is known of one artifact only, and removing one is removing its files. While an
+//! artifact is written its file is locked; the lock ends with the process, so nobody has to guess by
+//! process ids whether a writer is alive. A record that says "writing" without a lock is of a writer that
+//! died. The data file is made and locked before the record, and the record is removed before the data:
+//! whatever a crash leaves is an artifact that says it is incomplete, or files that [`Artifacts::gc`]
+//! removes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+mod entry;
+mod error;
+mod folder;
+mod grep;
+mod id;
+mod json;
+mod json_path;
+mod lines;
+mod quota;
+mod read;
+mod record;
+mod sweep;
+mod writer;
+
+use entry::Entry;
+use folder::{Folder, IfAbsent};
+
+pub use error::ArtifactError;
+pub use grep::{GrepHit, GrepLimits, GrepRead, Pattern};
+pub use id::{ArtifactId, ArtifactSession};
+pub use json_path::{JsonFound, JsonKind, JsonPath, JsonRead};
+pub use read::{Artifact, ArtifactReader, BytesRead, CutLine, LinesRead, Piece};
+pub use record::{ArtifactInfo, ArtifactState, Cause, Incomplete, is_text_kind};
+pub use sweep::{Removed, RemovedArtifact, RemovedFor};
+pub use writer::{ArtifactWriter, Written};
+
+/// How much may be kept and for how long.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ArtifactLimits {
+    /// Bytes of one session.
+    pub session_bytes: u64,
+    /// Bytes of all sessions together.
+    pub total_bytes: u64,
+    /// Older ones are removed by [`Artifacts::gc`].
+    pub max_age: Duration,
+}
+
+impl ArtifactLimits {
+    /// 2 GiB a session, 10 GiB in all, two weeks.
+    pub const STANDARD: ArtifactLimits = ArtifactLimits {
+        session_bytes: 2 << 30,
+        total_bytes: 10 << 30,
+        max_age: Duration::from_secs(14 * 24 * 60 * 60),
+    };
+}
+
+/// Everything the store must be told; there are no defaults.
+#[derive(Clone, Debug)]
+pub struct ArtifactsConfig {
+    /// The state folder. Artifacts lie in `artifacts` below it.
+    pub state_dir: PathBuf,
+    /// How much is kept.
+    pub limits: ArtifactLimits,
+    /// Numbers nobody can guess, for ids.
+    pub random: fn() -> u64,
+    /// The time, for when an artifact was begun and ended.
+    pub now: fn() -> SystemTime,
+}
+
+/// What an artifact is, said when it is begun.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ArtifactSpec {
+    /// Whose it is.
+    pub session: ArtifactSession,
+    /// Its MIME type.
+    pub kind: String,
+    /// What it is, for people.
+    pub title: String,
+}
+
+/// Which artifacts are looked at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scope<'a> {
+    /// Those of one session.
+    Session(&'a ArtifactSession),
+    /// All.
+    All,
+}
+
+/// The artifacts of a state folder. Any number of these, in any number of processes, may work on the
+/// same one.
+#[derive(Clone, Debug)]
+pub struct Artifacts {
+    config: Arc<ArtifactsConfig>,
+    account: Arc<quota::Account>,
+}
+
+impl Artifacts {
+    /// Artifacts under this configuration. Nothing is made until something is written.
+    pub fn new(config: ArtifactsConfig) -> Artifacts {
+        Artifacts { config: Arc::new(config), account: Arc::default() }
+    }
+
+    /// The folder of a session's artifacts (`PI_ARTIFACTS_DIR`), made when it is not there.
+    pub fn folder(&self, session: &ArtifactSession) -> Result<PathBuf, ArtifactError> {
+        self.session_folder(session, IfAbsent::Make)?
+            .map(|folder| folder.path().to_owned())
+            .ok_or_else(|| self.vanished())
+    }
+
+    /// Begins an artifact. A file is there when this returns, and an id to speak of.
+    pub fn create(&self, spec: &ArtifactSpec) -> Result<ArtifactWriter, ArtifactError> {
+        ArtifactWriter::create(self, spec)
+    }
+
+    /// Stores something whole.
+    pub fn store(&self, spec: &ArtifactSpec, bytes: &[u8]) -> Result<Written, ArtifactError> {
+        let mut writer = self.create(spec)?;
+        writer.append(bytes);
+        Ok(writer.finish())
+    }
+
+    /// Finds an artifact and opens it. One that is being written can be read as far as it has come.
+    pub fn find(&self, id: &ArtifactId, scope: Scope<'_>) -> Result<Artifact, ArtifactError> {
+        for folder in self.folders(scope)? {
+            let io = ArtifactError::io(folder.path(), "look for an artifact");
+            let Some(entry) = Entry::find(&folder, id).map_err(&io)? else { continue };
+            if let Some((info, file)) = entry.open(&folder).map_err(&io)? {
+                return Ok(Artifact::new(info, file, &folder));
+            }
+        }
+        Err(ArtifactError::Unknown { id: id.clone() })
+    }
+
+    /// What is kept, the oldest first.
+    pub fn list(&self, scope: Scope<'_>) -> Result<Vec<ArtifactInfo>, ArtifactError> {
+        let mut found = Vec::new();
+        for folder in self.folders(scope)? {
+            for entry in Entry::list(&folder)? {
+                // One that vanishes or cannot be read while it is looked at is not kept.
+                if let Ok(Some((info, _))) = entry.open(&folder) {
+                    found.push(info);
+                }
+            }
+        }
+        found.sort_by(|one, other| (one.created, &one.id).cmp(&(other.created, &other.id)));
+        Ok(found)
+    }
+
+    fn root(&self, absent: IfAbsent) -> Result<Option<Folder>, ArtifactError> {
+        Folder::root(&self.config.state_dir, absent)
+    }
+
+    fn session_folder(
+        &self,
+        session: &ArtifactSession,
+        absent: IfAbsent,
+    ) -> Result<Option<Folder>, ArtifactError> {
+        match self.root(absent)? {
+            Some(root) => root.below(session.folder(), absent),
+            None => Ok(None),
+        }
+    }
+
+    fn folders(&self, scope: Scope<'_>) -> Result<Vec<Folder>, ArtifactError> {
+        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Vec::new()) };
+        match scope {
+            Scope::All => root.sessions(),
+            Scope::Session(session) => {
+                Ok(root.below(session.folder(), IfAbsent::Leave)?.into_iter().collect())
+            }
+        }
+    }
+
+    fn vanished(&self) -> ArtifactError {
+        let source = std::io::ErrorKind::NotFound.into();
+        ArtifactError::io(&self.config.state_dir, "keep the artifact folder")(source)
+    }
+}
+
+#[cfg(test)]
+mod tests;

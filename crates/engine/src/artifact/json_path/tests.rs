@@ -1,0 +1,130 @@
+use super::super::tests::artifact;
+use super::*;
+
+#[test]
+fn a_json_path_leads_to_a_value() {
+    let text = "\u{feff} {\"a\": {\"b\": [10, [20, {\"c\": \"x\\\"]\"}], NaN]}, \"a b\": true, \
+                \"\\u00e9\": -1.5e3, \"twice\": 1, \"twice\": [ ], \"é.[\": null}\n";
+    let (_state, found) = artifact(text.as_bytes());
+    let table = [
+        (".a.b[0]", "10"),
+        ("a.b[0]", "10"),
+        ("$.a.b[0]", "10"),
+        (".a[\"b\"].[1][0]", "20"),
+        (".a.b[ 1 ][1].c", "\"x\\\"]\""),
+        (".a.b[-1]", "NaN"),
+        (".a.b[-3]", "10"),
+        ("[\"a b\"]", "true"),
+        (".é", "-1.5e3"),
+        (".twice", "[ ]"),
+        ("[\"é.[\"]", "null"),
+    ];
+    for (path, wanted) in table {
+        let path = JsonPath::parse(path).expect("a path");
+        match found.json(&path, 1000).expect("json") {
+            JsonFound::Value(value) => {
+                assert_eq!(String::from_utf8_lossy(&value.bytes), wanted);
+                assert_eq!(value.total_bytes, wanted.len() as u64);
+                let at = value.offset as usize;
+                assert_eq!(&text.as_bytes()[at..at + wanted.len()], wanted.as_bytes());
+            }
+            nothing => panic!("{path:?}: {nothing:?}"),
+        }
+    }
+    let value = |path: &str, max| found.json(&JsonPath::parse(path).expect("a path"), max);
+    for all in ["", ".", "$"] {
+        let JsonFound::Value(read) = value(all, 4).expect("json") else { panic!("{all}") };
+        assert_eq!(
+            (read.kind, read.entries, &*read.bytes),
+            (JsonKind::Object, Some(6), &b"{\"a\""[..])
+        );
+        assert_eq!(read.total_bytes, text.trim_start_matches('\u{feff}').trim().len() as u64);
+    }
+    let keys = ["a", "a b", "é", "twice", "twice", "é.["].map(str::to_owned).to_vec();
+    let nothing =
+        |followed, kind, entries, keys| JsonFound::Nothing { followed, kind, entries, keys };
+    assert_eq!(value(".x", 9).unwrap(), nothing(0, JsonKind::Object, Some(6), keys));
+    assert_eq!(value(".a.b[3]", 9).unwrap(), nothing(2, JsonKind::Array, Some(3), Vec::new()));
+    assert_eq!(value(".a.b[-4]", 9).unwrap(), nothing(2, JsonKind::Array, Some(3), Vec::new()));
+    assert_eq!(value(".a.b.c", 9).unwrap(), nothing(2, JsonKind::Array, Some(3), Vec::new()));
+    assert_eq!(value(".a.b[0].c", 9).unwrap(), nothing(3, JsonKind::Number, None, Vec::new()));
+    assert_eq!(value("[0]", 9).unwrap(), nothing(0, JsonKind::Object, Some(6), Vec::new()));
+}
+
+#[test]
+fn what_is_no_path_or_no_json_is_told() {
+    let long = format!(".{}", "a".repeat(5000));
+    for path in [
+        "[",
+        "[]",
+        "[x]",
+        "[1",
+        "[\"a",
+        "..",
+        ".a..b",
+        "a b",
+        "[1e3]",
+        "[99999999999999999999]",
+        &long,
+    ] {
+        assert!(matches!(JsonPath::parse(path), Err(ArtifactError::JsonPath { .. })), "{path}");
+    }
+    let deep = "[".repeat(2000);
+    let table = [
+        "",
+        "   ",
+        "nope",
+        "{",
+        "{\"a\" 1}",
+        "{\"a\": 1,}",
+        "[1 2]",
+        "[1}",
+        "{1: 2}",
+        "\"open",
+        "\"\\",
+        "[tru]",
+        "[-]",
+        "{\"a\": 1",
+        &deep,
+    ];
+    for text in table {
+        let (_state, found) = artifact(text.as_bytes());
+        let path = JsonPath::parse(".").expect("a path");
+        let error = found.json(&path, 100).expect_err(text);
+        assert!(matches!(error, ArtifactError::NotJson { .. }), "{text}: {error}");
+    }
+}
+
+/// F-041: in a large text a value is found without loading it, also where pieces end in odd places.
+#[test]
+fn json_is_walked_in_pieces() {
+    let item = |number: usize| {
+        format!("{{\"n\": {number}, \"pad\": \"{}\\\\\\\"é\"}}", "é\\n".repeat(number % 97))
+    };
+    let items: Vec<String> = (0..3_000).map(item).collect();
+    let text = format!("{{\"items\": [{}], \"last\": 1}}", items.join(" ,\n"));
+    assert!(text.len() > 8 * 64 * 1024, "many times the buffer");
+    let (_state, found) = artifact(text.as_bytes());
+    for number in [0, 1, 777, 2_999] {
+        let path = JsonPath::parse(&format!(".items[{number}]")).expect("a path");
+        let JsonFound::Value(value) = found.json(&path, 10_000).expect("json") else { panic!() };
+        assert_eq!(String::from_utf8_lossy(&value.bytes), items[number]);
+    }
+    let path = JsonPath::parse(".items[-1].n").unwrap();
+    let JsonFound::Value(value) = found.json(&path, 10).unwrap() else { panic!() };
+    assert_eq!(value.bytes, b"2999");
+    let JsonFound::Value(value) = found.json(&JsonPath::parse(".items").unwrap(), 10).unwrap()
+    else {
+        panic!()
+    };
+    assert_eq!((value.entries, value.bytes.len()), (Some(3_000), 10));
+    // Numbers that lie over the end of a piece, and one that ends the text.
+    let (_state, found) = artifact(format!("[{}-1.5]", "123456,".repeat(30_000)).as_bytes());
+    let JsonFound::Value(value) = found.json(&JsonPath::parse("[-1]").unwrap(), 10).unwrap() else {
+        panic!()
+    };
+    assert_eq!(value.bytes, b"-1.5");
+    let (_state, found) = artifact(b"12");
+    let all = found.json(&JsonPath::parse("").unwrap(), 10).unwrap();
+    assert!(matches!(all, JsonFound::Value(value) if value.bytes == b"12"));
+}

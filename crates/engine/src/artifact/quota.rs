@@ -1,0 +1,100 @@
+//! How much may still be written, and what has to go first.
+//!
+//! Owns the account of a process: looking at what is kept costs a call for every file, so it is done once
+//! for a portion of bytes and not once for every artifact. It must not know which artifact goes: that is
+//! for `sweep.rs`.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use super::Artifacts;
+use super::entry::Entry;
+use super::error::ArtifactError;
+use super::folder::{Folder, IfAbsent};
+use super::id::ArtifactSession;
+use super::record::Cause;
+
+/// How much is written in one process before it is looked again at what is kept. Several processes can
+/// exceed the limits together by so much each, and no more.
+const PORTION: u64 = 32 << 20;
+/// How much of it one writer takes at once.
+const SHARE: u64 = 1 << 20;
+
+/// What may be written without looking again: in all, and by each session.
+#[derive(Debug, Default)]
+pub(super) struct Account {
+    inner: Mutex<Left>,
+}
+
+#[derive(Debug, Default)]
+struct Left {
+    total: u64,
+    sessions: HashMap<ArtifactSession, u64>,
+}
+
+impl Artifacts {
+    /// Takes a share of the room there is. When there is none, the oldest artifacts go until there is
+    /// some: the newest output is the one that is wanted.
+    pub(super) fn take_room(&self, session: &ArtifactSession) -> Result<u64, Cause> {
+        let mut left = self.account.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut of_session = left.sessions.get(session).copied().unwrap_or(0);
+        if of_session.min(left.total) == 0 {
+            (of_session, left.total) = self.look_for_room(session)?;
+        }
+        let share = of_session.min(left.total).min(SHARE);
+        left.total -= share;
+        left.sessions.insert(session.clone(), of_session - share);
+        Ok(share)
+    }
+
+    /// Gives back what was not used.
+    pub(super) fn return_room(&self, session: &ArtifactSession, bytes: u64) {
+        let mut left = self.account.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        left.total += bytes;
+        if let Some(of_session) = left.sessions.get_mut(session) {
+            *of_session += bytes;
+        }
+    }
+
+    /// Looks at what is kept and makes room where there is none: first for the session, then in all.
+    fn look_for_room(&self, session: &ArtifactSession) -> Result<(u64, u64), Cause> {
+        let failed = |error: ArtifactError| match &error {
+            ArtifactError::Io { source, .. } => Cause::from(source),
+            other => Cause::Failed(other.to_string()),
+        };
+        let root = self.root(IfAbsent::Leave).map_err(failed)?.ok_or(Cause::Gone)?;
+        let limits = self.config.limits;
+        let quotas = [(Some(session), limits.session_bytes), (None, limits.total_bytes)];
+        let mut room = [0; 2];
+        for (room, (whose, limit)) in room.iter_mut().zip(quotas) {
+            let mut used = used(&root, whose).map_err(failed)?;
+            if used >= limit {
+                let wanted = PORTION.min(limit / 4);
+                self.make_room(&root, whose, limit - wanted).map_err(failed)?;
+                used = self::used(&root, whose).map_err(failed)?;
+            }
+            *room = limit.saturating_sub(used).min(PORTION);
+            if *room == 0 {
+                let limit_bytes = limit;
+                return Err(match whose {
+                    Some(_) => Cause::SessionQuota { limit_bytes },
+                    None => Cause::TotalQuota { limit_bytes },
+                });
+            }
+        }
+        Ok((room[0], room[1]))
+    }
+}
+
+/// How many bytes the artifacts of a session have, or those of all sessions.
+fn used(root: &Folder, session: Option<&ArtifactSession>) -> Result<u64, ArtifactError> {
+    let folders = match session {
+        Some(session) => root.below(session.folder(), IfAbsent::Leave)?.into_iter().collect(),
+        None => root.sessions()?,
+    };
+    let mut used = 0;
+    for folder in &folders {
+        used += Entry::list(folder)?.iter().map(|entry| entry.size(folder)).sum::<u64>();
+    }
+    Ok(used)
+}

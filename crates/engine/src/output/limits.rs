@@ -1,0 +1,116 @@
+//! How much of an execution a reader gets, and of all executions of a call together.
+//!
+//! Owns the numbers (B:O-05, B:O-06). It must not know how they are kept.
+
+use super::model::ModelOutput;
+use super::rich::RichLimits;
+use super::spill::ArtifactLimit;
+use super::window::Repeats;
+
+/// How much of an execution a reader gets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OutputLimits {
+    /// Bytes of text.
+    pub max_bytes: usize,
+    /// How many of them are for the beginning; none keeps the end only.
+    pub head_bytes: usize,
+    /// Bytes of the text of one display, result or traceback.
+    pub display_bytes: usize,
+    /// Bytes of one line (B:O-12); none for no limit.
+    pub line_bytes: Option<usize>,
+    /// What happens to lines that repeat.
+    pub repeats: Repeats,
+    /// Bytes held in memory before an artifact is opened in any case. Progress bars write much and show
+    /// little, so this is more than the budget.
+    pub held_bytes: usize,
+    /// Bytes of the live view (B:O-20).
+    pub live_bytes: usize,
+    /// Pictures, JSON, status events.
+    pub rich: RichLimits,
+    /// A limit for the artifact itself (B:O-13).
+    pub artifact: Option<ArtifactLimit>,
+}
+
+/// The text budget of an execution (B:O-05).
+const MAX_BYTES: usize = 51_200;
+/// What every execution may show, however much the call has shown already.
+const LEAST_BYTES: usize = 2048;
+
+impl OutputLimits {
+    /// Beginning and end are kept, repeated lines counted (B:O-06).
+    pub fn head_and_tail() -> OutputLimits {
+        OutputLimits {
+            max_bytes: MAX_BYTES,
+            head_bytes: MAX_BYTES / 5,
+            display_bytes: MAX_BYTES,
+            line_bytes: None,
+            repeats: Repeats::Count,
+            held_bytes: 1024 * 1024,
+            live_bytes: 2 * MAX_BYTES,
+            rich: RichLimits::default(),
+            artifact: None,
+        }
+    }
+
+    /// Only the end is kept, as the compatible tools have it.
+    pub fn tail_only() -> OutputLimits {
+        OutputLimits { head_bytes: 0, repeats: Repeats::Keep, ..OutputLimits::head_and_tail() }
+    }
+
+    /// The same for another number of bytes, with the beginning in proportion.
+    pub fn with_max_bytes(self, max_bytes: usize) -> OutputLimits {
+        let head_bytes = if self.head_bytes == 0 { 0 } else { max_bytes / 5 };
+        let display_bytes = self.display_bytes.min(max_bytes);
+        OutputLimits { max_bytes, head_bytes, display_bytes, ..self }
+    }
+}
+
+/// What all cells of a call may show together, so that many cells are not many times the budget.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CallBudget {
+    remaining: usize,
+}
+
+impl CallBudget {
+    /// So many bytes of text in all.
+    pub fn new(max_bytes: usize) -> CallBudget {
+        CallBudget { remaining: max_bytes }
+    }
+
+    /// The limits of the next cell.
+    pub fn limits(&self, limits: OutputLimits) -> OutputLimits {
+        let max_bytes = limits.max_bytes.min(self.remaining.max(LEAST_BYTES));
+        limits.with_max_bytes(max_bytes)
+    }
+
+    /// Counts what a cell has shown.
+    pub fn spend(&mut self, output: &ModelOutput) {
+        let shown = usize::try_from(output.counts.output_bytes).unwrap_or(usize::MAX);
+        self.remaining = self.remaining.saturating_sub(shown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Counts;
+    use super::*;
+
+    /// B:O-06 and W-18: many cells are not many times the budget, and each may still say something.
+    #[test]
+    fn a_call_has_one_budget() {
+        let mut call = CallBudget::new(60_000);
+        let first = call.limits(OutputLimits::head_and_tail());
+        assert_eq!((first.max_bytes, first.head_bytes), (51_200, 10_240));
+        let shown = Counts { output_bytes: 50_000, ..Counts::default() };
+        let output = ModelOutput { counts: shown, ..ModelOutput::default() };
+        call.spend(&output);
+        let second = call.limits(OutputLimits::head_and_tail());
+        assert_eq!(
+            (second.max_bytes, second.head_bytes, second.display_bytes),
+            (10_000, 2000, 10_000)
+        );
+        call.spend(&output);
+        assert_eq!(call.limits(OutputLimits::tail_only()).max_bytes, LEAST_BYTES);
+        assert_eq!(call.limits(OutputLimits::tail_only()).head_bytes, 0);
+    }
+}

@@ -1,0 +1,333 @@
+//! What a reader gets of an execution: text in parts, marks, rich items, exact numbers.
+//!
+//! Owns the types and their plain words. What the program wrote is a [`Part::Text`] and nothing else
+//! is, so no output can pass itself off as a notice. It must not know terminals or protocols.
+
+use std::fmt;
+
+use bytes::Bytes;
+
+/// A piece of what is shown, in order.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// What the program wrote or displayed, cleaned.
+    Text(String),
+    /// Something inkcell says about it.
+    Mark(Mark),
+}
+
+/// What inkcell says in the midst of a program's text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// Text is left out here.
+    Elided {
+        /// How many bytes.
+        bytes: u64,
+        /// How many line ends.
+        lines: u64,
+    },
+    /// The line before came again and again.
+    Repeated {
+        /// How many times more.
+        times: u64,
+    },
+    /// The code asked for a line of input (B:X-25).
+    InputRequested,
+    /// A rich item stands here, by its place in [`ModelOutput::rich`].
+    Rich {
+        /// Its number; items that were dropped have one too.
+        number: u64,
+    },
+}
+
+impl fmt::Display for Mark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Mark::Elided { bytes, lines } => {
+                write!(f, "[… {lines} lines elided ({}) …]", size(*bytes))
+            }
+            Mark::Repeated { times: 1 } => f.write_str("[… repeated once more …]"),
+            Mark::Repeated { times } => write!(f, "[… repeated {times} more times …]"),
+            Mark::InputRequested => f.write_str(
+                "[stdin] Kernel requested input. Interactive stdin is not supported; provide input \
+                 programmatically.",
+            ),
+            Mark::Rich { .. } => Ok(()),
+        }
+    }
+}
+
+/// A size for people (B:O-32): bytes, then one decimal.
+pub fn size(bytes: u64) -> String {
+    match bytes {
+        0..1024 => format!("{bytes}B"),
+        1024..1_048_576 => format!("{:.1}KB", bytes as f64 / 1024.0),
+        _ => format!("{:.1}MB", bytes as f64 / 1_048_576.0),
+    }
+}
+
+/// Where all of something is stored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stored {
+    /// The id of the artifact.
+    pub id: String,
+    /// How many bytes are in it.
+    pub bytes: u64,
+}
+
+/// An image for the reader.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ImageItem {
+    /// The MIME type of `data`.
+    pub mime: String,
+    /// The image, within the budget; none when it could not be made to fit or is broken.
+    pub data: Option<Bytes>,
+    /// Width and height of `data`, or of the original where there is none.
+    pub pixels: Option<(u32, u32)>,
+    /// The original.
+    pub artifact: Option<Stored>,
+}
+
+/// A JSON value for the reader.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct JsonItem {
+    /// The value as the kernel sent it, unless it is too large to be handed on.
+    pub raw: Option<String>,
+    /// Two-space JSON, cut with a line that says how much is missing (B:X-34).
+    pub shown: String,
+    /// All of it, where it is too large.
+    pub artifact: Option<Stored>,
+}
+
+/// What a rich item is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum RichKind {
+    /// A picture.
+    Image(ImageItem),
+    /// A JSON value.
+    Json(JsonItem),
+    /// A status event (B:X-32), as JSON text.
+    Status(String),
+    /// A chart, a table or another form that only has a digest.
+    Digest {
+        /// Which form.
+        mime: String,
+        /// All of it.
+        artifact: Option<Stored>,
+    },
+}
+
+/// Something that is more than text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RichItem {
+    /// Counted from 1 in the order of display.
+    pub number: u64,
+    /// What it is.
+    pub kind: RichKind,
+    /// One line about it. Titles and names in it are the program's.
+    pub digest: String,
+}
+
+/// Exact numbers. Lines are line ends and one more when there is any text (B:O-04).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Bytes as the program wrote them.
+    pub raw_bytes: u64,
+    /// Bytes of the cleaned text.
+    pub total_bytes: u64,
+    /// Its lines.
+    pub total_lines: u64,
+    /// Its characters.
+    pub total_chars: u64,
+    /// Bytes of the text that is shown.
+    pub output_bytes: u64,
+    /// Its lines.
+    pub output_lines: u64,
+    /// Its characters.
+    pub output_chars: u64,
+    /// Bytes left out.
+    pub elided_bytes: u64,
+    /// Line ends left out.
+    pub elided_lines: u64,
+    /// Bytes removed or replaced by the program's own wish.
+    pub cleared_bytes: u64,
+    /// Sequences that were not UTF-8 and are marked by U+FFFD.
+    pub invalid: u64,
+    /// Bytes and lines cut off by the limit for one line.
+    pub dropped_bytes: u64,
+    /// How many lines that were.
+    pub dropped_lines: u64,
+    /// Rich items that came, shown or not.
+    pub rich: u64,
+}
+
+/// What is shown of a text that is larger than the budget.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Truncation {
+    /// First and last line of the beginning, counted from 1; none when only the end is kept.
+    pub head: Option<(u64, u64)>,
+    /// First and last line of the end.
+    pub tail: Option<(u64, u64)>,
+    /// Lines in all.
+    pub total_lines: u64,
+    /// The budget.
+    pub limit_bytes: u64,
+    /// When only the end of one line is shown: how many bytes of it, and how many it has.
+    pub partial_line: Option<(u64, u64)>,
+}
+
+/// Something the reader must know about this output.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Notice {
+    /// More came than fits.
+    Truncated {
+        /// What is shown.
+        truncation: Truncation,
+        /// The artifact that has all of it.
+        artifact: Option<String>,
+    },
+    /// The artifact does not hold everything.
+    ArtifactIncomplete {
+        /// Why.
+        cause: String,
+        /// How many bytes it holds.
+        after_bytes: u64,
+    },
+    /// More rich items came than are shown.
+    RichDropped {
+        /// How many are missing.
+        items: u64,
+    },
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Notice::Truncated { truncation, artifact } => {
+                let Truncation { head, tail, total_lines, limit_bytes, partial_line } = truncation;
+                match (partial_line, head, tail) {
+                    (Some((shown, bytes)), _, _) => {
+                        let (shown, bytes) = (size(*shown), size(*bytes));
+                        write!(f, "[Showing last {shown} of line {total_lines} (line is {bytes})")?;
+                    }
+                    (_, Some((first, last)), None) | (_, None, Some((first, last))) => {
+                        write!(f, "[Showing lines {first}-{last} of {total_lines}")?;
+                    }
+                    (_, Some((first, last)), Some((then, end))) => {
+                        write!(
+                            f,
+                            "[Showing lines {first}-{last} and {then}-{end} of {total_lines}"
+                        )?;
+                    }
+                    (_, None, None) => write!(f, "[Showing none of {total_lines} lines")?,
+                }
+                if partial_line.is_none() {
+                    write!(f, " ({} limit)", size(*limit_bytes))?;
+                }
+                match artifact {
+                    Some(id) => write!(f, ". Read artifact://{id} for full output]"),
+                    None => f.write_str("]"),
+                }
+            }
+            Notice::ArtifactIncomplete { cause, after_bytes } => {
+                write!(f, "[artifact incomplete: {cause} after {after_bytes} bytes]")
+            }
+            Notice::RichDropped { items } => {
+                write!(f, "[{items} more displays are not shown]")
+            }
+        }
+    }
+}
+
+/// What a reader gets of one execution.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct ModelOutput {
+    /// Text and marks, in order.
+    pub parts: Vec<Part>,
+    /// Images, JSON, status events and digests, in order.
+    pub rich: Vec<RichItem>,
+    /// Numbers.
+    pub counts: Counts,
+    /// Whether the text is larger than the budget.
+    pub is_truncated: bool,
+    /// The raw bytes of everything, when they were stored.
+    pub artifact: Option<Stored>,
+    /// What else must be known, in the order it is to be said.
+    pub notices: Vec<Notice>,
+    /// Whether the code asked for input.
+    pub stdin_requested: bool,
+    /// Whether some of the text was given as Markdown.
+    pub has_markdown: bool,
+}
+
+/// How the lines that inkcell itself says begin.
+const OWN_LINES: [&str; 4] =
+    ["[… ", "[Showing ", "[stdin] Kernel requested", "[artifact incomplete"];
+
+impl ModelOutput {
+    /// The text with its marks on lines of their own. A line of the program that begins like one of
+    /// ours gets a backslash in front, so that in plain text, too, it cannot be taken for one.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for part in &self.parts {
+            match part {
+                Part::Text(written) => add_program_text(&mut text, written),
+                Part::Mark(Mark::Rich { .. }) => {}
+                Part::Mark(mark) => {
+                    if !text.is_empty() && !text.ends_with('\n') {
+                        text.push('\n');
+                    }
+                    text.push_str(&format!("{mark}\n"));
+                }
+            }
+        }
+        text
+    }
+
+    /// The text with a note before it (B:O-10) and the notices after it, as one block.
+    pub fn block(&self, note: Option<&str>) -> String {
+        let mut block = note.map(|note| format!("[{note}]\n")).unwrap_or_default();
+        block.push_str(&self.text());
+        if !self.notices.is_empty() {
+            if !block.is_empty() && !block.ends_with('\n') {
+                block.push('\n');
+            }
+            for notice in &self.notices {
+                block.push_str(&format!("\n{notice}"));
+            }
+        }
+        block
+    }
+
+    /// What to say where there is no text (B:X-08).
+    pub fn placeholder(&self) -> Option<String> {
+        let is_text = |part: &Part| !matches!(part, Part::Mark(Mark::Rich { .. }));
+        if self.parts.iter().any(is_text) {
+            return None;
+        }
+        let images =
+            self.rich.iter().filter(|item| matches!(item.kind, RichKind::Image(_))).count();
+        let is_shown = |item: &&RichItem| !matches!(item.kind, RichKind::Status(_));
+        let shown = self.rich.iter().filter(is_shown).count();
+        Some(match (images, shown) {
+            (0, 0) => "(no output)".to_owned(),
+            (0, _) => "(no text output)".to_owned(),
+            (1, _) => "(displayed 1 image; no text output)".to_owned(),
+            (n, _) => format!("(displayed {n} images; no text output)"),
+        })
+    }
+}
+
+/// Adds text of the program, guarding lines that look like ours.
+fn add_program_text(text: &mut String, written: &str) {
+    for line in written.split_inclusive('\n') {
+        let is_start = text.is_empty() || text.ends_with('\n');
+        if is_start && OWN_LINES.iter().any(|own| line.starts_with(own)) {
+            text.push('\\');
+        }
+        text.push_str(line);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,357 @@
+//! What a notebook file gets of an execution, folded from its events: exact outputs, as Jupyter stores
+//! them.
+//!
+//! Owns the rules by which messages become outputs. It must not know budgets, cleaning or readers:
+//! nothing is cleaned and, unless a policy says so, nothing is cut. The two folds are never merged,
+//! because a shortened text in a notebook is lost data.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use inkcell_kernel::{DisplayId, ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName};
+use inkcell_notebook::{NbOutput, OutputError};
+use serde_json::value::RawValue;
+
+use super::model::{Mark, Part, size};
+use super::window::{Repeats, Window};
+
+mod value;
+
+/// What to do with outputs that would make a notebook too large to handle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SizePolicy {
+    /// Store everything.
+    #[default]
+    Whole,
+    /// Store the beginning and the end of longer streams, and no longer forms of displays.
+    Limit {
+        /// Bytes of one stream output or one form.
+        max_bytes: usize,
+    },
+}
+
+/// A display that was changed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DisplayChange {
+    /// Which.
+    pub id: DisplayId,
+    data: Arc<str>,
+    metadata: Arc<str>,
+}
+
+impl DisplayChange {
+    /// The same output with the new content; its type and count stay.
+    pub fn apply(&self, output: &NbOutput) -> Result<NbOutput, OutputError> {
+        let text = String::from_utf8_lossy(output.json());
+        let mut fields: BTreeMap<String, &RawValue> =
+            serde_json::from_str(&text).map_err(|_| OutputError::NotAnOutput)?;
+        let data = serde_json::from_str(&self.data).map_err(|_| OutputError::NotAnOutput)?;
+        let metadata =
+            serde_json::from_str(&self.metadata).map_err(|_| OutputError::NotAnOutput)?;
+        fields.insert("data".to_owned(), data);
+        fields.insert("metadata".to_owned(), metadata);
+        let changed = serde_json::to_string(&fields).map_err(|_| OutputError::NotAnOutput)?;
+        NbOutput::from_json(&changed)
+    }
+}
+
+/// The outputs of an execution.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Recorded {
+    /// The outputs, in order.
+    pub outputs: Vec<NbOutput>,
+    /// Which of them can be updated later, by position.
+    pub displays: Vec<(DisplayId, usize)>,
+    /// Displays that other cells may hold and that are different now: the last state of each.
+    pub changes: Vec<DisplayChange>,
+    /// What was not a valid output and is missing. Nothing a kernel sends should come here.
+    pub problems: Vec<OutputError>,
+}
+
+#[derive(Debug)]
+enum Item {
+    Stream { name: StreamName, text: StreamText },
+    Data { id: Option<DisplayId>, count: Option<u32>, data: Arc<str>, metadata: Arc<str> },
+    Error(PyError),
+}
+
+/// The bytes of a stream, all of them or as the policy has it. They are decoded when all are there, so
+/// that a character cut by a chunk stays whole.
+#[derive(Debug)]
+enum StreamText {
+    Whole(Vec<u8>),
+    Limited { window: Box<Window>, partial: Vec<u8> },
+}
+
+impl StreamText {
+    fn new(policy: SizePolicy) -> StreamText {
+        match policy {
+            SizePolicy::Whole => StreamText::Whole(Vec::new()),
+            SizePolicy::Limit { max_bytes } => StreamText::Limited {
+                window: Box::new(Window::new(max_bytes, max_bytes / 2, Repeats::Keep)),
+                partial: Vec::new(),
+            },
+        }
+    }
+
+    fn push(&mut self, data: &[u8]) {
+        match self {
+            StreamText::Whole(bytes) => bytes.extend_from_slice(data),
+            StreamText::Limited { window, partial } => {
+                partial.extend_from_slice(data);
+                let mut used = 0;
+                for chunk in partial.utf8_chunks() {
+                    window.push(chunk.valid());
+                    used += chunk.valid().len();
+                    // An unfinished character at the very end waits for its rest.
+                    let is_unfinished = used + chunk.invalid().len() == partial.len()
+                        && std::str::from_utf8(chunk.invalid())
+                            .is_err_and(|error| error.error_len().is_none());
+                    if is_unfinished {
+                        break;
+                    }
+                    if !chunk.invalid().is_empty() {
+                        window.push("\u{FFFD}");
+                        used += chunk.invalid().len();
+                    }
+                }
+                partial.drain(..used);
+            }
+        }
+    }
+
+    fn finish(self) -> String {
+        match self {
+            StreamText::Whole(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => text,
+                Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+            },
+            StreamText::Limited { mut window, partial } => {
+                window.push(&String::from_utf8_lossy(&partial));
+                let mut text = String::new();
+                for part in window.parts().parts {
+                    match part {
+                        Part::Text(kept) => text.push_str(&kept),
+                        Part::Mark(mark @ Mark::Elided { .. }) => {
+                            let feed = if text.ends_with('\n') { "" } else { "\n" };
+                            text.push_str(&format!("{feed}{mark}\n"));
+                        }
+                        Part::Mark(_) => {}
+                    }
+                }
+                text
+            }
+        }
+    }
+}
+
+/// Folds the events of one execution into the outputs of its cell.
+#[derive(Debug, Default)]
+pub struct OutputRecorder {
+    policy: SizePolicy,
+    items: Vec<Item>,
+    /// Where displays with an id stand.
+    places: HashMap<DisplayId, Vec<usize>>,
+    changes: Vec<DisplayChange>,
+    /// Where in `changes` an id stands.
+    changed: HashMap<DisplayId, usize>,
+    clear_is_pending: bool,
+}
+
+impl OutputRecorder {
+    /// Begins an execution.
+    pub fn new(policy: SizePolicy) -> OutputRecorder {
+        OutputRecorder { policy, ..OutputRecorder::default() }
+    }
+
+    /// Takes an event. Returns a display that other cells may hold and that is different now.
+    pub fn push(&mut self, event: &ExecEvent) -> Option<DisplayChange> {
+        match event {
+            ExecEvent::Stream { name, data } => {
+                if !data.is_empty() {
+                    self.stream(*name, data);
+                }
+                None
+            }
+            ExecEvent::Display { id, data } => self.display(id.as_ref(), None, data),
+            ExecEvent::Result { count, data } => self.display(None, Some(*count), data),
+            ExecEvent::UpdateDisplay { id, data } => {
+                // An update adds no output, so it does not carry out a clearing that waits.
+                Some(self.change(id, data))
+            }
+            ExecEvent::ClearOutput { wait: true } => {
+                self.clear_is_pending = true;
+                None
+            }
+            ExecEvent::ClearOutput { wait: false } => {
+                self.clear();
+                None
+            }
+            ExecEvent::Finished(Outcome::Error(error)) => {
+                self.begin_output();
+                self.items.push(Item::Error(error.clone()));
+                None
+            }
+            ExecEvent::Started { .. }
+            | ExecEvent::InputRequested { .. }
+            | ExecEvent::Finished(_) => None,
+        }
+    }
+
+    fn clear(&mut self) {
+        self.clear_is_pending = false;
+        self.items.clear();
+        self.places.clear();
+    }
+
+    fn begin_output(&mut self) {
+        if self.clear_is_pending {
+            self.clear();
+        }
+    }
+
+    fn stream(&mut self, name: StreamName, data: &[u8]) {
+        self.begin_output();
+        if let Some(Item::Stream { name: last, text }) = self.items.last_mut()
+            && *last == name
+        {
+            return text.push(data);
+        }
+        let mut text = StreamText::new(self.policy);
+        text.push(data);
+        self.items.push(Item::Stream { name, text });
+    }
+
+    fn display(
+        &mut self,
+        id: Option<&DisplayId>,
+        count: Option<u32>,
+        bundle: &MimeBundle,
+    ) -> Option<DisplayChange> {
+        // What is shown again under a known id changes the earlier ones too, and then stands here.
+        let change = id.map(|id| self.change(id, bundle));
+        self.begin_output();
+        let (data, metadata) = match &change {
+            Some(change) => (change.data.clone(), change.metadata.clone()),
+            None => (self.data(bundle), value::metadata(&bundle.metadata).into()),
+        };
+        if let Some(id) = id {
+            self.places.entry(id.clone()).or_default().push(self.items.len());
+        }
+        self.items.push(Item::Data { id: id.cloned(), count, data, metadata });
+        change
+    }
+
+    /// Changes the displays of this id here, and notes the change for other cells.
+    fn change(&mut self, id: &DisplayId, bundle: &MimeBundle) -> DisplayChange {
+        let (data, metadata) = (self.data(bundle), value::metadata(&bundle.metadata).into());
+        let change = DisplayChange { id: id.clone(), data, metadata };
+        for at in self.places.get(id).into_iter().flatten() {
+            if let Some(Item::Data { data, metadata, .. }) = self.items.get_mut(*at) {
+                *data = Arc::clone(&change.data);
+                *metadata = Arc::clone(&change.metadata);
+            }
+        }
+        match self.changed.get(id).and_then(|at| self.changes.get_mut(*at)) {
+            Some(known) => known.clone_from(&change),
+            None => {
+                self.changed.insert(id.clone(), self.changes.len());
+                self.changes.push(change.clone());
+            }
+        }
+        change
+    }
+
+    /// The forms of a display as JSON, in the order of their names.
+    fn data(&self, bundle: &MimeBundle) -> Arc<str> {
+        let mut forms: BTreeMap<&str, String> = BTreeMap::new();
+        let mut left_out = Vec::new();
+        for (mime, data) in &bundle.data {
+            let len = match data {
+                MimeData::Text(text) | MimeData::Json(text) => text.len(),
+                MimeData::Binary(bytes) => bytes.len(),
+            };
+            match self.policy {
+                SizePolicy::Limit { max_bytes } if len > max_bytes => {
+                    left_out.push(format!("{mime} of {}", size(len as u64)));
+                }
+                _ => {
+                    forms.insert(mime, form(mime, data));
+                }
+            }
+        }
+        if !left_out.is_empty() && forms.is_empty() {
+            let text = format!("[left out of the notebook: {}]", left_out.join(", "));
+            forms.insert("text/plain", value::lines(&text));
+        }
+        let fields: Vec<String> =
+            forms.iter().map(|(mime, form)| format!("{}:{form}", value::string(mime))).collect();
+        format!("{{{}}}", fields.join(",")).into()
+    }
+
+    /// The end.
+    pub fn finish(self) -> Recorded {
+        let mut recorded = Recorded { changes: self.changes, ..Recorded::default() };
+        for item in self.items {
+            let mut display = None;
+            let json = match item {
+                Item::Stream { name, text } => format!(
+                    "{{\"name\":\"{}\",\"output_type\":\"stream\",\"text\":{}}}",
+                    name.as_str(),
+                    value::lines(&text.finish())
+                ),
+                Item::Data { id, count, data, metadata } => {
+                    display = id;
+                    match count {
+                        Some(count) => format!(
+                            "{{\"data\":{data},\"execution_count\":{count},\"metadata\":{metadata},\
+                             \"output_type\":\"execute_result\"}}"
+                        ),
+                        None => format!(
+                            "{{\"data\":{data},\"metadata\":{metadata},\
+                             \"output_type\":\"display_data\"}}"
+                        ),
+                    }
+                }
+                Item::Error(error) => format!(
+                    "{{\"ename\":{},\"evalue\":{},\"output_type\":\"error\",\"traceback\":[{}]}}",
+                    value::string(&error.name),
+                    value::string(&error.value),
+                    error
+                        .traceback
+                        .iter()
+                        .map(|line| value::string(line))
+                        .collect::<Vec<_>>()
+                        .join(",")
+                ),
+            };
+            match NbOutput::from_json(&json) {
+                Ok(output) => {
+                    let at = recorded.outputs.len();
+                    recorded.displays.extend(display.map(|id| (id, at)));
+                    recorded.outputs.push(output);
+                }
+                Err(problem) => recorded.problems.push(problem),
+            }
+        }
+        recorded
+    }
+}
+
+/// One form as the file has it: text by lines, bytes as base64, JSON as JSON.
+fn form(mime: &str, data: &MimeData) -> String {
+    match data {
+        MimeData::Json(json) => value::sorted(json),
+        MimeData::Binary(bytes) => value::string(&STANDARD.encode(bytes)),
+        MimeData::Text(text) => {
+            let is_split = mime.starts_with("text/")
+                || ["application/javascript", "image/svg+xml"].contains(&mime);
+            if is_split { value::lines(text) } else { value::string(text) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

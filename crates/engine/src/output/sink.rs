@@ -1,0 +1,360 @@
+//! What a reader gets of an execution, folded from its events: cleaned, bounded, spilled.
+//!
+//! Owns the order in which text, displays, marks and the artifact come together. It must not know
+//! sessions, clocks or who reads. It is never to be used for a notebook file: that is the recorder's.
+//! Whatever comes in, its memory is bounded, and a disk that fails costs the artifact, not the output.
+
+use std::collections::{HashMap, VecDeque};
+
+use inkcell_kernel::{DisplayId, ExecEvent, MimeBundle, Outcome, StreamName};
+
+use super::limits::OutputLimits;
+use super::mime::{self, Shown};
+use super::model::{Counts, Mark, ModelOutput, Notice, Part, Truncation};
+use super::rich::RichList;
+use super::sanitize::Cleaner;
+use super::spill::{RawLog, Spill};
+use super::text::TextSide;
+use super::truncate::tail;
+use super::window::{Extent, Kepts, Window};
+
+/// The end of the text so far, while the code runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Preview {
+    /// The text.
+    pub text: String,
+    /// Bytes of cleaned text so far.
+    pub total_bytes: u64,
+    /// Its lines.
+    pub total_lines: u64,
+    /// Rich items so far.
+    pub rich: u64,
+}
+
+/// How many displays are remembered, so that they can be updated.
+const MAX_SLOTS: usize = 1024;
+
+/// Folds the events of one execution into what a reader gets.
+#[derive(Debug)]
+pub struct OutputSink {
+    limits: OutputLimits,
+    cleaners: [Cleaner; 2],
+    text: TextSide,
+    raw: RawLog,
+    rich: RichList,
+    slots: HashMap<DisplayId, u64>,
+    slot_order: VecDeque<DisplayId>,
+    next_slot: u64,
+    clear_is_pending: bool,
+    stdin_requested: bool,
+    has_markdown: bool,
+}
+
+fn at(name: StreamName) -> usize {
+    match name {
+        StreamName::Stdout => 0,
+        StreamName::Stderr => 1,
+    }
+}
+
+/// A whole text as a reader gets it.
+fn cleaned(text: &str) -> String {
+    let mut cleaner = Cleaner::default();
+    let mut out = String::with_capacity(text.len());
+    cleaner.push(text.as_bytes(), &mut |piece| out.push_str(piece));
+    cleaner.finish(&mut |piece| out.push_str(piece));
+    out
+}
+
+impl OutputSink {
+    /// Begins an execution.
+    pub fn new(limits: OutputLimits, spill: Spill) -> OutputSink {
+        let window = Window::new(limits.max_bytes, limits.head_bytes, limits.repeats);
+        OutputSink {
+            limits,
+            cleaners: [Cleaner::default(), Cleaner::default()],
+            text: TextSide::new(window, limits.line_bytes),
+            raw: RawLog::new(spill, limits.held_bytes, limits.artifact),
+            rich: RichList::new(limits.rich),
+            slots: HashMap::new(),
+            slot_order: VecDeque::new(),
+            next_slot: 0,
+            clear_is_pending: false,
+            stdin_requested: false,
+            has_markdown: false,
+        }
+    }
+
+    /// Takes an event.
+    pub fn push(&mut self, event: &ExecEvent) {
+        match event {
+            ExecEvent::Stream { name, data } => self.stream(*name, data),
+            ExecEvent::Display { id, data } => self.display(id.as_ref(), data),
+            ExecEvent::Result { data, .. } => self.display(None, data),
+            ExecEvent::UpdateDisplay { id, data } => self.update(id, data),
+            ExecEvent::ClearOutput { wait: true } => self.clear_is_pending = true,
+            ExecEvent::ClearOutput { wait: false } => self.clear(),
+            ExecEvent::InputRequested { .. } => {
+                self.flush();
+                self.stdin_requested = true;
+                self.text.window.mark(Mark::InputRequested);
+            }
+            ExecEvent::Finished(Outcome::Error(error)) => {
+                self.begin_output();
+                let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
+                if !lines.is_empty() {
+                    self.show(None, &(lines.join("\n") + "\n"));
+                }
+            }
+            ExecEvent::Started { .. } | ExecEvent::Finished(_) => {}
+        }
+    }
+
+    fn stream(&mut self, name: StreamName, data: &[u8]) {
+        if data.is_empty() {
+            return;
+        }
+        self.begin_output();
+        let (one, other) = (at(name), 1 - at(name));
+        let text = &mut self.text;
+        // The other stream's line ends here as it stands: a carriage return must not reach it.
+        self.cleaners[other].flush(&mut |piece| text.take(piece));
+        self.raw.push(data);
+        self.cleaners[one].push(data, &mut |piece| text.collect(piece));
+        text.end_chunk();
+        self.spill_when_over();
+    }
+
+    fn spill_when_over(&mut self) {
+        if self.text.window.is_over() || self.text.cap.dropped.bytes > 0 {
+            self.raw.open();
+        }
+    }
+
+    /// Hands on the lines that both streams hold back.
+    fn flush(&mut self) {
+        let text = &mut self.text;
+        for cleaner in &mut self.cleaners {
+            cleaner.flush(&mut |piece| text.take(piece));
+        }
+    }
+
+    fn begin_output(&mut self) {
+        if std::mem::take(&mut self.clear_is_pending) {
+            self.clear();
+        }
+    }
+
+    fn clear(&mut self) {
+        self.clear_is_pending = false;
+        self.flush();
+        self.text.window.clear();
+        self.rich.clear();
+        self.slots.clear();
+        self.slot_order.clear();
+    }
+
+    fn read(&mut self, data: &MimeBundle) -> Shown {
+        let shown = mime::read(data, self.limits.display_bytes.max(64 * 1024));
+        self.has_markdown |= shown.is_markdown;
+        shown
+    }
+
+    fn display(&mut self, id: Option<&DisplayId>, data: &MimeBundle) {
+        let shown = self.read(data);
+        if shown.text.is_none() && shown.rich.iter().all(|f| matches!(f, mime::Found::Status(_))) {
+            // A status event is no output: it neither clears nor breaks a line.
+            for found in shown.rich {
+                self.rich.push(found, None, self.raw.spill());
+            }
+            return;
+        }
+        self.begin_output();
+        self.flush();
+        let slot = id.map(|id| self.new_slot(id));
+        if let Some(text) = &shown.text {
+            self.show(slot, text);
+        }
+        for found in shown.rich {
+            let number = self.rich.push(found, slot, self.raw.spill());
+            self.text.window.mark(Mark::Rich { number });
+        }
+    }
+
+    fn update(&mut self, id: &DisplayId, data: &MimeBundle) {
+        let Some(slot) = self.slots.get(id).copied() else {
+            // It was shown by an earlier execution, or so long ago that it is shown anew.
+            return self.display(Some(id), data);
+        };
+        self.flush();
+        let shown = self.read(data);
+        let text = shown.text.as_deref().unwrap_or_default();
+        self.raw.push(text.as_bytes());
+        let text = self.bounded(cleaned(text));
+        if !self.text.window.replace_slot(slot, &text) && !text.is_empty() {
+            self.text.window.push_slot(slot, text);
+        }
+        self.rich.replace(slot, shown.rich, self.raw.spill());
+        self.spill_when_over();
+    }
+
+    fn new_slot(&mut self, id: &DisplayId) -> u64 {
+        self.next_slot += 1;
+        if self.slots.insert(id.clone(), self.next_slot).is_none() {
+            self.slot_order.push_back(id.clone());
+        }
+        if self.slot_order.len() > MAX_SLOTS
+            && let Some(oldest) = self.slot_order.pop_front()
+        {
+            self.slots.remove(&oldest);
+        }
+        self.next_slot
+    }
+
+    /// Adds the text of a display or a traceback, on a line of its own.
+    fn show(&mut self, slot: Option<u64>, text: &str) {
+        self.flush();
+        if !self.text.window.is_at_line_start() {
+            self.raw.push(b"\n");
+            self.text.take("\n");
+        }
+        self.raw.push(text.as_bytes());
+        let text = cleaned(text);
+        match slot {
+            Some(slot) => {
+                let text = self.bounded(text);
+                self.text.window.push_slot(slot, text);
+            }
+            None if text.len() > self.limits.display_bytes => {
+                let (head, middle, tail) = self.cut(&text);
+                self.text.take(head);
+                self.text.window.leave_out(middle);
+                self.text.take(tail);
+            }
+            None => self.text.take(&text),
+        }
+        self.spill_when_over();
+    }
+
+    /// Beginning, middle and end of a text that is too long for one display.
+    fn cut<'a>(&self, text: &'a str) -> (&'a str, &'a str, &'a str) {
+        let max = self.limits.display_bytes;
+        let head = text.floor_char_boundary(if self.limits.head_bytes == 0 { 0 } else { max / 5 });
+        let tail = text.ceil_char_boundary(text.len() - (max - head).min(text.len()));
+        (&text[..head], &text[head..tail], &text[tail..])
+    }
+
+    /// The same as one text, for a display that may be replaced; what is left out is not counted, since
+    /// all of it may be gone with the next update.
+    fn bounded(&self, text: String) -> String {
+        if text.len() <= self.limits.display_bytes {
+            return text;
+        }
+        let (head, middle, tail) = self.cut(&text);
+        let extent = Extent::of(middle);
+        let mark = Mark::Elided { bytes: extent.bytes, lines: extent.feeds };
+        format!("{head}\n{mark}\n{tail}")
+    }
+
+    /// The end of the text so far.
+    pub fn preview(&self) -> Preview {
+        let mut text = self.text.window.recent(self.limits.live_bytes);
+        for cleaner in &self.cleaners {
+            text.push_str(&cleaner.pending());
+        }
+        let total = self.text.total();
+        Preview {
+            text: tail(&text, self.limits.live_bytes).to_owned(),
+            total_bytes: total.bytes,
+            total_lines: total.lines(),
+            rich: self.rich.count(),
+        }
+    }
+
+    /// The end. Pictures are decoded here, so it may take some time.
+    pub fn finish(mut self) -> ModelOutput {
+        let text = &mut self.text;
+        for cleaner in &mut self.cleaners {
+            cleaner.finish(&mut |piece| text.take(piece));
+        }
+        self.spill_when_over();
+        let rich_count = self.rich.count();
+        let (artifact, incomplete) = self.raw.finish();
+        let (rich, rich_notices) = self.rich.finish(self.raw.spill());
+        let mut kept = self.text.window.parts();
+        // Only what is there is pointed at.
+        kept.parts.retain(|part| match part {
+            Part::Mark(Mark::Rich { number }) => rich.iter().any(|item| item.number == *number),
+            _ => true,
+        });
+        let total = self.text.total();
+        let mut output = Extent::default();
+        for part in &kept.parts {
+            if let Part::Text(text) = part {
+                output += Extent::of(text);
+            }
+        }
+        let is_truncated = self.text.window.is_over() || self.text.cap.dropped.bytes > 0;
+        let mut notices = Vec::new();
+        if self.text.window.is_over() {
+            let has_all = incomplete.is_none();
+            let id = artifact.as_ref().filter(|_| has_all).map(|stored| stored.id.clone());
+            let truncation = truncation(&kept, total, self.limits.max_bytes);
+            notices.push(Notice::Truncated { truncation, artifact: id });
+        }
+        notices.extend(incomplete);
+        notices.extend(rich_notices);
+        notices.dedup();
+        let counts = Counts {
+            raw_bytes: self.raw.total(),
+            total_bytes: total.bytes,
+            total_lines: total.lines(),
+            total_chars: total.chars,
+            output_bytes: output.bytes,
+            output_lines: output.lines(),
+            output_chars: output.chars,
+            elided_bytes: kept.elided.bytes + kept.left_out.bytes,
+            elided_lines: kept.elided.feeds + kept.left_out.feeds,
+            cleared_bytes: kept.cleared.bytes,
+            invalid: self.cleaners.iter().map(Cleaner::invalid).sum(),
+            dropped_bytes: self.text.cap.dropped.bytes,
+            dropped_lines: self.text.cap.dropped_lines,
+            rich: rich_count,
+        };
+        ModelOutput {
+            parts: kept.parts,
+            rich,
+            counts,
+            is_truncated,
+            artifact,
+            notices,
+            stdin_requested: self.stdin_requested,
+            has_markdown: self.has_markdown,
+        }
+    }
+}
+
+/// Which lines of a text that is over its budget are shown.
+fn truncation(kept: &Kepts, total: Extent, max_bytes: usize) -> Truncation {
+    let total_lines = total.lines();
+    let first = kept.cleared.feeds + 1;
+    let head_end = kept.cleared.feeds + kept.head.feeds + u64::from(kept.head_is_open);
+    let head = (kept.head.bytes > 0).then_some((first, head_end));
+    let tail = (kept.tail.bytes > 0).then_some((total_lines - kept.tail.feeds, total_lines));
+    let is_one_line = head.is_none() && kept.tail.feeds == 0 && kept.elided.bytes > 0;
+    let (head, tail) = match (head, tail) {
+        // Nothing is left out between them, only counted.
+        (Some(_), _) if kept.elided.bytes == 0 => (Some((first, total_lines)), None),
+        both => both,
+    };
+    Truncation {
+        head,
+        tail,
+        total_lines,
+        limit_bytes: max_bytes as u64,
+        partial_line: is_one_line.then_some((kept.tail.bytes, kept.line_bytes)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,97 @@
+//! Cleaned text on its way to what is kept of it: pieces gathered, lines capped.
+//!
+//! Owns the limit for one line and the totals before any limit. It must not know bytes or streams.
+
+use super::window::{Extent, Window};
+
+/// Pieces of at least this size are worth handing on alone.
+const LONG_PIECE_BYTES: usize = 8192;
+
+/// The limit for one line, across chunks.
+#[derive(Debug, Default)]
+pub(super) struct LineCap {
+    used: usize,
+    is_over: bool,
+    pub(super) dropped: Extent,
+    pub(super) dropped_lines: u64,
+}
+
+/// Where cleaned text goes.
+#[derive(Debug)]
+pub(super) struct TextSide {
+    pub(super) window: Window,
+    /// Pieces of a chunk, so that short lines are handed on together.
+    scratch: String,
+    line_bytes: Option<usize>,
+    pub(super) cap: LineCap,
+}
+
+impl TextSide {
+    pub(super) fn new(window: Window, line_bytes: Option<usize>) -> TextSide {
+        TextSide { window, scratch: String::new(), line_bytes, cap: LineCap::default() }
+    }
+
+    /// Takes a piece of a chunk; [`TextSide::end_chunk`] follows.
+    pub(super) fn collect(&mut self, piece: &str) {
+        if self.scratch.is_empty() && piece.len() >= LONG_PIECE_BYTES {
+            return self.take(piece);
+        }
+        self.scratch.push_str(piece);
+    }
+
+    pub(super) fn end_chunk(&mut self) {
+        let mut scratch = std::mem::take(&mut self.scratch);
+        if !scratch.is_empty() {
+            self.take(&scratch);
+        }
+        scratch.clear();
+        // One giant chunk is no reason to hold on to its memory.
+        if scratch.capacity() <= 16 * LONG_PIECE_BYTES {
+            self.scratch = scratch;
+        }
+    }
+
+    pub(super) fn take(&mut self, text: &str) {
+        match self.line_bytes {
+            None => self.window.push(text),
+            Some(max) => text.split_inclusive('\n').for_each(|line| self.take_line(line, max)),
+        }
+    }
+
+    fn take_line(&mut self, line: &str, max: usize) {
+        let (body, feed) = match line.strip_suffix('\n') {
+            Some(body) => (body, "\n"),
+            None => (line, ""),
+        };
+        if !self.cap.is_over && self.cap.used + body.len() <= max {
+            self.cap.used = if feed.is_empty() { self.cap.used + body.len() } else { 0 };
+            return self.window.push(line);
+        }
+        let fits = if self.cap.is_over { 0 } else { max - self.cap.used };
+        let (kept, dropped) = body.split_at(body.floor_char_boundary(fits));
+        self.window.push(kept);
+        self.cap.used += kept.len();
+        if !dropped.is_empty() {
+            self.cap.dropped += Extent::of(dropped);
+            if !self.cap.is_over {
+                self.cap.is_over = true;
+                self.cap.dropped_lines += 1;
+                self.window.push("…");
+            }
+        }
+        if !feed.is_empty() {
+            self.window.push(feed);
+            self.cap.used = 0;
+            self.cap.is_over = false;
+        }
+    }
+
+    /// Everything that came, before any limit.
+    pub(super) fn total(&self) -> Extent {
+        let mut total = self.window.total();
+        total += self.cap.dropped;
+        total.bytes -= self.cap.dropped_lines * '…'.len_utf8() as u64;
+        total.chars -= self.cap.dropped_lines;
+        total
+    }
+}

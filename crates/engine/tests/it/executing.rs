@@ -1,0 +1,353 @@
+//! One execution to its end, with kernels that follow a script and a clock that waits for nobody.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use inkcell_engine::kernel::{
+    AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Force, Gone,
+    History, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, Ladder, Launched, Origin,
+    Prelude, Question, Rung, Shell, Startup, StreamName,
+};
+use inkcell_engine::{Cancel, CellEnd, Execution, KernelFate, Limits, execute};
+use inkcell_testkit::scripted::{Asked, KernelNumber, ScriptedBackend, Step};
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+const ROOM: usize = 1000;
+
+/// An execution that is over, and what was seen of it.
+struct Seen {
+    end: CellEnd,
+    undelivered_bytes: u64,
+    /// What the listener got on standard output.
+    text: String,
+    /// Interrupts and force, with the milliseconds since the start.
+    done: Vec<(u128, Asked)>,
+    /// When it was over.
+    millis: u128,
+}
+
+fn spec() -> KernelSpec {
+    KernelSpec {
+        python: PathBuf::from("python"),
+        cwd: PathBuf::from("/"),
+        env: BTreeMap::new(),
+        start_timeout: Duration::from_secs(30),
+        startup: Startup {
+            shell: Shell::Lite,
+            prelude: Prelude::Off,
+            modules: Vec::new(),
+            preload: Vec::new(),
+        },
+    }
+}
+
+fn request() -> CodeRequest {
+    let (exec, history) = (ExecId(1), History::Store);
+    CodeRequest { exec, code: String::new(), history, env: Vec::new(), cwd: None }
+}
+
+fn limits(timeout: Option<u64>) -> Limits {
+    Limits { timeout: timeout.map(Duration::from_secs), ladder: Ladder::new(Ladder::GRACE) }
+}
+
+async fn launch(backend: &ScriptedBackend) -> Launched {
+    backend.launch(&spec(), &CancellationToken::new()).await.expect("a kernel")
+}
+
+fn text_of(event: &KernelEvent) -> String {
+    match event {
+        KernelEvent::Exec {
+            event: ExecEvent::Stream { name: StreamName::Stdout, data }, ..
+        } => String::from_utf8_lossy(data).into_owned(),
+        _ => String::new(),
+    }
+}
+
+/// Runs a script with a listener that takes everything; `cancels` are seconds after the start.
+async fn run(steps: Vec<Step>, timeout: Option<u64>, cancels: &[u64]) -> Seen {
+    let backend = ScriptedBackend::new();
+    backend.plan(steps);
+    let mut launched = launch(&backend).await;
+    let (sender, mut receiver) = mpsc::channel(ROOM);
+    let cancel = Cancel::default();
+    let start = Instant::now();
+    let cancelling = async {
+        for seconds in cancels {
+            tokio::time::sleep_until(start + Duration::from_secs(*seconds)).await;
+            cancel.cancel();
+        }
+        std::future::pending::<()>().await;
+    };
+    let mut done = Vec::new();
+    let watching = async {
+        let is_wanted = |asked: &Asked| matches!(asked, Asked::Interrupt | Asked::Force(_));
+        loop {
+            backend.asked_for(done.len() + 1, is_wanted).await;
+            let all = backend.asked().into_iter().map(|(_, asked)| asked);
+            let new = all.filter(is_wanted).nth(done.len()).expect("it was asked");
+            done.push((start.elapsed().as_millis(), new));
+        }
+    };
+    let Execution { end, undelivered_bytes } = tokio::select! {
+        // What was done is seen before the end it led to.
+        biased;
+        () = watching => unreachable!(),
+        () = cancelling => unreachable!(),
+        execution = execute(&mut launched, request(), limits(timeout), &cancel, sender) => execution,
+    };
+    let millis = start.elapsed().as_millis();
+    let mut text = String::new();
+    while let Some(event) = receiver.recv().await {
+        text.push_str(&text_of(&event));
+    }
+    Seen { end, undelivered_bytes, text, done, millis }
+}
+
+fn ended(by: Rung) -> KernelFate {
+    KernelFate::Ended { by, death: death(DeathCause::IgnoredInterrupt) }
+}
+
+fn death(cause: DeathCause) -> Death {
+    Death { cause, stderr_tail: String::new(), strays: Vec::new() }
+}
+
+fn timed_out(end: &CellEnd, seconds: u64) -> (&KernelFate, Option<&str>) {
+    match end {
+        CellEnd::TimedOut { after, fate, stopped } if after.as_secs() == seconds => {
+            (fate, stopped.as_ref().map(|error| error.name.as_str()))
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn code_that_ends_by_itself_ends_as_it_does() {
+    let seen = run(vec![Step::print("a"), Step::print("b")], Some(1), &[]).await;
+    assert_eq!((seen.end, seen.text.as_str()), (CellEnd::Ok, "ab"));
+    let seen = run(vec![Step::fail("ValueError", "no")], Some(1), &[]).await;
+    assert!(matches!(seen.end, CellEnd::PythonError(error) if error.value == "no"));
+    let steps = vec![Step::print("a"), Step::Die(DeathCause::Exit { code: 3 })];
+    let seen = run(steps, Some(1), &[]).await;
+    assert_eq!(seen.end, CellEnd::KernelDied { death: death(DeathCause::Exit { code: 3 }) });
+    assert_eq!((seen.text.as_str(), seen.done.len()), ("a", 0));
+}
+
+/// B:R-21 F-005
+#[tokio::test(start_paused = true)]
+async fn code_that_listens_to_nothing_is_ended_step_by_step() {
+    let steps = vec![Step::print("a"), Step::IgnoreTerminate, Step::Hang];
+    let seen = run(steps, Some(2), &[]).await;
+    let wanted = [
+        (2000, Asked::Interrupt),
+        (3500, Asked::Interrupt),
+        (5000, Asked::Force(Force::Terminate)),
+        (6000, Asked::Force(Force::Kill)),
+    ];
+    assert_eq!(seen.done, wanted);
+    assert_eq!(timed_out(&seen.end, 2), (&ended(Rung::Kill), None));
+    assert_eq!((seen.text.as_str(), seen.millis), ("a", 6000));
+}
+
+/// B:R-21 F-004
+#[tokio::test(start_paused = true)]
+async fn the_ladder_ends_where_somebody_listens() {
+    let seen = run(vec![Step::Hang], Some(2), &[]).await;
+    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Alive, Some("KeyboardInterrupt")));
+    assert_eq!(seen.millis, 2000);
+    let seen = run(vec![Step::CatchInterrupt, Step::Hang], Some(2), &[]).await;
+    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Alive, Some("KeyboardInterrupt")));
+    assert_eq!(seen.millis, 3500);
+    let seen = run(vec![Step::IgnoreInterrupts, Step::Hang], Some(2), &[]).await;
+    assert_eq!(timed_out(&seen.end, 2), (&ended(Rung::Terminate), None));
+    assert_eq!(seen.millis, 5000);
+    // Code that survives the interrupt and then ends well took too long all the same.
+    let seen = run(vec![Step::CatchInterrupt], Some(2), &[]).await;
+    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Alive, None));
+}
+
+/// B:X-23
+#[tokio::test(start_paused = true)]
+async fn output_after_the_time_is_kept_and_so_is_a_death() {
+    let steps = vec![Step::print("a"), Step::CatchInterrupt, Step::print("b"), Step::Hang];
+    let seen = run(steps, Some(1), &[]).await;
+    assert_eq!((seen.text.as_str(), seen.undelivered_bytes), ("ab", 0));
+    let steps = vec![Step::CatchInterrupt, Step::Die(DeathCause::Signal { signal: 11 })];
+    let seen = run(steps, Some(1), &[]).await;
+    let death = death(DeathCause::Signal { signal: 11 });
+    assert_eq!(timed_out(&seen.end, 1), (&KernelFate::Ended { by: Rung::Interrupt, death }, None));
+}
+
+/// B:X-25
+#[tokio::test(start_paused = true)]
+async fn code_that_wants_input_is_refused() {
+    let ask = || Step::Ask { prompt: "name? ".into(), password: false };
+    let seen = run(vec![ask(), Step::print("went on")], Some(1), &[]).await;
+    assert_eq!(seen.end, CellEnd::InputRefused { error: None });
+    assert_eq!(seen.text, "went on");
+    for steps in
+        [vec![ask(), Step::fail("EOFError", "")], vec![Step::fail("StdinNotImplementedError", "")]]
+    {
+        let seen = run(steps, Some(1), &[]).await;
+        assert!(matches!(seen.end, CellEnd::InputRefused { error: Some(_) }), "{:?}", seen.end);
+    }
+}
+
+/// F-021
+#[tokio::test(start_paused = true)]
+async fn the_second_cancel_kills_at_once() {
+    let stubborn = || vec![Step::IgnoreTerminate, Step::Hang];
+    let seen = run(vec![Step::Hang], None, &[7]).await;
+    assert!(
+        matches!(&seen.end, CellEnd::Cancelled { fate: KernelFate::Alive, stopped: Some(_) }),
+        "{:?}",
+        seen.end
+    );
+    assert_eq!(seen.millis, 7000);
+    let seen = run(stubborn(), None, &[7]).await;
+    assert_eq!(seen.millis, 11_000, "one cancel climbs the ladder");
+    let seen = run(stubborn(), None, &[7, 8]).await;
+    assert_eq!(seen.end, CellEnd::Cancelled { fate: ended(Rung::Kill), stopped: None });
+    let wanted = [(7000, Asked::Interrupt), (8000, Asked::Force(Force::Kill))];
+    assert_eq!(seen.done, wanted);
+    // The time was up first, and that is what is told.
+    let seen = run(stubborn(), Some(5), &[6, 6]).await;
+    assert_eq!(timed_out(&seen.end, 5), (&ended(Rung::Kill), None));
+    assert_eq!(seen.millis, 6000);
+}
+
+/// A kernel that nothing ends.
+struct Deaf(KernelInfo);
+
+impl Kernel for Deaf {
+    fn info(&self) -> &KernelInfo {
+        &self.0
+    }
+
+    fn execute(&mut self, _request: CodeRequest) -> Result<(), Gone> {
+        Ok(())
+    }
+
+    fn reply_input(&mut self, _exec: ExecId, _line: String) -> Result<(), Gone> {
+        Ok(())
+    }
+
+    fn ask(&mut self, _id: AskId, _question: Question) -> Result<(), Gone> {
+        Ok(())
+    }
+
+    fn interrupt(&mut self) -> Result<(), Gone> {
+        Ok(())
+    }
+
+    fn force(&mut self, _force: Force) -> Result<(), Gone> {
+        Ok(())
+    }
+
+    fn shutdown(
+        self: Box<Self>,
+        _grace: Duration,
+    ) -> std::pin::Pin<Box<dyn Future<Output = Death> + Send>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+/// B:R-21
+#[tokio::test(start_paused = true)]
+async fn there_is_an_answer_though_nothing_helps() {
+    let info = KernelInfo {
+        backend: BackendKind::Runner,
+        pid: None,
+        python_version: String::new(),
+        executable: String::new(),
+        origin: Origin::Forked,
+    };
+    let (_held, events) = KernelEvents::channel(1);
+    let mut launched = Launched { kernel: Box::new(Deaf(info)), events };
+    let (sender, _receiver) = mpsc::channel(ROOM);
+    let start = Instant::now();
+    let ran = execute(&mut launched, request(), limits(Some(1)), &Cancel::default(), sender).await;
+    assert_eq!(timed_out(&ran.end, 1), (&KernelFate::NotEnded, None));
+    assert_eq!(start.elapsed().as_secs(), 6);
+}
+
+/// F-023: a listener that takes nothing holds the code up, and not the end of its time.
+#[tokio::test(start_paused = true)]
+async fn a_stuck_listener_does_not_stop_the_clock() {
+    let table = [
+        (vec![], KernelFate::Alive),
+        (vec![Step::IgnoreInterrupts], ended(Rung::Terminate)),
+        (vec![Step::IgnoreTerminate], ended(Rung::Kill)),
+    ];
+    for (first, wanted) in table {
+        let backend = ScriptedBackend::new();
+        // More than all queues hold together.
+        let flood = (0..500).map(|_| Step::print("0123456789"));
+        backend.plan(first.into_iter().chain(flood).chain([Step::Hang]));
+        let mut launched = launch(&backend).await;
+        let (sender, receiver) = mpsc::channel(2);
+        let start = Instant::now();
+        let cancel = Cancel::default();
+        let ran = execute(&mut launched, request(), limits(Some(60)), &cancel, sender).await;
+        assert_eq!(timed_out(&ran.end, 60).0, &wanted);
+        assert!(start.elapsed() <= Duration::from_secs(65), "{:?}", start.elapsed());
+        assert!(ran.undelivered_bytes > 0);
+        drop(receiver);
+    }
+}
+
+/// A listener that is slow but not stuck loses nothing.
+#[tokio::test(start_paused = true)]
+async fn a_slow_listener_gets_everything() {
+    let backend = ScriptedBackend::new();
+    let flood = (0..100).map(|_| Step::print("x"));
+    backend.plan(flood.chain([Step::CatchInterrupt, Step::print("y")]));
+    let mut launched = launch(&backend).await;
+    let (sender, mut receiver) = mpsc::channel(1);
+    let listening = async {
+        let mut text = String::new();
+        while let Some(event) = receiver.recv().await {
+            tokio::time::sleep(Duration::from_millis(30)).await;
+            text.push_str(&text_of(&event));
+        }
+        text
+    };
+    let cancel = Cancel::default();
+    let running = execute(&mut launched, request(), limits(Some(1)), &cancel, sender);
+    let (ran, text) = tokio::join!(running, listening);
+    assert_eq!(ran.undelivered_bytes, 0);
+    assert_eq!(text.len(), 101, "{text}");
+}
+
+/// F-023
+#[tokio::test(start_paused = true)]
+async fn code_nobody_listens_to_is_stopped() {
+    for flood in [0, 500] {
+        let backend = ScriptedBackend::new();
+        backend.plan((0..flood).map(|_| Step::print("x")).chain([Step::Hang]));
+        let mut launched = launch(&backend).await;
+        let (sender, receiver) = mpsc::channel(1);
+        let leave = async {
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            drop(receiver);
+        };
+        let cancel = Cancel::default();
+        let running = execute(&mut launched, request(), limits(None), &cancel, sender);
+        let (ran, ()) = tokio::join!(running, leave);
+        assert_eq!(ran.end, CellEnd::Unheard { fate: KernelFate::Alive }, "{flood}");
+    }
+}
+
+/// F-003
+#[tokio::test(start_paused = true)]
+async fn a_kernel_that_is_gone_says_so() {
+    let backend = ScriptedBackend::new();
+    let mut launched = launch(&backend).await;
+    backend.kill(KernelNumber(1), DeathCause::Signal { signal: 9 });
+    let (sender, _receiver) = mpsc::channel(ROOM);
+    let cancel = Cancel::default();
+    let ran = execute(&mut launched, request(), limits(None), &cancel, sender).await;
+    assert_eq!(ran.end, CellEnd::KernelDied { death: death(DeathCause::Signal { signal: 9 }) });
+}

@@ -1,0 +1,126 @@
+//! The arguments of the commands that have to do with Python.
+//!
+//! Owns their names and help, as `args.rs` does for the others.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use inkcell_engine::kernel::{Pattern, Shell};
+
+/// Which Python, and where it works.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct PythonArgs {
+    /// Work in this folder; its project's settings and environments count.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) cwd: Option<PathBuf>,
+    /// The Python: a path, the folder of an environment, or a name on PATH.
+    #[arg(long, value_name = "PATH")]
+    pub(crate) python: Option<String>,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    override_usage = "inkcell py [OPTIONS] CODE\n       inkcell py [OPTIONS] -f FILE\n       \
+                      inkcell py [OPTIONS] -",
+    after_help = "The value of the last expression is shown, as at a prompt. Every command has a Python of its \
+        own, which ends with it.\n\n\
+        Examples:\n  \
+        inkcell py '1 + 1'\n  \
+        inkcell py --timeout 60 -f job.py\n  \
+        echo 'print(6 * 7)' | inkcell py -"
+)]
+pub(crate) struct Py {
+    /// The code; - reads standard input, and so does leaving it out.
+    #[arg(conflicts_with = "file")]
+    pub(crate) code: Option<String>,
+    /// Run the code of this file; - for standard input.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) file: Option<String>,
+    /// Run in a kernel that remembers nothing. It is so without it, too.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Stop the code after this many seconds; 0 for never.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) timeout: Option<Duration>,
+    #[command(flatten)]
+    pub(crate) python: PythonArgs,
+    /// Whose rules the code follows; python.shell when left out.
+    #[arg(long, value_enum)]
+    pub(crate) shell: Option<ShellArg>,
+    /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
+    #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
+    pub(crate) env: Vec<Pattern>,
+    /// Let every variable reach the code, whatever env.mode says; inkcell's own secrets do not.
+    #[arg(long)]
+    pub(crate) env_all: bool,
+    /// Say which Python is used and why.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ShellArg {
+    /// inkcell's own, which needs nothing.
+    Lite,
+    /// The interpreter's own IPython.
+    Ipython,
+}
+
+impl From<ShellArg> for Shell {
+    fn from(given: ShellArg) -> Shell {
+        match given {
+            ShellArg::Lite => Shell::Lite,
+            ShellArg::Ipython => Shell::IPython,
+        }
+    }
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Env {
+    #[command(flatten)]
+    pub(crate) python: PythonArgs,
+    #[command(subcommand)]
+    pub(crate) command: Option<EnvCommand>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum EnvCommand {
+    /// Make the managed environment, a Python of inkcell's own, or add packages to it.
+    Setup(EnvSetup),
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct EnvSetup {
+    /// What to install beside ipykernel, as pip takes it.
+    #[arg(value_name = "PACKAGE")]
+    pub(crate) packages: Vec<String>,
+    /// Put a new environment in the place of the one that is there.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// The Python to make it from.
+    #[arg(long, value_name = "BASE")]
+    pub(crate) python: Option<String>,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct ShowSettings {
+    /// Only settings whose name begins with this, such as python.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+/// A week; longer times are slips.
+const MAX_SECONDS: f64 = 604_800.0;
+
+fn seconds(given: &str) -> Result<Duration, String> {
+    match given.parse::<f64>() {
+        Ok(number) if (0.0..=MAX_SECONDS).contains(&number) => Ok(Duration::from_secs_f64(number)),
+        _ => Err(format!("it is a number of seconds from 0 to {MAX_SECONDS}, such as 30 or 0.5")),
+    }
+}
+
+fn pattern(given: &str) -> Result<Pattern, String> {
+    given.parse().map_err(|error: inkcell_engine::kernel::PatternError| error.to_string())
+}

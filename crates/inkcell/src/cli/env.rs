@@ -1,0 +1,226 @@
+//! `inkcell env`: which Python would run code here, and why; `inkcell env setup` makes the managed one.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use inkcell_engine::kernel::{
+    Candidate, EnvMode, EnvRules, EnvSetup as Setup, Existing, Interpreter, LaunchError,
+    ManagedEnv, Reason, SetupDone, SetupError, SetupEvent, candidates, child_environment,
+    set_up_environment,
+};
+use inkcell_engine::{Cancel, EngineError};
+use serde_json::{Value, json};
+
+use super::python;
+use super::signals::Signals;
+use crate::args::{Env, EnvCommand, EnvSetup, PythonArgs};
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::settings::{Key, Settings, Source};
+
+/// What the managed environment has in any case.
+const ALWAYS: &str = "ipykernel";
+
+/// How long one program may take while an environment is made: packages come over the network.
+const STEP_TIMEOUT: Duration = Duration::from_secs(900);
+
+pub(crate) fn run(args: &Env, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let runtime = super::runtime()?;
+    match &args.command {
+        None => runtime.block_on(show(&args.python, settings, output)),
+        Some(EnvCommand::Setup(setup)) => runtime.block_on(set_up(setup, settings, output)),
+    }
+}
+
+/// Everything that decides how code would run here.
+struct Here {
+    cwd: PathBuf,
+    python: Interpreter,
+    reason: String,
+    /// Interpreters that would work or not; nobody asked them.
+    others: Vec<Candidate>,
+    modules: Vec<(String, PathBuf)>,
+}
+
+async fn show(
+    args: &PythonArgs,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let cwd = python::working_folder(args, settings)?;
+    let search = python::search(args, settings, cwd.clone());
+    let found = python::finder(settings).find(&search).await.map_err(EngineError::from)?;
+    let is_other = |other: &Candidate| {
+        other.path != found.found_at && found.skipped.iter().all(|tried| tried.path != other.path)
+    };
+    let here = Here {
+        reason: python::reason(&found, args, settings),
+        others: candidates(&search).list.into_iter().filter(is_other).collect(),
+        modules: python::modules(settings, cwd.clone())?,
+        python: found,
+        cwd,
+    };
+    let written = if output.is_json() {
+        output.json(&here.to_json(settings))
+    } else {
+        here.lines(settings).iter().try_for_each(|line| output.line(line))
+    };
+    written.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+impl Here {
+    fn lines(&self, settings: &Settings) -> Vec<String> {
+        let Here { cwd, python, reason, others, modules } = self;
+        let mut lines = vec![
+            format!("Python {} ({})", python.version, python.implementation),
+            format!("  path: {}", python.path.display()),
+            format!("  why: {reason}"),
+        ];
+        if python.found_at != python.path {
+            lines.push(format!("  found at: {}", python.found_at.display()));
+        }
+        if let Some(venv) = &python.venv {
+            lines.push(format!("  environment: {}", venv.display()));
+        }
+        if !python.skipped.is_empty() {
+            lines.push("Passed over:".to_owned());
+            lines.extend(python.skipped.iter().map(|skipped| {
+                format!("  {} ({}): {}", skipped.path.display(), skipped.reason, skipped.why)
+            }));
+        }
+        if !others.is_empty() {
+            lines.push("Not needed, since one before them works:".to_owned());
+            let other =
+                |other: &Candidate| format!("  {} ({})", other.path.display(), other.reason);
+            lines.extend(others.iter().map(other));
+        }
+        let value = |key| &settings.resolved.get(key).value;
+        let (shell, prelude) = (value(Key::PythonShell), value(Key::PythonPrelude));
+        lines.push(format!("Shell: {shell}; prelude: {prelude}"));
+        lines.push(match modules.as_slice() {
+            [] => "Modules: none".to_owned(),
+            _ => "Modules:".to_owned(),
+        });
+        let module = |(name, path): &(String, PathBuf)| format!("  {name} ({})", path.display());
+        lines.extend(modules.iter().map(module));
+        lines.push(format!("Variables: {}", value(Key::EnvMode)));
+        lines.push(format!("Working folder: {}", cwd.display()));
+        lines.push(format!("State: {}", settings.state_dir.display()));
+        lines.push(match managed(settings) {
+            Some(folder) => format!("Managed environment: {}", folder.display()),
+            None => "Managed environment: none; inkcell env setup makes one".to_owned(),
+        });
+        let set: Vec<_> =
+            settings.resolved.iter().filter(|(_, set)| set.source != Source::Default).collect();
+        if !set.is_empty() {
+            lines.push("Settings that are not the default:".to_owned());
+            lines.extend(set.iter().map(|(row, setting)| {
+                format!("  {} = {} ({})", row.name, setting.value, setting.source)
+            }));
+        }
+        lines
+    }
+
+    fn to_json(&self, settings: &Settings) -> Value {
+        let others = self.others.iter().map(|other| {
+            json!({"path": other.path, "candidate": other.reason.to_string(), "venv": other.venv})
+        });
+        let modules = self.modules.iter().map(|(name, path)| json!({"name": name, "path": path}));
+        let set = settings.resolved.iter().map(|(row, setting)| {
+            let value = json!({
+                "value": setting.value.to_json(),
+                "source": setting.source.to_string(),
+            });
+            (row.name.to_owned(), value)
+        });
+        json!({
+            "python": python::to_json(&self.python, &self.reason),
+            "others": others.collect::<Vec<_>>(),
+            "modules": modules.collect::<Vec<_>>(),
+            "cwd": self.cwd,
+            "state": settings.state_dir,
+            "managed": managed(settings),
+            "settings": set.collect::<serde_json::Map<_, _>>(),
+            "files": settings.files,
+            "warnings": settings.warnings,
+        })
+    }
+}
+
+/// The managed environment, when it was made.
+fn managed(settings: &Settings) -> Option<PathBuf> {
+    Some(settings.state_dir.join("python-env")).filter(|folder| folder.is_dir())
+}
+
+async fn set_up(
+    args: &EnvSetup,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let cancel = Cancel::default();
+    let signals = Signals::listen(cancel.clone())?;
+    let made = make(args, settings, output, &cancel).await;
+    // What a signal cut short is no failure of its own.
+    let made = made.map_err(|error| match signals.first() {
+        Some(signal) => Failure::Signal(signal),
+        None => Failure::Engine(error),
+    })?;
+    let ManagedEnv { python, version, done } = made;
+    let (word, sentence) = match done {
+        SetupDone::Made => ("made", "✓ Managed environment made"),
+        SetupDone::Extended => ("extended", "✓ Packages added to the managed environment"),
+        SetupDone::Nothing => ("nothing", "✓ The managed environment has everything already"),
+    };
+    let written = if output.is_json() {
+        output.json(&json!({"python": python, "version": version.to_string(), "done": word}))
+    } else {
+        let lines = [
+            sentence.to_owned(),
+            format!("  Python: {}", python.display()),
+            format!("  Version: {version}"),
+        ];
+        lines.iter().try_for_each(|line| output.line(line))
+    };
+    written.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+async fn make(
+    args: &EnvSetup,
+    settings: &Settings,
+    output: &mut Output,
+    cancel: &Cancel,
+) -> Result<ManagedEnv, EngineError> {
+    let named = PythonArgs { cwd: None, python: args.python.clone() };
+    let mut search = python::search(&named, settings, settings.cwd.clone());
+    // It is not made from itself.
+    search.state = None;
+    let finder = python::finder(settings);
+    let base = tokio::select! {
+        found = finder.find(&search) => found?,
+        () = cancel.token().cancelled() => return Err(LaunchError::Cancelled.into()),
+    };
+    if base.reason != Reason::Setting {
+        let reason = python::reason(&base, &named, settings);
+        output.aside(&format!("base: {}", python::line(&base, &reason)));
+    }
+    let rules = EnvRules { mode: EnvMode::Inherit, pass: Vec::new() };
+    let setup = Setup {
+        state: settings.state_dir.clone(),
+        base: base.path,
+        packages: std::iter::once(ALWAYS.to_owned()).chain(args.packages.iter().cloned()).collect(),
+        existing: if args.fresh { Existing::Replace } else { Existing::Keep },
+        env: child_environment(&search.env, &rules, &BTreeMap::new()).vars,
+        step_timeout: STEP_TIMEOUT,
+    };
+    let mut report = |event: SetupEvent| match event {
+        SetupEvent::Began(step) => output.aside(&format!("{step} ...")),
+        SetupEvent::Line(line) => output.aside(&format!("  {line}")),
+        SetupEvent::Failed(step) => output.aside(&format!("{step}: did not work")),
+        SetupEvent::Done(_) => {}
+    };
+    let made = set_up_environment(&setup, cancel.token(), &mut report).await;
+    made.map_err(|error: SetupError| error.into())
+}

@@ -1,0 +1,99 @@
+//! Which Python a command uses: the arguments and settings, made into a search and its result.
+//!
+//! Owns how the choice is told. The choice itself is the kernel crate's.
+
+use std::path::PathBuf;
+
+use inkcell_engine::EngineError;
+use inkcell_engine::kernel::{
+    Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search, check_cwd, find_modules,
+};
+use serde_json::{Value, json};
+
+use crate::args::PythonArgs;
+use crate::exit::Failure;
+use crate::settings::{Key, Settings, anchored};
+
+/// The folder code works in.
+pub(crate) fn working_folder(args: &PythonArgs, settings: &Settings) -> Result<PathBuf, Failure> {
+    let cwd = match &args.cwd {
+        Some(given) => settings.cwd.join(given),
+        None => settings.cwd.clone(),
+    };
+    let checked = if cwd.is_absolute() {
+        check_cwd(&cwd)
+    } else {
+        // The folder we were started in is gone.
+        Err(LaunchError::NoCwd { cwd: cwd.display().to_string() })
+    };
+    checked.map_err(EngineError::from)?;
+    Ok(cwd)
+}
+
+/// Where to look for a Python.
+pub(crate) fn search(args: &PythonArgs, settings: &Settings, cwd: PathBuf) -> Search {
+    let named = args.python.as_deref().map(|given| anchored(given, &settings.cwd));
+    Search {
+        setting: named.or_else(|| settings.python().interpreter),
+        cwd,
+        home: settings.home.clone(),
+        state: Some(settings.state_dir.clone()),
+        env: settings.parent_env(),
+    }
+}
+
+/// Finds interpreters and remembers in the state folder which ones work.
+pub(crate) fn finder(settings: &Settings) -> Finder {
+    Finder::with_cache_dir(settings.state_dir.clone())
+}
+
+/// The modules a kernel that works in this folder loads, by name and path.
+pub(crate) fn modules(
+    settings: &Settings,
+    cwd: PathBuf,
+) -> Result<Vec<(String, PathBuf)>, EngineError> {
+    Ok(find_modules(&ModuleSearch {
+        state: Some(settings.state_dir.clone()),
+        home: settings.home.clone(),
+        cwd,
+        project: settings.python().project_modules,
+    })?)
+}
+
+/// Why this one, with who said so.
+pub(crate) fn reason(interpreter: &Interpreter, args: &PythonArgs, settings: &Settings) -> String {
+    match interpreter.reason {
+        Reason::Setting if args.python.is_some() => "--python names it".to_owned(),
+        Reason::Setting => {
+            let source = &settings.resolved.get(Key::PythonInterpreter).source;
+            format!("python.interpreter is set by {source}")
+        }
+        other => other.to_string(),
+    }
+}
+
+/// The interpreter in one line.
+pub(crate) fn line(interpreter: &Interpreter, reason: &str) -> String {
+    format!("{} (Python {}; {reason})", interpreter.path.display(), interpreter.version)
+}
+
+/// The interpreter for programs.
+pub(crate) fn to_json(interpreter: &Interpreter, reason: &str) -> Value {
+    let skipped = interpreter.skipped.iter().map(|skipped| {
+        json!({
+            "path": skipped.path,
+            "candidate": skipped.reason.to_string(),
+            "why": skipped.why.to_string(),
+        })
+    });
+    json!({
+        "path": interpreter.path,
+        "found_at": interpreter.found_at,
+        "real_path": interpreter.real_path,
+        "version": interpreter.version.to_string(),
+        "implementation": interpreter.implementation,
+        "venv": interpreter.venv,
+        "reason": reason,
+        "skipped": skipped.collect::<Vec<_>>(),
+    })
+}

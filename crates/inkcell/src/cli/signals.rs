@@ -1,0 +1,83 @@
+//! What signals mean to a command that runs code: the first asks the code to stop, the second ends it.
+//!
+//! Owns which signals are heard. The process ends by the same signal, when everything was put away.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::Duration;
+
+use inkcell_engine::Cancel;
+use rustix::process::Signal;
+use tokio::signal::unix::{Signal as Heard, SignalKind, signal};
+
+use crate::exit::Failure;
+
+/// After a signal that asks us to end, code has this long to listen; somebody waits for us.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+const HEARD: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
+
+/// The signal that asked this command to end, if one did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Signals {
+    first: Arc<AtomicI32>,
+}
+
+impl Signals {
+    /// Listens from now on and passes what it hears on to `cancel`. Needs the runtime.
+    pub(crate) fn listen(cancel: Cancel) -> Result<Signals, Failure> {
+        let failed = |error| Failure::Io("cannot listen to signals", error);
+        let ignored = ignored_signals();
+        let mut heard = Vec::new();
+        for number in HEARD {
+            // What is ignored stays ignored: `nohup` and shells that start things in the background rely
+            // on it.
+            let kind = number.as_raw();
+            if ignored & (1 << (kind - 1)) == 0 {
+                heard.push((kind, signal(SignalKind::from_raw(kind)).map_err(failed)?));
+            }
+        }
+        let signals = Signals::default();
+        tokio::spawn(pass_on(heard, cancel, signals.first.clone()));
+        Ok(signals)
+    }
+
+    /// The one that came first.
+    pub(crate) fn first(&self) -> Option<i32> {
+        match self.first.load(Ordering::SeqCst) {
+            0 => None,
+            number => Some(number),
+        }
+    }
+}
+
+async fn pass_on(mut heard: Vec<(i32, Heard)>, cancel: Cancel, first: Arc<AtomicI32>) {
+    let number = next(&mut heard).await;
+    first.store(number, Ordering::SeqCst);
+    cancel.cancel();
+    if number == Signal::INT.as_raw() {
+        next(&mut heard).await;
+    } else {
+        let _ = tokio::time::timeout(PATIENCE, next(&mut heard)).await;
+    }
+    cancel.cancel();
+}
+
+async fn next(heard: &mut [(i32, Heard)]) -> i32 {
+    std::future::poll_fn(|cx| {
+        for (number, signal) in heard.iter_mut() {
+            if signal.poll_recv(cx).is_ready() {
+                return std::task::Poll::Ready(*number);
+            }
+        }
+        std::task::Poll::Pending
+    })
+    .await
+}
+
+/// The signals this process was told to ignore, one bit each; none where the system does not say.
+fn ignored_signals() -> u64 {
+    let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
+    let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
+}

@@ -1,0 +1,160 @@
+//! What code does, written as it happens: its bytes as they are, displays as text, and at the end why it
+//! ended.
+//!
+//! Owns which of our two streams gets what. It must not know processes or threads.
+
+use std::io::{self, IsTerminal};
+
+use inkcell_engine::kernel::{ExecEvent, KernelEvent, PyError, StreamName};
+
+use super::display;
+use super::ending::Summary;
+use crate::output::{Stream, visible};
+
+/// What is kept back while more is already waiting.
+const KEPT: usize = 1 << 16;
+
+/// How events become an answer.
+pub(crate) trait Show: Send {
+    fn event(&mut self, event: KernelEvent) -> io::Result<()>;
+    /// Nothing more is waiting, so that what was kept back is to be seen now.
+    fn pause(&mut self) -> io::Result<()>;
+    /// What is to be said at the end.
+    fn end(&mut self, summary: &Summary) -> io::Result<()>;
+}
+
+/// Whether tracebacks have colours.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Colour {
+    On,
+    Off,
+}
+
+pub(crate) struct Live {
+    stdout: Stream,
+    stderr: Stream,
+    /// For the stream that was written to last.
+    kept: Vec<u8>,
+    kept_for: StreamName,
+    is_mid_line: bool,
+    colour: Colour,
+}
+
+impl Live {
+    pub(crate) fn new(colour: Colour) -> Live {
+        let kept_for = StreamName::Stdout;
+        let (stdout, stderr) = (Stream::stdout(), Stream::stderr());
+        Live { stdout, stderr, kept: Vec::new(), kept_for, is_mid_line: false, colour }
+    }
+
+    fn write(&mut self, name: StreamName, bytes: &[u8]) -> io::Result<()> {
+        if name == StreamName::Stdout
+            && let Some(last) = bytes.last()
+        {
+            self.is_mid_line = *last != b'\n';
+        }
+        // Where both streams are one terminal, what comes first is to be seen first.
+        if name != self.kept_for || self.kept.len() + bytes.len() > KEPT {
+            self.flush()?;
+        }
+        self.kept_for = name;
+        if bytes.len() > KEPT {
+            return self.stream().write_all(bytes);
+        }
+        self.kept.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn stream(&mut self) -> &mut Stream {
+        match self.kept_for {
+            StreamName::Stdout => &mut self.stdout,
+            StreamName::Stderr => &mut self.stderr,
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        let kept = std::mem::take(&mut self.kept);
+        let written = self.stream().write_all(&kept);
+        self.kept = kept;
+        self.kept.clear();
+        written
+    }
+
+    fn exec(&mut self, event: &ExecEvent) -> io::Result<()> {
+        match event {
+            ExecEvent::Stream { name, data } => self.write(*name, data),
+            ExecEvent::Display { data, .. }
+            | ExecEvent::UpdateDisplay { data, .. }
+            | ExecEvent::Result { data, .. } => match display::text(data) {
+                Some(text) => self.shown(&text),
+                None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// A display stands on lines of its own.
+    fn shown(&mut self, text: &str) -> io::Result<()> {
+        let before = if self.is_mid_line { "\n" } else { "" };
+        self.write(StreamName::Stdout, format!("{before}{text}\n").as_bytes())
+    }
+
+    fn say(&mut self, line: &str) -> io::Result<()> {
+        let mut text = String::new();
+        for part in line.lines() {
+            text.push_str(&visible(part));
+            text.push('\n');
+        }
+        self.write(StreamName::Stderr, text.as_bytes())
+    }
+}
+
+impl Show for Live {
+    fn event(&mut self, event: KernelEvent) -> io::Result<()> {
+        match &event {
+            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => self.exec(event),
+            KernelEvent::Notice(text) => self.say(&format!("note: {text}")),
+            KernelEvent::Answer { .. } | KernelEvent::Died(_) => Ok(()),
+        }
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+
+    fn end(&mut self, summary: &Summary) -> io::Result<()> {
+        let lines = summary.error().is_some() || summary.sentence().is_some();
+        if lines && self.is_mid_line && io::stdout().is_terminal() && io::stderr().is_terminal() {
+            self.write(StreamName::Stdout, b"\n")?;
+        }
+        if let Some(error) = summary.error() {
+            let text = traceback(error, self.colour);
+            self.write(StreamName::Stderr, text.as_bytes())?;
+        }
+        if let Some(sentence) = summary.sentence() {
+            self.say(&format!("error: {sentence}"))?;
+        }
+        if let Some(hint) = &summary.hint {
+            self.say(&format!("hint: {hint}"))?;
+        }
+        for note in summary.notes() {
+            self.say(&format!("note: {note}"))?;
+        }
+        self.flush()
+    }
+}
+
+fn traceback(error: &PyError, colour: Colour) -> String {
+    let lines = match colour {
+        Colour::Off if !error.plain.is_empty() => &error.plain,
+        _ => &error.traceback,
+    };
+    if lines.is_empty() {
+        return format!("{}: {}\n", error.name, error.value);
+    }
+    let mut text = lines.join("\n");
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,212 @@
+//! What code did, as one JSON object at its end.
+//!
+//! Owns the object. Outputs have the shape they have in a notebook.
+
+use std::io;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use inkcell_engine::kernel::{
+    DisplayId, ExecEvent, KernelEvent, MimeBundle, MimeData, PyError, StreamName,
+};
+use serde_json::{Map, Value, json};
+
+use super::ending::Summary;
+use super::live::Show;
+use crate::output::Stream;
+
+#[derive(Default)]
+pub(crate) struct Recorded {
+    outputs: Vec<Recording>,
+    /// Everything is to go when the next output comes.
+    is_to_be_cleared: bool,
+    count: Option<u32>,
+    notices: Vec<String>,
+}
+
+enum Recording {
+    /// Bytes until something else comes, since a character may be cut anywhere between.
+    Stream(StreamName, Vec<u8>),
+    Display(Option<DisplayId>, Value),
+    Result(Value),
+}
+
+impl Recorded {
+    fn put(&mut self, recording: Recording) {
+        if std::mem::take(&mut self.is_to_be_cleared) {
+            self.outputs.clear();
+        }
+        if let (Recording::Stream(name, more), Some(Recording::Stream(last, bytes))) =
+            (&recording, self.outputs.last_mut())
+            && name == last
+        {
+            bytes.extend_from_slice(more);
+            return;
+        }
+        self.outputs.push(recording);
+    }
+
+    fn exec(&mut self, event: &ExecEvent) {
+        match event {
+            ExecEvent::Started { count } => self.count = *count,
+            ExecEvent::Stream { name, data } => self.put(Recording::Stream(*name, data.to_vec())),
+            ExecEvent::Display { id, data } => {
+                self.put(Recording::Display(id.clone(), bundle("display_data", data)));
+            }
+            ExecEvent::UpdateDisplay { id, data } => {
+                let new = bundle("display_data", data);
+                for output in &mut self.outputs {
+                    if let Recording::Display(Some(known), value) = output
+                        && known == id
+                    {
+                        *value = new.clone();
+                    }
+                }
+            }
+            ExecEvent::Result { count, data } => {
+                let mut value = bundle("execute_result", data);
+                value["execution_count"] = json!(count);
+                self.put(Recording::Result(value));
+            }
+            ExecEvent::ClearOutput { wait: true } => self.is_to_be_cleared = true,
+            ExecEvent::ClearOutput { wait: false } => self.outputs.clear(),
+            ExecEvent::InputRequested { .. } | ExecEvent::Finished(_) => {}
+        }
+    }
+
+    fn to_json(&self, summary: &Summary) -> Value {
+        let mut outputs: Vec<Value> = self.outputs.iter().map(output).collect();
+        outputs.extend(summary.error().map(error));
+        let notes = [self.notices.clone(), summary.notes()].concat();
+        json!({
+            "status": summary.status(),
+            "message": summary.sentence(),
+            "hint": summary.hint,
+            "notes": notes,
+            "execution_count": self.count,
+            "outputs": outputs,
+            "duration_seconds": summary.took.as_secs_f64(),
+            "python": summary.python,
+            "death": summary.death_json(),
+        })
+    }
+}
+
+impl Show for Recorded {
+    fn event(&mut self, event: KernelEvent) -> io::Result<()> {
+        match event {
+            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => self.exec(&event),
+            KernelEvent::Notice(text) => self.notices.push(text),
+            KernelEvent::Answer { .. } | KernelEvent::Died(_) => {}
+        }
+        Ok(())
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn end(&mut self, summary: &Summary) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.to_json(summary))?;
+        text.push(b'\n');
+        Stream::stdout().write_all(&text)
+    }
+}
+
+fn output(recording: &Recording) -> Value {
+    match recording {
+        Recording::Stream(name, bytes) => json!({
+            "output_type": "stream",
+            "name": name.as_str(),
+            "text": String::from_utf8_lossy(bytes),
+        }),
+        Recording::Display(_, value) | Recording::Result(value) => value.clone(),
+    }
+}
+
+fn bundle(kind: &str, bundle: &MimeBundle) -> Value {
+    let mut data = Map::new();
+    for (mime, content) in &bundle.data {
+        let value = match content {
+            MimeData::Text(text) => json!(text),
+            MimeData::Binary(bytes) => json!(STANDARD.encode(bytes)),
+            // What is no JSON after all is kept as the text it is.
+            MimeData::Json(text) => serde_json::from_str(text).unwrap_or_else(|_| json!(text)),
+        };
+        data.insert(mime.clone(), value);
+    }
+    let metadata = serde_json::from_str(&bundle.metadata).unwrap_or_else(|_| json!({}));
+    json!({"output_type": kind, "data": data, "metadata": metadata})
+}
+
+fn error(error: &PyError) -> Value {
+    json!({
+        "output_type": "error",
+        "ename": error.name,
+        "evalue": error.value,
+        "traceback": error.traceback,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn stream(name: StreamName, bytes: &'static [u8]) -> ExecEvent {
+        ExecEvent::Stream { name, data: bytes.into() }
+    }
+
+    fn plain(text: &str) -> MimeBundle {
+        let data = vec![("text/plain".to_owned(), MimeData::Text(text.to_owned()))];
+        MimeBundle { data, metadata: String::new() }
+    }
+
+    fn outputs(events: &[ExecEvent]) -> Vec<Value> {
+        let mut recorded = Recorded::default();
+        events.iter().for_each(|event| recorded.exec(event));
+        recorded.outputs.iter().map(output).collect()
+    }
+
+    #[test]
+    fn outputs_have_the_shape_of_a_notebook() {
+        let id = DisplayId(Arc::from("d"));
+        let mut picture = plain("pic");
+        picture.data.push(("image/png".to_owned(), MimeData::Binary(b"\x89PN".as_slice().into())));
+        picture.data.push(("application/json".to_owned(), MimeData::Json("{\"b\": 1}".to_owned())));
+        let found = outputs(&[
+            stream(StreamName::Stdout, b"a\xc3"),
+            stream(StreamName::Stdout, b"\xa9\n"),
+            stream(StreamName::Stderr, b"b"),
+            ExecEvent::Display { id: Some(id.clone()), data: plain("old") },
+            ExecEvent::UpdateDisplay { id, data: plain("new") },
+            ExecEvent::Result { count: 3, data: picture },
+        ]);
+        let wanted = json!([
+            {"output_type": "stream", "name": "stdout", "text": "aé\n"},
+            {"output_type": "stream", "name": "stderr", "text": "b"},
+            {"output_type": "display_data", "data": {"text/plain": "new"}, "metadata": {}},
+            {"output_type": "execute_result", "execution_count": 3, "metadata": {},
+             "data": {"text/plain": "pic", "image/png": "iVBO", "application/json": {"b": 1}}},
+        ]);
+        assert_eq!(json!(found), wanted);
+    }
+
+    #[test]
+    fn cleared_outputs_are_gone_at_once_or_with_the_next() {
+        let one = || stream(StreamName::Stdout, b"1");
+        let two = || stream(StreamName::Stdout, b"2");
+        let clear = |wait| ExecEvent::ClearOutput { wait };
+        let table = [
+            (vec![one(), clear(false)], vec![]),
+            (vec![one(), clear(true)], vec!["1"]),
+            (vec![one(), clear(true), two()], vec!["2"]),
+            (vec![one(), clear(false), two()], vec!["2"]),
+        ];
+        for (events, wanted) in table {
+            let texts: Vec<Value> =
+                outputs(&events).into_iter().map(|output| output["text"].clone()).collect();
+            assert_eq!(texts, wanted);
+        }
+    }
+}

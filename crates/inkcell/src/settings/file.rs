@@ -1,0 +1,236 @@
+//! The settings files: where they are and what they say.
+//!
+//! Owns the places and the reading of TOML, with the line of every value. It must not know what a setting
+//! means.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use inkcell_engine::notebook::nearest;
+use toml::de::{DeTable, DeValue};
+
+use super::table::{Key, ProjectFile, TABLE};
+use super::value::Value;
+
+/// Below a project's folder.
+pub(crate) const PROJECT_FILE: &str = ".inkcell/config.toml";
+
+/// No settings file is longer; one that is is something else.
+const MAX_BYTES: u64 = 1 << 20;
+
+/// Whose file it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Owner {
+    User,
+    Project,
+}
+
+/// What a file says.
+#[derive(Debug, Default)]
+pub(crate) struct Said {
+    pub(crate) values: Vec<(Key, Value)>,
+    /// Sentences about what it says and is not heard.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Why a file cannot be used: the file with its line, and what is wrong.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct FileError {
+    pub(crate) place: String,
+    pub(crate) problem: String,
+}
+
+/// The project's file: of the working folder, or inside a git work tree the nearest one from there up to
+/// the root of the tree. Further up it would be a file of somebody else.
+pub(crate) fn project_file(cwd: &Path) -> Option<PathBuf> {
+    let mut found: Option<PathBuf> = None;
+    for (depth, folder) in cwd.ancestors().enumerate() {
+        if found.is_none() {
+            let file = folder.join(PROJECT_FILE);
+            found = file.exists().then_some(file);
+            if depth == 0 && found.is_some() {
+                return found;
+            }
+        }
+        if folder.join(".git").exists() {
+            return found;
+        }
+    }
+    None
+}
+
+/// The folder of the project whose file this is.
+pub(crate) fn project_folder(file: &Path) -> &Path {
+    file.parent().and_then(Path::parent).unwrap_or(file)
+}
+
+/// The text of a file; none when it is not there.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
+    let error = |problem: String| FileError { place: path.display().to_string(), problem };
+    let found = match std::fs::metadata(path) {
+        Ok(found) => found,
+        Err(problem) if is_absence(&problem) => return Ok(None),
+        Err(problem) => return Err(error(format!("cannot be read: {problem}"))),
+    };
+    // The null device is how one says that there are no settings.
+    let is_null = std::os::unix::fs::FileTypeExt::is_char_device(&found.file_type());
+    if !(found.is_file() || is_null) || found.len() > MAX_BYTES {
+        return Err(error(format!(
+            "is no settings file: a regular file of at most {MAX_BYTES} bytes"
+        )));
+    }
+    let bytes =
+        std::fs::read(path).map_err(|problem| error(format!("cannot be read: {problem}")))?;
+    String::from_utf8(bytes).map(Some).map_err(|_| error("is not UTF-8 text".to_owned()))
+}
+
+fn is_absence(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+/// What the text of a file says.
+pub(crate) fn parse(path: &Path, text: &str, owner: Owner) -> Result<Said, FileError> {
+    let reader = Reader { path, text, owner };
+    let table = DeTable::parse(text).map_err(|error| {
+        let start = error.span().map_or(0, |span| span.start);
+        reader.error(start, format!("is no TOML: {}", error.message()))
+    })?;
+    let mut said = Said::default();
+    reader.table("", table.get_ref(), &mut said)?;
+    Ok(said)
+}
+
+struct Reader<'a> {
+    path: &'a Path,
+    text: &'a str,
+    owner: Owner,
+}
+
+impl Reader<'_> {
+    fn error(&self, at: usize, problem: String) -> FileError {
+        FileError { place: self.place(at), problem }
+    }
+
+    fn place(&self, at: usize) -> String {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        let line = 1 + before.iter().filter(|byte| **byte == b'\n').count();
+        format!("{}:{line}", self.path.display())
+    }
+
+    fn table(&self, prefix: &str, table: &DeTable<'_>, said: &mut Said) -> Result<(), FileError> {
+        for (key, value) in table.iter() {
+            let name = format!("{prefix}{}", key.get_ref());
+            let at = key.span().start;
+            if let Some(row) = TABLE.iter().find(|row| row.name == name) {
+                if self.owner == Owner::Project && row.project_file == ProjectFile::MayNot {
+                    said.warnings.push(format!(
+                        "{}: {name} is not taken from a project's file; set it in your own",
+                        self.place(at)
+                    ));
+                    continue;
+                }
+                let read = row.kind.read_toml(value.get_ref());
+                let problem = |problem| self.error(at, format!("{name} {problem}"));
+                said.values.push((row.key, read.map_err(problem)?));
+                continue;
+            }
+            let section = format!("{name}.");
+            match value.get_ref() {
+                DeValue::Table(below) if TABLE.iter().any(|row| row.name.starts_with(&section)) => {
+                    self.table(&section, below, said)?;
+                }
+                _ => return Err(self.error(at, unknown(&name))),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn unknown(name: &str) -> String {
+    let near = nearest(TABLE.iter().map(|row| row.name), name);
+    match near.and_then(|at| TABLE.get(at)) {
+        Some(row) => format!("there is no setting {name}; the nearest is {}", row.name),
+        None => format!("there is no setting {name}; `inkcell settings` lists them"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(text: &str, owner: Owner) -> Result<Said, FileError> {
+        parse(Path::new("c.toml"), text, owner)
+    }
+
+    /// B:C-08
+    #[test]
+    fn what_is_not_heard_is_told() {
+        let text = "[python]\nshell = 'ipython'\n[env]\npass = ['X']\nmode = 'inherit'\n";
+        let heard = said(text, Owner::Project).unwrap();
+        assert_eq!(heard.values, [(Key::PythonShell, Value::Choice("ipython"))]);
+        // A table is in the order of its keys, so the lines come as they come.
+        let mut warnings = heard.warnings;
+        warnings.sort();
+        let wanted = [
+            "c.toml:4: env.pass is not taken from a project's file; set it in your own",
+            "c.toml:5: env.mode is not taken from a project's file; set it in your own",
+        ];
+        assert_eq!(warnings, wanted);
+        assert_eq!(said(text, Owner::User).unwrap().values.len(), 3);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let table = [
+            ("python = 1", "c.toml:1", "there is no setting python; the nearest is python.shell"),
+            ("x.y = 1", "c.toml:1", "there is no setting x; `inkcell settings` lists them"),
+            (
+                "\n[python]\nshel = 'lite'",
+                "c.toml:3",
+                "there is no setting python.shel; the nearest is python.shell",
+            ),
+            ("[pyhton]\nshell = 'lite'", "c.toml:1", "there is no setting pyhton"),
+            (
+                "python.shell = 'bash'",
+                "c.toml:1",
+                "python.shell is \"bash\"; it is lite or ipython",
+            ),
+            ("x", "c.toml:1", "is no TOML: "),
+            ("[python]\nshell = 'lite'\nshell = 'lite'", "c.toml:3", "is no TOML: duplicate key"),
+            (
+                "kernel = {zygote = 'maybe'}",
+                "c.toml:1",
+                "kernel.zygote is \"maybe\"; it is on or off",
+            ),
+        ];
+        for (text, place, problem) in table {
+            let error = said(text, Owner::User).unwrap_err();
+            assert_eq!(error.place, place, "{text}");
+            assert!(error.problem.starts_with(problem), "{text}: {}", error.problem);
+        }
+        assert!(said("", Owner::User).unwrap().values.is_empty());
+    }
+
+    #[test]
+    fn a_project_ends_at_its_work_tree() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path();
+        let below = root.join("tree/a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        let config = |folder: &Path| {
+            std::fs::create_dir_all(folder.join(".inkcell")).unwrap();
+            std::fs::write(folder.join(PROJECT_FILE), "").unwrap();
+            folder.join(PROJECT_FILE)
+        };
+        let outer = config(root);
+        assert_eq!(project_file(&below), None, "not inside a work tree");
+        assert_eq!(project_file(root), Some(outer));
+        std::fs::create_dir(root.join("tree/.git")).unwrap();
+        assert_eq!(project_file(&below), None, "the one outside the tree is not its own");
+        let tree = config(&root.join("tree"));
+        assert_eq!(project_file(&below), Some(tree.clone()));
+        assert_eq!(project_folder(&tree), root.join("tree"));
+        let nearer = config(&root.join("tree/a"));
+        assert_eq!(project_file(&below), Some(nearer));
+    }
+}

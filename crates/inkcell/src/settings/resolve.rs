@@ -1,0 +1,178 @@
+//! Which source counts: a variable over the project's file over the user's file over the default.
+//!
+//! Owns the order, and where each value came from. It is pure: variables and files come in as values.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use super::file::Said;
+use super::table::{Key, Row, TABLE};
+use super::value::Value;
+use crate::exit::Failure;
+
+/// Where a value came from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Source {
+    Default,
+    Variable(String),
+    File(PathBuf),
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Default => f.write_str("default"),
+            Source::Variable(name) => f.write_str(name),
+            Source::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+/// A value and where it came from.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Setting {
+    pub(crate) value: Value,
+    pub(crate) source: Source,
+}
+
+/// Every setting, decided.
+#[derive(Debug)]
+pub(crate) struct Resolved(Vec<Setting>);
+
+impl Resolved {
+    /// `files` are in the order in which they count.
+    pub(crate) fn new(
+        variable: &dyn Fn(&str) -> Option<String>,
+        files: &[(PathBuf, Said)],
+    ) -> Result<Resolved, Failure> {
+        let decided = TABLE.iter().map(|row| decide(row, variable, files));
+        decided.collect::<Result<Vec<_>, _>>().map(Resolved)
+    }
+
+    pub(crate) fn get(&self, key: Key) -> &Setting {
+        &self.0[key as usize]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static Row, &Setting)> {
+        TABLE.iter().zip(&self.0)
+    }
+}
+
+fn decide(
+    row: &Row,
+    variable: &dyn Fn(&str) -> Option<String>,
+    files: &[(PathBuf, Said)],
+) -> Result<Setting, Failure> {
+    // An empty variable counts as absent, as shells have it.
+    let set = |name: String| {
+        let value = variable(&name).filter(|value| !value.trim().is_empty())?;
+        Some((name, value))
+    };
+    if let Some((name, given)) = row.variables().find_map(set) {
+        let value = row.kind.read(&given).map_err(|problem| Failure::argument(&name, problem))?;
+        return Ok(Setting { value, source: Source::Variable(name) });
+    }
+    for (path, said) in files {
+        if let Some((_, value)) = said.values.iter().find(|(key, _)| *key == row.key) {
+            return Ok(Setting { value: value.clone(), source: Source::File(path.clone()) });
+        }
+    }
+    let value = if row.default.is_empty() {
+        Value::Unset
+    } else {
+        row.kind.read(row.default).unwrap_or(Value::Unset)
+    };
+    Ok(Setting { value, source: Source::Default })
+}
+
+/// A path as it was written, made to mean the same wherever code works: relative ones begin at `base`. A
+/// bare name that is no file there is left for `PATH`.
+pub(crate) fn anchored(given: &str, base: &Path) -> String {
+    if given.starts_with('~') || Path::new(given).is_absolute() {
+        return given.to_owned();
+    }
+    let joined = base.join(given);
+    match joined.to_str() {
+        Some(joined_text) if given.contains('/') || joined.exists() => joined_text.to_owned(),
+        _ => given.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::file::{Owner, parse};
+    use super::*;
+
+    fn resolved(variables: &[(&str, &str)], project: &str, user: &str) -> Resolved {
+        let read = |path: &str, text: &str, owner| {
+            (PathBuf::from(path), parse(Path::new(path), text, owner).unwrap())
+        };
+        let files = [read("P", project, Owner::Project), read("U", user, Owner::User)];
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Resolved::new(&variable, &files).unwrap()
+    }
+
+    /// B:C-08
+    #[test]
+    fn variables_count_over_files_and_the_project_over_the_user() {
+        let (project, user) = ("python.shell = 'lite'", "python.shell = 'ipython'");
+        let theirs = ("PI_PYTHON_SHELL", "ipython");
+        let ours = ("INKCELL_PYTHON_SHELL", "lite");
+        let empty = ("INKCELL_PYTHON_SHELL", "");
+        let other = ("INKCELL_ENV_PASS", "A");
+        let table = [
+            (vec![], "", "", "lite", "default"),
+            (vec![], "", user, "ipython", "U"),
+            (vec![], project, user, "lite", "P"),
+            (vec![theirs], project, user, "ipython", "PI_PYTHON_SHELL"),
+            (vec![theirs, ours], project, user, "lite", "INKCELL_PYTHON_SHELL"),
+            (vec![empty], project, user, "lite", "P"),
+            (vec![other], project, user, "lite", "P"),
+        ];
+        for (variables, project, user, value, source) in table {
+            let found = resolved(&variables, project, user);
+            let shell = found.get(Key::PythonShell);
+            assert_eq!(
+                (shell.value.to_string(), shell.source.to_string()),
+                (value.into(), source.into())
+            );
+        }
+    }
+
+    /// B:C-08
+    #[test]
+    fn a_project_does_not_decide_what_passes() {
+        let found = resolved(&[], "env.pass = ['SECRET']\nstate.dir = '/x'", "env.pass = ['MINE']");
+        assert_eq!(found.get(Key::EnvPass).value, Value::List(vec!["MINE".into()]));
+        assert_eq!(found.get(Key::StateDir).value, Value::Unset);
+    }
+
+    #[test]
+    fn a_wrong_variable_is_named() {
+        let variable = |name: &str| (name == "PI_KERNEL_ZYGOTE").then(|| "maybe".to_owned());
+        let error = Resolved::new(&variable, &[]).unwrap_err();
+        let Failure::Engine(error) = error else { unreachable!() };
+        assert_eq!(error.to_string(), "PI_KERNEL_ZYGOTE: is \"maybe\"; it is on or off");
+    }
+
+    #[test]
+    fn relative_paths_begin_where_they_were_written() {
+        let temp = tempfile::tempdir().unwrap();
+        let base = temp.path();
+        std::fs::create_dir(base.join("venv")).unwrap();
+        let below = |name: &str| base.join(name).to_str().unwrap().to_owned();
+        let table = [
+            ("/usr/bin/python3", "/usr/bin/python3".to_owned()),
+            ("~/env", "~/env".to_owned()),
+            ("./env/bin/python", below("./env/bin/python")),
+            ("venv", below("venv")),
+            ("python3.12", "python3.12".to_owned()),
+        ];
+        for (given, wanted) in table {
+            assert_eq!(anchored(given, base), wanted);
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Commands that run code, watched while they do.
+//!
+//! Owns the test's Python, a child whose lines are read as they come, and the proof that a process is gone.
+
+use std::io::{BufRead, BufReader, Read};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::OwnedFd;
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
+
+/// Nothing a test waits for takes longer, unless it never comes.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// `inkcell py` with the Python of the tests.
+pub(crate) fn py(env: &TestEnv, args: &[&str]) -> Command {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = env.inkcell();
+    command.arg("py").args(args).env("INKCELL_PYTHON_INTERPRETER", python);
+    command
+}
+
+/// The same, run to its end.
+pub(crate) fn run_py(env: &TestEnv, args: &[&str]) -> Ran {
+    finish(py(env, args), b"")
+}
+
+/// A command that is running. Dropped, it is killed.
+pub(crate) struct Running {
+    child: Child,
+    stdout: BufReader<ChildStdout>,
+}
+
+impl Running {
+    pub(crate) fn start(mut command: Command) -> Running {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        let stdout = BufReader::new(child.stdout.take().expect("a pipe"));
+        Running { child, stdout }
+    }
+
+    /// The next line of its standard output, as soon as it is there.
+    pub(crate) fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).expect("a line");
+        assert!(line.ends_with('\n'), "{line:?}, then the end");
+        line.trim_end().to_owned()
+    }
+
+    /// The next bytes of its standard output.
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
+        let mut bytes = vec![0; count];
+        self.stdout.read_exact(&mut bytes).expect("some bytes");
+        bytes
+    }
+
+    /// The next line, which is a process id.
+    pub(crate) fn process(&mut self) -> Process {
+        Process::open(&self.line())
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let pid = Pid::from_child(&self.child);
+        kill_process(pid, signal).expect("a signal");
+    }
+
+    /// Closes our end of its standard output, as `head` does.
+    pub(crate) fn stop_reading(mut self) -> Ended {
+        drop(self.stdout);
+        wait(&mut self.child, None)
+    }
+
+    /// Keeps the pipe open, reads nothing, and waits for the end.
+    pub(crate) fn end_unread(mut self) -> Ended {
+        let ended = wait(&mut self.child, None);
+        drop(self.stdout);
+        ended
+    }
+
+    /// Reads everything that is left and waits for the end.
+    pub(crate) fn end(mut self) -> Ended {
+        wait(&mut self.child, Some(self.stdout))
+    }
+}
+
+/// How a running command ended, and what it said that was not read before.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) status: ExitStatus,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+fn wait(child: &mut Child, stdout: Option<BufReader<ChildStdout>>) -> Ended {
+    let pidfd = pidfd_open(Pid::from_child(child), PidfdFlags::empty()).expect("a child");
+    let stderr = collect(child.stderr.take().expect("a pipe"));
+    let stdout = stdout.map(collect);
+    if !is_over(&pidfd) {
+        drop(child.kill());
+        drop(child.wait());
+        panic!("the command did not end");
+    }
+    let text = |pipe: mpsc::Receiver<Vec<u8>>| {
+        // A process that was left behind would hold the pipe open.
+        let bytes = pipe.recv_timeout(LIMIT).expect("the pipe ends with the command");
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let status = child.wait().expect("it ended");
+    Ended { status, stdout: stdout.map(text).unwrap_or_default(), stderr: text(stderr) }
+}
+
+fn collect(mut pipe: impl Read + Send + 'static) -> mpsc::Receiver<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        drop(pipe.read_to_end(&mut bytes));
+        drop(sender.send(bytes));
+    });
+    receiver
+}
+
+fn is_over(pidfd: &OwnedFd) -> bool {
+    is_over_within(pidfd, LIMIT)
+}
+
+fn is_over_within(pidfd: &OwnedFd, limit: Duration) -> bool {
+    let limit = Timespec::try_from(limit).expect("a short time");
+    let mut wanted = [PollFd::new(pidfd, PollFlags::IN)];
+    poll(&mut wanted, Some(&limit)).expect("a poll") == 1
+}
+
+/// A process that is to end.
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    pidfd: OwnedFd,
+}
+
+impl Process {
+    pub(crate) fn open(text: &str) -> Process {
+        let pid: i32 = text.trim().parse().unwrap_or_else(|_| panic!("{text:?} is no process id"));
+        let known = Pid::from_raw(pid).expect("a process id");
+        Process { pid, pidfd: pidfd_open(known, PidfdFlags::empty()).expect("it is running") }
+    }
+
+    /// Waits until it is gone.
+    pub(crate) fn is_gone(&self) {
+        assert!(is_over(&self.pidfd), "process {} is still there", self.pid);
+    }
+
+    /// Whether it goes in this time.
+    pub(crate) fn is_gone_within_millis(&self, millis: u64) -> bool {
+        is_over_within(&self.pidfd, Duration::from_millis(millis))
+    }
+
+    /// It is gone by now: whoever was to end it has waited for it.
+    pub(crate) fn is_gone_already(&self) {
+        let folder = PathBuf::from(format!("/proc/{}", self.pid));
+        assert!(!folder.exists(), "process {} is still there", self.pid);
+    }
+}

@@ -1,0 +1,163 @@
+//! Settings: which source counts, and what is said about a wrong one.
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use serde_json::Value;
+
+use crate::env;
+
+const PROJECT: &str = ".inkcell/config.toml";
+const USER: &str = ".config/inkcell/config.toml";
+
+fn put(env: &TestEnv, name: &str, text: &str) {
+    let path = env.path(name);
+    std::fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+    env.put(name, text);
+}
+
+fn with(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = env.inkcell();
+    command.args(args).envs(variables.iter().copied());
+    finish(command, b"")
+}
+
+/// The value of a setting and where it comes from.
+fn setting(env: &TestEnv, name: &str, variables: &[(&str, &str)]) -> (String, String) {
+    let ran = with(env, &["settings", name, "--json"], variables).ok();
+    let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let row = &said["settings"][0];
+    assert_eq!(row["name"], name);
+    let source = row["source"].as_str().expect("a source").to_owned();
+    (row["value"].to_string(), env.redact(&source))
+}
+
+/// B:C-08
+#[test]
+fn sources_count_in_their_order() {
+    let env = env();
+    let shell = |variables: &[(&str, &str)]| setting(&env, "python.shell", variables);
+    let pair = |value: &str, source: &str| (format!("{value:?}"), source.to_owned());
+    assert_eq!(shell(&[]), pair("lite", "default"));
+    put(&env, USER, "[python]\nshell = 'ipython'\n");
+    assert_eq!(shell(&[]), pair("ipython", "[tmp]/work/.config/inkcell/config.toml"));
+    put(&env, PROJECT, "python.shell = 'lite'\n");
+    assert_eq!(shell(&[]), pair("lite", "[tmp]/work/.inkcell/config.toml"));
+    let theirs = ("PI_PYTHON_SHELL", "ipython");
+    assert_eq!(shell(&[theirs]), pair("ipython", "PI_PYTHON_SHELL"));
+    let ours = ("INKCELL_PYTHON_SHELL", "lite");
+    assert_eq!(shell(&[theirs, ours]), pair("lite", "INKCELL_PYTHON_SHELL"));
+    // Another file in the place of the user's own.
+    std::fs::remove_dir_all(env.path(".inkcell")).expect("it was there");
+    put(&env, "other.toml", "");
+    assert_eq!(shell(&[("INKCELL_CONFIG", "other.toml")]), pair("lite", "default"));
+    assert_eq!(shell(&[("INKCELL_CONFIG", "/dev/null")]), pair("lite", "default"));
+}
+
+/// B:C-08 F-028
+#[test]
+fn what_a_file_says_wrong_is_told_with_its_line() {
+    let env = env();
+    let table = [
+        (
+            "\npython.shel = 'lite'",
+            "config.toml:2: there is no setting python.shel; the nearest is python.shell\n",
+        ),
+        (
+            "[python]\nshell = 'bash'",
+            "config.toml:2: python.shell is \"bash\"; it is lite or ipython\n",
+        ),
+        (
+            "kernel.interrupt_grace = 'long'",
+            "config.toml:1: kernel.interrupt_grace is \"long\"; it is a number of seconds above 0",
+        ),
+        ("[python", "config.toml:1: is no TOML: "),
+        ("\u{0}", "config.toml:1: is no TOML: "),
+    ];
+    for name in [USER, PROJECT] {
+        for (text, wanted) in table {
+            put(&env, name, text);
+            let ran = env.run(&["settings"]).exits(2);
+            assert!(ran.stderr.contains(wanted), "{text:?}: {}", ran.stderr);
+            assert!(ran.stderr.starts_with("error: /"), "{}", ran.stderr);
+        }
+        std::fs::write(env.path(name), b"\xff\n").expect("a file");
+        let ran = env.run(&["settings"]).exits(2);
+        assert!(ran.stderr.ends_with("config.toml: is not UTF-8 text\n"), "{}", ran.stderr);
+        std::fs::remove_file(env.path(name)).expect("it was there");
+    }
+    let ran = with(&env, &["settings"], &[("INKCELL_CONFIG", "/no/such.toml")]).exits(2);
+    let wanted = "error: INKCELL_CONFIG: names /no/such.toml, which is not there\n";
+    assert_eq!(ran.stderr, wanted);
+    let ran = with(&env, &["settings"], &[("PI_KERNEL_ZYGOTE", "maybe")]).exits(2);
+    assert_eq!(ran.stderr, "error: PI_KERNEL_ZYGOTE: is \"maybe\"; it is on or off\n");
+    let ran = env.run(&["settings", "nope"]).exits(2);
+    assert!(ran.stderr.contains("no setting begins with \"nope\""), "{}", ran.stderr);
+}
+
+/// B:C-08: a project cannot widen what its code may see.
+#[test]
+fn a_project_cannot_pass_variables() {
+    let env = env();
+    put(
+        &env,
+        PROJECT,
+        "[env]\npass = ['MY_OWN']\nmode = 'inherit'\n[state]\ndir = '/tmp/theirs'\n",
+    );
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let code = "import os; print(os.environ.get('MY_OWN'))";
+    let args = ["py", "--python", &python, code];
+    let variables = [("MY_OWN", "mine"), ("INKCELL_ENV_MODE", "filtered")];
+    let ran = with(&env, &args, &variables).ok();
+    assert_eq!(ran.stdout, "None\n");
+    for name in ["env.pass", "env.mode", "state.dir"] {
+        let wanted = format!(": {name} is not taken from a project's file; set it in your own\n");
+        assert!(ran.stderr.contains(&wanted), "{}", ran.stderr);
+    }
+    assert!(ran.stderr.lines().all(|line| line.starts_with("warning: ")), "{}", ran.stderr);
+    // The user's own file and the environment can.
+    put(&env, USER, "env.pass = ['MY_OWN']\n");
+    assert_eq!(with(&env, &args, &variables).ok().stdout, "mine\n");
+    std::fs::remove_file(env.path(USER)).expect("it was there");
+    let more = [variables[0], variables[1], ("INKCELL_ENV_PASS", "OTHER, MY_*")];
+    assert_eq!(with(&env, &args, &more).ok().stdout, "mine\n");
+}
+
+/// B:E-10: a relative interpreter begins at the folder of the project, wherever the code works.
+#[test]
+fn a_projects_interpreter_begins_at_its_folder() {
+    let env = env();
+    put(&env, PROJECT, "python.interpreter = './tools/python'\n");
+    std::fs::create_dir_all(env.path("sub/deep")).expect("folders");
+    std::fs::create_dir(env.path(".git")).expect("a work tree");
+    std::fs::create_dir(env.path("tools")).expect("a folder");
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let script = format!("#!/bin/sh\nexec '{python}' \"$@\"\n");
+    env.put("tools/python", script);
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(env.path("tools/python"), mode).expect("a program");
+    let mut command = env.inkcell();
+    command.args(["env", "--json"]).current_dir(env.path("sub/deep"));
+    let said: Value = serde_json::from_str(&finish(command, b"").ok().stdout).expect("JSON");
+    let found = env.redact(said["python"]["found_at"].as_str().expect("a path"));
+    assert_eq!(found, "[tmp]/work/./tools/python");
+    let reason = env.redact(said["python"]["reason"].as_str().expect("a reason"));
+    assert_eq!(reason, "python.interpreter is set by [tmp]/work/.inkcell/config.toml");
+}
+
+/// Every setting has its line, and the answer for programs says all about it.
+#[test]
+fn every_setting_is_listed() {
+    let env = env();
+    let ran = env.run(&["settings"]).ok();
+    let said: Value =
+        serde_json::from_str(&env.run(&["settings", "--json"]).ok().stdout).expect("JSON");
+    let rows = said["settings"].as_array().expect("a list");
+    assert_eq!(ran.stdout.lines().count(), rows.len());
+    for row in rows {
+        let name = row["name"].as_str().expect("a name");
+        assert!(ran.stdout.lines().any(|line| line.starts_with(name)), "{name}");
+        for key in ["allowed", "about", "source"] {
+            assert!(row[key].as_str().is_some_and(|text| !text.is_empty()), "{name}: {key}");
+        }
+    }
+    assert!(ran.stdout.contains("kernel.interrupt_grace  3  (default)\n"), "{}", ran.stdout);
+}

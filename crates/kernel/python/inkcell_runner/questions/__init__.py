@@ -1,0 +1,65 @@
+"""Questions about a session between cells: its variables, a table, help, completion.
+
+Owns which questions there are and that an answer leaves nothing behind: no count, no history, no name, no
+output. An answer is plain JSON values (text, whole numbers, lists, objects) of bounded size. It must not
+know how any of them is found; each kind of question has a module of its own.
+"""
+
+import os
+import sys
+
+# What a question is about, and the module that answers it.
+KINDS = {
+    "variables": "variables",
+    "variable": "variables",
+    "table": "table",
+    "help": "docs",
+    "complete": "complete",
+}
+
+
+class QuestionError(Exception):
+    """The question cannot be answered; the text says why and what to do instead."""
+
+
+def answer(session, question):
+    """The answer to one question, as a dict. Raises `QuestionError` when there is none."""
+    what = question.get("what")
+    if what not in KINDS:
+        raise QuestionError("There is no question %r; there are %s." % (what, ", ".join(KINDS)))
+    module = _load(KINDS[what])
+    with _load("quiet").Quiet():
+        return getattr(module, "answer_" + what)(session, question)
+
+
+def _load(name):
+    """A module of this package. What it imports of the library must not be the user's file of that name."""
+    full = __name__ + "." + name
+    if full in sys.modules:
+        return sys.modules[full]
+    library = os.path.dirname(os.__file__)
+    kept, sys.path = sys.path, [library, os.path.join(library, "lib-dynload"), *sys.path]
+    try:
+        return __import__(full, fromlist=["*"])
+    finally:
+        sys.path = kept
+
+
+def reply(session, command):
+    """Answers a command of the host with one frame; never raises."""
+    from ..channel import to_json
+
+    failed, payload = None, b""
+    try:
+        with session.interrupt:
+            payload = to_json(answer(session, command["question"])).encode("ascii")
+    except QuestionError as problem:
+        failed = str(problem)
+    except KeyboardInterrupt:
+        failed = "The question was interrupted."
+    except BaseException as problem:
+        failed = "The question could not be answered: %s" % type(problem).__name__
+    fields = '"id":%d' % command["id"]
+    if failed is not None:
+        fields, payload = fields + ',"failed":' + to_json(failed), b""
+    session.channel.send("answer", fields, (payload,))

@@ -1,0 +1,90 @@
+"""What was written is neither lost nor doubled by an interrupt, wherever it strikes."""
+
+import threading
+
+from inkcell_runner.channel import Channel
+from inkcell_runner.streams import FrameWriter
+
+
+class _Session:
+    """A session whose frames are kept, and whose interrupt strikes when the test says so."""
+
+    def __init__(self, channel):
+        self.channel = channel
+        self.streams = self
+        self.strike = None
+        self.frames = []
+
+    def count(self, size):
+        pass
+
+    def send_stream(self, name, data):
+        if self.strike == "before":
+            raise KeyboardInterrupt
+        self.frames.append(bytes(data))
+        self.channel.sent = id(data)
+        if self.strike == "after":
+            raise KeyboardInterrupt
+
+
+def _stream():
+    import io
+
+    session = _Session(Channel(-1))
+    return session, io.BufferedWriter(FrameWriter(session, "stdout", 1), 1 << 16)
+
+
+def test_what_was_sent_is_not_sent_again():
+    session, stream = _stream()
+    stream.write(b"one")
+    session.strike = "after"
+    try:
+        stream.flush()
+    except KeyboardInterrupt:
+        pass
+    session.strike = None
+    stream.write(b"two")
+    stream.flush()
+    assert b"".join(session.frames) == b"onetwo"
+
+
+def test_what_was_not_sent_is_not_lost():
+    session, stream = _stream()
+    stream.write(b"one")
+    session.strike = "before"
+    try:
+        stream.flush()
+    except KeyboardInterrupt:
+        pass
+    session.strike = None
+    stream.write(b"two")
+    stream.flush()
+    assert b"".join(session.frames) == b"onetwo"
+
+
+def test_an_interrupt_waits_for_the_end_of_a_frame(tmp_path):
+    """It is raised after the frame, and the lock is free again."""
+    import os
+
+    read, write = os.pipe()
+    channel = Channel(write)
+    raised = []
+
+    def strike():
+        raised.append(channel.is_busy)
+        raise KeyboardInterrupt
+
+    channel.after_send = strike
+    try:
+        channel.send("stream", '"id":1', (b"x",))
+    except KeyboardInterrupt:
+        pass
+    assert raised == [False]
+    assert channel.lock.acquire(False)
+    channel.lock.release()
+    assert os.read(read, 100).endswith(b"x")
+    other = threading.Thread(target=lambda: setattr(channel, "after_send", None))
+    other.start()
+    other.join()
+    os.close(read)
+    os.close(write)

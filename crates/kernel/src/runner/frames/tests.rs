@@ -1,0 +1,99 @@
+use proptest::prelude::*;
+
+use super::*;
+
+const NONCE: &str = "5ec2e7";
+
+/// A stream frame as the runner writes it.
+fn stream(sequence: u64, payload: &[u8]) -> Vec<u8> {
+    let head = format!(
+        r#"{{"n":"{NONCE}","s":{sequence},"t":"stream","id":7,"name":"stdout","bytes":{}}}"#,
+        payload.len()
+    );
+    [head.as_bytes(), b"\n", payload].concat()
+}
+
+fn decoder() -> Decoder {
+    Decoder::new(NONCE.to_owned())
+}
+
+fn all(decoder: &mut Decoder) -> Result<Vec<(Frame, Bytes)>, FrameError> {
+    let mut frames = Vec::new();
+    while let Some(frame) = decoder.next()? {
+        frames.push(frame);
+    }
+    Ok(frames)
+}
+
+proptest! {
+    /// B:R-02 However the bytes are cut, the same frames come out, payloads to the byte.
+    #[test]
+    fn any_cut_gives_the_same_frames(
+        payloads in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..8),
+        cuts in prop::collection::vec(1usize..30, 0..60),
+    ) {
+        let bytes: Vec<u8> =
+            (1..).zip(&payloads).flat_map(|(at, payload)| stream(at, payload)).collect();
+        let mut decoder = decoder();
+        let mut seen = Vec::new();
+        let mut rest = &bytes[..];
+        for cut in cuts.into_iter().chain(std::iter::repeat(1000)) {
+            if rest.is_empty() {
+                break;
+            }
+            let (now, later) = rest.split_at(cut.min(rest.len()));
+            decoder.buffer().extend_from_slice(now);
+            rest = later;
+            seen.extend(all(&mut decoder).expect("frames"));
+        }
+        let seen: Vec<&[u8]> = seen.iter().map(|(_, payload)| &payload[..]).collect();
+        let wanted: Vec<&[u8]> = payloads.iter().map(Vec::as_slice).collect();
+        prop_assert_eq!(seen, wanted);
+    }
+
+    /// F-032 Bytes that are no frames of this kernel are never believed, and never panic.
+    #[test]
+    fn garbage_is_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        let mut decoder = decoder();
+        decoder.buffer().extend_from_slice(&bytes);
+        decoder.buffer().extend_from_slice(b"\n");
+        prop_assert!(all(&mut decoder).is_err());
+    }
+}
+
+/// F-032
+#[test]
+fn a_frame_out_of_place_is_an_error() {
+    let foreign = br#"{"n":"other","s":1,"t":"done","id":1}"#;
+    let early = br#"{"n":"5ec2e7","s":2,"t":"done","id":1}"#;
+    let unknown = br#"{"n":"5ec2e7","s":1,"t":"nothing"}"#;
+    let greedy = br#"{"n":"5ec2e7","s":1,"t":"stream","id":1,"name":"stdout","bytes":99999999999}"#;
+    let table: [(&[u8], FrameError); 3] = [
+        (foreign, FrameError::WrongNonce),
+        (early, FrameError::OutOfOrder { expected: 1, found: 2 }),
+        (greedy, FrameError::TooLarge(99_999_999_999)),
+    ];
+    for (line, wanted) in table {
+        let mut decoder = decoder();
+        decoder.buffer().extend_from_slice(&[line, b"\n"].concat());
+        assert_eq!(decoder.next().err(), Some(wanted));
+    }
+    let mut decoder = decoder();
+    decoder.buffer().extend_from_slice(&[&unknown[..], b"\n"].concat());
+    assert!(matches!(decoder.next(), Err(FrameError::NotAFrame(_))));
+}
+
+/// B:R-03
+#[test]
+fn commands_are_lines() {
+    let run = Command::Run {
+        id: 3,
+        code: "print('a\n')\n",
+        silent: false,
+        env: serde_json::Map::new(),
+        cwd: None,
+    };
+    let line = String::from_utf8(run.to_line()).expect("text");
+    assert_eq!(line, "{\"t\":\"run\",\"id\":3,\"code\":\"print('a\\n')\\n\",\"silent\":false}\n");
+    assert_eq!(Command::Exit.to_line(), b"{\"t\":\"exit\"}\n");
+}

@@ -1,0 +1,96 @@
+//! What a kernel finds around it: its variables, its folder, its streams, and what a request sets anew.
+
+use inkcell_kernel::CodeRequest;
+
+use crate::bench::{Bench, Start};
+
+fn set(name: &str, value: Option<&str>) -> (String, Option<String>) {
+    (name.to_owned(), value.map(str::to_owned))
+}
+
+/// B:E-30 B:R-37: managed variables are applied before every cell, and removed when they are no more.
+async fn managed_variables_are_reapplied_before_every_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let look = "import os\n[os.environ.get(n) for n in ('PI_SESSION_FILE', 'PI_ARTIFACTS_DIR')]";
+    let run = [
+        (
+            vec![set("PI_SESSION_FILE", Some("/a")), set("PI_ARTIFACTS_DIR", Some("/b"))],
+            "['/a', '/b']",
+        ),
+        (vec![set("PI_SESSION_FILE", Some("/c")), set("PI_ARTIFACTS_DIR", None)], "['/c', None]"),
+        (vec![], "['/c', None]"),
+        (vec![set("PI_SESSION_FILE", None), set("PI_ARTIFACTS_DIR", None)], "[None, None]"),
+        (
+            vec![set("PI_SESSION_FILE", Some("")), set("PI_ARTIFACTS_DIR", Some("é =\n"))],
+            "['', 'é =\\n']",
+        ),
+    ];
+    for (env, wanted) in run {
+        let request = CodeRequest { env, ..bench.request(look) };
+        assert_eq!(bench.run_request(request).await.ok().result().as_deref(), Some(wanted));
+    }
+    // A cell that changed one finds it as it should be in the next, and so do its children.
+    bench.run("os.environ['PI_SESSION_FILE'] = 'mine'").await.ok();
+    let env = vec![set("PI_SESSION_FILE", Some("/theirs"))];
+    let code = "os.system('echo $PI_SESSION_FILE');";
+    let request = CodeRequest { env, ..bench.request(code) };
+    assert_eq!(bench.run_request(request).await.ok().stdout(), "/theirs\n");
+}
+
+/// B:R-37: a request that names a folder runs there, and finds modules there first.
+async fn a_request_says_where_it_runs(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let folder = bench.cwd().join("other");
+    std::fs::create_dir(&folder).expect("a folder");
+    std::fs::write(folder.join("beside.py"), "value = 42\n").expect("a file");
+    let request = CodeRequest {
+        cwd: Some(folder.clone()),
+        ..bench.request("import beside, os\nbeside.value")
+    };
+    assert_eq!(bench.run_request(request).await.ok().result().as_deref(), Some("42"));
+    let wanted = format!("'{}'", folder.canonicalize().expect("a path").display());
+    assert_eq!(bench.value("os.getcwd()").await, wanted, "it stays there");
+    assert_eq!(bench.value("__import__('sys').path[0]").await, wanted);
+    // A folder that is gone is for the cell to find out; the kernel lives.
+    std::fs::remove_dir_all(&folder).expect("removed");
+    let request = CodeRequest { cwd: Some(folder), ..bench.request("'still here'") };
+    assert_eq!(bench.run_request(request).await.ok().result().as_deref(), Some("'still here'"));
+}
+
+/// B:R-01 B:E-20: the environment is the one given, the folder is the one given, nothing of ours shows.
+async fn a_kernel_starts_with_what_it_was_given(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let given: Vec<String> = bench.spec.env.keys().cloned().collect();
+    let code = "import os, sys\nsorted(os.environ)";
+    let found = bench.value(code).await.replace(",\n ", ", ");
+    let found: Vec<String> = found
+        .trim_matches(['[', ']'])
+        .split(", ")
+        .map(|s| s.trim_matches('\'').to_owned())
+        .collect();
+    let added: Vec<&String> = found.iter().filter(|name| !given.contains(name)).collect();
+    assert_eq!(added, ["INKCELL_KERNEL", "MPLBACKEND"], "only what the kernel needs is added");
+    assert!(given.iter().all(|name| found.contains(name)), "{found:?}");
+    let cwd = format!("'{}'", bench.cwd().canonicalize().expect("a path").display());
+    assert_eq!(bench.value("os.getcwd()").await, cwd);
+    assert_eq!(bench.value("sys.path[0]").await, cwd);
+    assert_eq!(bench.value("sys.argv").await, "['']");
+    assert_eq!(bench.value("__name__").await, "'__main__'");
+    let names = "sorted(name for name in globals() if not name.startswith('_'))";
+    assert_eq!(bench.value(names).await, "['In', 'Out', 'os', 'sys']");
+    // Python's own switches are its own: code that starts Python gets none of ours.
+    let code = "[name for name in os.environ if name.startswith('PYTHON')]";
+    assert_eq!(bench.value(code).await, "[]");
+    assert_eq!(bench.value("(os.getsid(0), os.getpgrp()) == (os.getpid(),) * 2").await, "True");
+}
+
+crate::on_every_backend!(
+    managed_variables_are_reapplied_before_every_cell,
+    a_request_says_where_it_runs,
+    a_kernel_starts_with_what_it_was_given,
+);
+
+crate::on_spares!(
+    managed_variables_are_reapplied_before_every_cell,
+    a_kernel_starts_with_what_it_was_given,
+);

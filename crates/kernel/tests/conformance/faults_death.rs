@@ -1,0 +1,178 @@
+//! Faults of tier 4: kernels that are killed, that end themselves, and that run out of memory.
+
+use std::time::Duration;
+
+use inkcell_kernel::{DeathCause, ExecEvent, History, KernelEvent, Outcome};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::time::Instant;
+
+use crate::bench::{Bench, LIMIT, Start};
+
+/// The specification says one second; a busy machine gets another.
+const SOON: Duration = Duration::from_secs(2);
+
+pub(crate) fn kill(pid: u32) {
+    let pid = Pid::from_raw(i32::try_from(pid).expect("a pid")).expect("a pid");
+    kill_process(pid, Signal::KILL).expect("the process is there");
+}
+
+/// F-001 B:R-11: death comes soon, has its cause, and takes nothing that was written with it.
+async fn a_kernel_that_is_killed_in_a_cell_is_missed_at_once(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("kept = 1").await.ok();
+    let exec = bench.post("print('a')\nimport time\ntime.sleep(60)", History::Store);
+    bench.wait_for_output("a").await;
+    let (pid, begun) = (bench.pid(), Instant::now());
+    kill(pid);
+    let ran = bench.collect(exec).await;
+    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
+    assert_eq!(ran.cause().to_string(), "killed by signal 9");
+    assert!(bench.events.next().await.is_none(), "nothing follows a death");
+    bench.relaunch().await;
+    assert_eq!(bench.run("kept").await.error().name, "NameError");
+    assert_eq!(bench.value("1 + 1").await, "2");
+}
+
+/// F-002: code that may have begun is never sent again.
+async fn code_that_died_is_not_run_again(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let file = bench.cwd().join("effects");
+    for end in ["os._exit(1)", "import ctypes; ctypes.string_at(0)"] {
+        let code =
+            format!("import os\nwith open('effects', 'a') as f: print('once', file=f)\n{end}");
+        let ran = bench.run(&code).await;
+        assert!(matches!(ran.events[0], ExecEvent::Started { .. }), "{:?}", ran.events);
+        ran.cause();
+        bench.relaunch().await;
+        bench.run("1").await.ok();
+        assert_eq!(std::fs::read_to_string(&file).expect("effects"), "once\n", "{end}");
+        std::fs::remove_file(&file).expect("effects");
+    }
+}
+
+/// F-003: a kernel that died between cells says so by itself, and takes no more code.
+async fn a_kernel_that_died_between_cells_runs_nothing(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("1").await.ok();
+    let pid = bench.pid();
+    kill(pid);
+    let next = tokio::time::timeout(SOON, bench.events.next()).await.expect("a death in time");
+    match next {
+        Some(KernelEvent::Died(death)) => {
+            assert_eq!(death.cause, DeathCause::Signal { signal: 9 });
+        }
+        other => panic!("{other:?}"),
+    }
+    let request = bench.request("1");
+    assert!(bench.kernel().execute(request).is_err());
+    assert!(bench.kernel().interrupt().is_err());
+
+    // Code that is posted in the moment of the death is either refused or followed by the death.
+    bench.relaunch().await;
+    let pid = bench.pid();
+    kill(pid);
+    let request = bench.request("open('effects', 'w')");
+    let exec = request.exec;
+    if bench.kernel().execute(request).is_ok() {
+        let ran = bench.collect(exec).await;
+        assert_eq!(ran.cause(), &DeathCause::Signal { signal: 9 });
+        assert_eq!(ran.events, [], "it never began");
+    }
+    assert!(!bench.cwd().join("effects").exists());
+    bench.relaunch().await;
+    bench.run("1").await.ok();
+}
+
+/// F-006: leaving is an error of the cell, not the end of the kernel.
+async fn leaving_is_an_error_of_the_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("kept = 1").await.ok();
+    let table = [
+        ("import sys\nsys.exit(3)", "3"),
+        ("sys.exit()", ""),
+        ("sys.exit('bye')", "bye"),
+        ("quit()", ""),
+        ("exit(4)", "4"),
+        ("raise SystemExit", ""),
+        ("raise SystemExit(5)", "5"),
+        ("import asyncio\nawait asyncio.sleep(0)\nsys.exit(6)", "6"),
+        ("async def leave(): sys.exit(7)\nawait leave()", "7"),
+        ("!exit 8\nsys.exit(8)", "8"),
+    ];
+    for (code, value) in table {
+        let ran = bench.run(code).await;
+        let error = ran.error();
+        assert_eq!(error.name, "SystemExit", "{code}");
+        assert!(value.is_empty() || error.value == value, "{code}: {:?}", error.value);
+        assert_eq!(bench.value("kept").await, "1", "{code}");
+    }
+}
+
+/// F-006: recursion in C with a raised limit overflows the stack of older Pythons.
+async fn endless_recursion_is_an_error_or_a_death_with_its_cause(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import sys\nsys.setrecursionlimit(10 ** 6)\nclass Deep:\n    def __repr__(self): \
+                return repr([self, Deep()])\nprint('a')\nlen(repr(Deep()))";
+    let ran = bench.run(code).await;
+    assert_eq!(ran.stdout(), "a\n");
+    if ran.death.is_some() {
+        assert_eq!(ran.cause(), &DeathCause::Signal { signal: 11 });
+    } else {
+        assert_eq!(ran.error().name, "RecursionError");
+        bench.run("1").await.ok();
+    }
+}
+
+/// F-007: memory that is not there is an error of the cell.
+async fn memory_that_is_not_there_is_an_error(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let before = host_memory();
+    let code = "import resource\nused = int(open('/proc/self/statm').read().split()[0]) * 4096\n\
+                resource.setrlimit(resource.RLIMIT_AS, (used + 2 ** 28, -1))\nbytearray(10 ** 10)";
+    assert_eq!(bench.run(code).await.error().name, "MemoryError");
+    let ran = bench.run("hoard = []\nwhile True: hoard.append('x' * 10 ** 6)").await;
+    // A Python that cannot even say so ends, and then that is told.
+    if ran.death.is_none() {
+        assert_eq!(ran.error().name, "MemoryError");
+        assert_eq!(bench.run("del hoard").await.outcome(), &Outcome::Ok);
+        assert_eq!(bench.value("1 + 1").await, "2");
+    }
+    assert!(host_memory() < before + (64 << 20), "the host must not grow");
+}
+
+/// How much memory this process holds.
+pub(crate) fn host_memory() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/statm").expect("statm");
+    let pages: u64 = text.split_whitespace().nth(1).expect("rss").parse().expect("a number");
+    pages * 4096
+}
+
+/// F-020, the kernel's turn: one that is killed takes its children with it.
+async fn a_killed_kernel_takes_its_children_along(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import subprocess, os\nchild = subprocess.Popen(['sleep', '600'])\n\
+                print(child.pid, os.getpid())\nchild.wait()";
+    let exec = bench.post(code, History::Store);
+    let words = bench.wait_for_words().await;
+    let pids: Vec<u32> = words.iter().map(|word| word.parse().expect("a pid")).collect();
+    kill(pids[1]);
+    assert_eq!(bench.collect(exec).await.cause(), &DeathCause::Signal { signal: 9 });
+    let gone = crate::ledger::is_gone_soon(pids[0]);
+    assert!(tokio::time::timeout(LIMIT, gone).await.expect("in time"), "the child lives");
+}
+
+crate::on_every_backend!(
+    a_kernel_that_is_killed_in_a_cell_is_missed_at_once,
+    code_that_died_is_not_run_again,
+    a_kernel_that_died_between_cells_runs_nothing,
+    a_killed_kernel_takes_its_children_along,
+    leaving_is_an_error_of_the_cell,
+    endless_recursion_is_an_error_or_a_death_with_its_cause,
+    memory_that_is_not_there_is_an_error,
+);
+
+crate::on_spares!(
+    a_kernel_that_is_killed_in_a_cell_is_missed_at_once,
+    a_kernel_that_died_between_cells_runs_nothing,
+    a_killed_kernel_takes_its_children_along,
+);

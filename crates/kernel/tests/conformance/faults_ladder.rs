@@ -1,0 +1,192 @@
+//! Faults of tier 3: code that does not want to stop, and interrupts at bad moments.
+
+use std::time::Duration;
+
+use inkcell_kernel::{DeathCause, History, Ladder, Outcome, Rung};
+use tokio::time::Instant;
+
+use crate::bench::{Bench, Ran, Start};
+
+/// Shorter than a user's, to be quick.
+const GRACE: Duration = Duration::from_millis(600);
+
+/// Runs a cell until it says `go`, then climbs the ladder; gives the rung that ended it.
+async fn stop(bench: &mut Bench, code: &str) -> (Ran, Rung) {
+    let exec = bench.post(code, History::Store);
+    bench.wait_for_output("go").await;
+    let begun = Instant::now();
+    let (ran, rung) = bench.climb(exec, Ladder::new(GRACE)).await;
+    // The answer comes two seconds after the grace; a busy machine gets a little more.
+    assert!(begun.elapsed() < GRACE + Duration::from_secs(4), "{code}: {:?}", begun.elapsed());
+    (ran, rung)
+}
+
+/// F-004 B:R-21: what cannot be interrupted is ended by force, and that is the cause.
+async fn code_that_ignores_interrupts_is_ended(start: Start) {
+    let cells = [
+        "import signal, time\nsignal.signal(2, signal.SIG_IGN)\nprint('go')\nwhile True: time.sleep(60)",
+        "import signal, time\nsignal.pthread_sigmask(signal.SIG_BLOCK, [2])\nprint('go')\n\
+         while True: time.sleep(60)",
+        // These two hold the interpreter, so that no thread of the runner can do anything either.
+        "import ctypes\nprint('go')\nwhile True: ctypes.PyDLL(None).sleep(60)",
+        "print('go')\nn = 10 ** 10 ** 8",
+        "while True:\n    try:\n        print('go')\n        while True: pass\n    except KeyboardInterrupt: pass",
+    ];
+    for code in cells {
+        let mut bench = Bench::start(start).await;
+        let (ran, rung) = stop(&mut bench, code).await;
+        if ran.death.is_none() {
+            // The signal ended the call, the arithmetic of this Python looks for signals, or a thread that
+            // does not block it took it.
+            let may_listen = ["ctypes", "**", "sigmask"].iter().any(|word| code.contains(word));
+            assert!(may_listen, "{code}");
+            assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}");
+            continue;
+        }
+        assert_eq!(rung, Rung::Terminate, "{code}");
+        assert_eq!(ran.cause(), &DeathCause::IgnoredInterrupt, "{code}");
+    }
+}
+
+/// F-004: what listens late still listens; the kernel and its state live.
+async fn code_that_listens_late_is_interrupted(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("kept = 1").await.ok();
+    let cells = [
+        // The regular expression engine looks for signals now and then, and holds the interpreter.
+        "import re\nprint('go')\nre.match(r'(a+)+$', 'a' * 64 + 'b')",
+        // A program that takes the first interrupt for itself and leaves the second to the cell.
+        "try:\n    print('go')\n    while True: pass\nexcept KeyboardInterrupt: pass\nwhile True: pass",
+        // A call of C ends early by the signal, and then Python looks.
+        "import ctypes\nprint('go')\nctypes.CDLL(None).sleep(60)",
+        "import threading\nprint('go')\nthreading.Event().wait()",
+        "import os, time\nos.system('trap : INT; echo go; sleep 60')\nwhile True: time.sleep(60)",
+    ];
+    for code in cells {
+        let (ran, rung) = stop(&mut bench, code).await;
+        assert_eq!(rung, Rung::Interrupt, "{code}");
+        assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}");
+        assert_eq!(bench.value("kept").await, "1", "{code}");
+    }
+}
+
+/// F-005: what ignores both is killed, in the same time.
+async fn code_that_ignores_everything_is_killed(start: Start) {
+    let cells = [
+        "import signal, time\nfor s in (2, 15): signal.signal(s, signal.SIG_IGN)\nprint('go')\n\
+         while True: time.sleep(60)",
+        "import signal\nfor s in (2, 15): signal.signal(s, lambda *_: None)\nprint('go')\n\
+         n = 10 ** 10 ** 8",
+    ];
+    for code in cells {
+        let mut bench = Bench::start(start).await;
+        let (ran, rung) = stop(&mut bench, code).await;
+        assert_eq!((rung, ran.cause()), (Rung::Kill, &DeathCause::IgnoredInterrupt), "{code}");
+        bench.relaunch().await;
+        bench.run("1").await.ok();
+    }
+}
+
+/// F-004: a handler for SIGTERM that cleans up is given the time for it.
+async fn code_that_is_told_to_end_can_clean_up(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import os, signal, time\nsignal.signal(2, signal.SIG_IGN)\n\
+                def leave(*_):\n    print('cleaned')\n    os._exit(0)\n\
+                signal.signal(15, leave)\nprint('go')\nwhile True: time.sleep(60)";
+    let (ran, rung) = stop(&mut bench, code).await;
+    assert_eq!((rung, ran.cause()), (Rung::Terminate, &DeathCause::IgnoredInterrupt));
+    assert_eq!(ran.stdout(), "cleaned\n");
+}
+
+/// F-011 B:R-23: interrupts that race with short cells end those at most, and are never late.
+async fn interrupts_that_race_with_cells_harm_nothing(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("kept = 1").await.ok();
+    let mut interrupted = 0;
+    for n in 0..500 {
+        let exec = bench.post("for n in range(n): pass", History::Store);
+        // A different moment each time: before it begins, while it runs, when it is over.
+        for _ in 0..n % 7 {
+            tokio::task::yield_now().await;
+        }
+        bench.kernel().interrupt().expect("the kernel is there");
+        if n % 2 == 0 {
+            bench.kernel().interrupt().expect("the kernel is there");
+        }
+        let ran = bench.collect(exec).await;
+        match ran.outcome() {
+            Outcome::Ok => {}
+            Outcome::Error(error) if error.name == "NameError" => {}
+            Outcome::Error(error) => {
+                assert_eq!(error.name, "KeyboardInterrupt");
+                interrupted += 1;
+            }
+            Outcome::Aborted => panic!("nothing failed before it"),
+        }
+        // The signals have been sent before the cell ended, so the next cell is free of them only if the
+        // runner does not keep them. One that is posted now must not be harmed.
+        assert_eq!(bench.run("kept").await.ok().result().as_deref(), Some("1"), "{n}");
+    }
+    assert!(interrupted < 500, "an interrupt of an idle kernel must do nothing");
+}
+
+/// F-012: what a cell waits for is interrupted with it, however it was started.
+async fn an_interrupt_reaches_children(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let cells = [
+        "import subprocess\np = subprocess.Popen(['sleep', '600'])\nprint(p.pid)\np.wait()",
+        "p = subprocess.Popen('sleep 600 & echo $!; wait', shell=True)\np.wait()",
+        "p = subprocess.Popen(['sh', '-c', 'echo $$; exec sleep 600'])\np.wait()",
+        "import os\nos.system('echo $$; exec sleep 600')\nimport time\ntime.sleep(600)",
+    ];
+    for code in cells {
+        let exec = bench.post(code, History::Store);
+        let words = bench.wait_for_words().await;
+        let child: u32 = words[0].parse().expect("a pid");
+        let (ran, _) = bench.climb(exec, Ladder::new(Ladder::GRACE)).await;
+        assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}");
+        if !code.contains('&') {
+            assert!(crate::ledger::is_gone_soon(child).await, "{code}");
+        }
+    }
+}
+
+/// F-036: output without end is ended like anything else.
+async fn endless_output_can_be_stopped(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let before = crate::faults_death::host_memory();
+    let cells = [
+        "while True: print('y')",
+        "import os\nos.system('yes')",
+        "import sys\nwhile True: sys.stderr.write('e' * 5000)",
+    ];
+    for code in cells {
+        let exec = bench.post(code, History::Store);
+        // A tenth of a second of it is read; then it is to stop.
+        let until = Instant::now() + Duration::from_millis(100);
+        while Instant::now() < until {
+            bench.events.next().await.expect("output");
+        }
+        let (ran, _) = bench.climb(exec, Ladder::new(GRACE)).await;
+        if code.contains("os.system") {
+            // The child took the interrupt; the cell goes on and says how it ended.
+            assert_eq!(ran.outcome(), &Outcome::Ok, "{code}");
+        } else {
+            assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}");
+        }
+        drop(ran);
+        bench.run("1").await.ok();
+    }
+    let grown = crate::faults_death::host_memory().saturating_sub(before);
+    assert!(grown < 256 << 20, "{grown} bytes more than before");
+}
+
+crate::on_every_backend!(
+    code_that_ignores_interrupts_is_ended,
+    code_that_listens_late_is_interrupted,
+    code_that_ignores_everything_is_killed,
+    code_that_is_told_to_end_can_clean_up,
+    interrupts_that_race_with_cells_harm_nothing,
+    an_interrupt_reaches_children,
+    endless_output_can_be_stopped,
+);

@@ -1,0 +1,209 @@
+//! Faults of tier 2: floods, odd bytes, streams that a cell broke, readers that lag.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::time::Duration;
+
+use inkcell_kernel::{ExecEvent, ExecId, History, KernelEvent, Outcome, StreamName};
+
+use crate::bench::{Bench, LIMIT, Start};
+use crate::faults_death::host_memory;
+
+/// More than this the host must not hold for a flood.
+const ROOM: u64 = 64 << 20;
+
+/// Reads an execution to its end without keeping anything: length and digest of standard output.
+async fn digest(bench: &mut Bench, exec: ExecId) -> (u64, u64) {
+    let (mut hasher, mut size) = (DefaultHasher::new(), 0);
+    loop {
+        let next = tokio::time::timeout(LIMIT, bench.events.next()).await.expect("in time");
+        match next.expect("an event") {
+            KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, exec: of } if of == exec => {
+                hasher.write(&data);
+                size += data.len() as u64;
+            }
+            KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => {
+                assert_eq!(outcome, Outcome::Ok);
+                return (size, hasher.finish());
+            }
+            KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } => {}
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+/// The same of bytes that the test makes itself.
+fn digest_of(pieces: impl Iterator<Item = Vec<u8>>) -> (u64, u64) {
+    let (mut hasher, mut size) = (DefaultHasher::new(), 0);
+    for piece in pieces {
+        hasher.write(&piece);
+        size += piece.len() as u64;
+    }
+    (size, hasher.finish())
+}
+
+/// F-030 F-031: every byte of a flood arrives, in lines or in one piece, and the host stays small.
+async fn a_flood_arrives_whole_and_the_host_stays_small(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("1").await.ok();
+    let before = host_memory();
+    let lines = "for n in range(500_000): print('%08d' % n + 'x' * 91)";
+    let exec = bench.post(lines, History::Store);
+    let wanted = (0..500_000).map(|n| format!("{n:08}{}\n", "x".repeat(91)).into_bytes());
+    assert_eq!(digest(&mut bench, exec).await, digest_of(wanted));
+    let one = "import sys\n_ = sys.stdout.write('0123456789' * 5_000_000)";
+    let exec = bench.post(one, History::Store);
+    let wanted = (0..5_000_000).map(|_| b"0123456789".to_vec());
+    assert_eq!(digest(&mut bench, exec).await, digest_of(wanted));
+    let raw = "import os\nos.system('seq 1 2000000')\nNone";
+    let exec = bench.post(raw, History::Store);
+    let wanted = (1..=2_000_000).map(|n| format!("{n}\n").into_bytes());
+    assert_eq!(digest(&mut bench, exec).await, digest_of(wanted));
+    let grown = host_memory().saturating_sub(before);
+    assert!(grown < ROOM, "{grown} bytes more than before");
+}
+
+/// F-033: bytes arrive as they were written, however they are cut.
+async fn odd_bytes_arrive_at_every_cut(start: Start) {
+    let mut bench = Bench::start(start).await;
+    // Two to four byte characters, a byte order mark, C0 and C1, NUL, and what is no UTF-8 at all.
+    let odd = "odd = 'aé€😀\\ufeff\\x00\\x1b[31m\\x85\\r\\b'.encode() + b'\\xff\\xfe\\xc3\\x28\\xed\\xa0\\x80\\xf8' + b'z'";
+    bench.run(odd).await.ok();
+    let wanted = "aé€😀\u{feff}\0\u{1b}[31m\u{85}\r\u{8}".as_bytes();
+    let wanted = [wanted, b"\xff\xfe\xc3\x28\xed\xa0\x80\xf8z"].concat();
+    let ways = [
+        "import sys\nfor cut in range(len(odd)):\n    for part in (odd[:cut], odd[cut:]):\n        \
+         sys.stdout.buffer.write(part); sys.stdout.flush()",
+        "import os\nfor cut in range(len(odd)):\n    os.write(1, odd[:cut]); os.write(1, odd[cut:])",
+        "import subprocess\nfor cut in range(len(odd)):\n    \
+         subprocess.run(['cat'], input=odd[:cut]); subprocess.run(['cat'], input=odd[cut:])",
+    ];
+    for code in ways {
+        let ran = bench.run(code).await.ok();
+        assert!(ran.bytes(StreamName::Stdout) == wanted.repeat(wanted.len()), "{code}");
+    }
+    let table = [
+        ("print('\\ud800')", "\\ud800\n"),
+        ("print('a\\x00b')", "a\0b\n"),
+        ("print('\\udcff', end='')", "\\udcff"),
+        ("'\\ud800'", ""),
+    ];
+    for (code, text) in table {
+        let ran = bench.run(code).await.ok();
+        assert_eq!((ran.stdout().as_str(), ran.stderr().as_str()), (text, ""), "{code}");
+    }
+    assert_eq!(bench.run("raise ValueError('\\ud800')").await.error().value, "\\ud800");
+}
+
+/// F-037: when the host does not read, the kernel waits; nothing is kept for it and nothing is lost.
+async fn a_reader_that_lags_slows_the_kernel_down(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let before = host_memory();
+    let code = "import os, threading, time\nseen = []\n\
+                def watch():\n    while len(seen) < 5: seen.append(done); time.sleep(0.1)\n\
+                done = 0\nthreading.Thread(target=watch).start()\n\
+                for n in range(200):\n    print('x' * 499_999)\n    done = n";
+    let exec = bench.post(code, History::Store);
+    tokio::time::sleep(Duration::from_millis(800)).await;
+    assert!(host_memory().saturating_sub(before) < ROOM, "a host that does not read must not grow");
+    let wanted = (0..200).map(|_| [vec![b'x'; 499_999], b"\n".to_vec()].concat());
+    assert_eq!(digest(&mut bench, exec).await, digest_of(wanted));
+    assert_eq!(bench.value("seen[-1] < 199").await, "True", "it must have waited for the reader");
+    assert!(host_memory().saturating_sub(before) < ROOM);
+}
+
+/// F-038: a thread that prints on belongs to the cell that runs or to none, and harms neither.
+async fn a_thread_that_prints_on_harms_no_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import threading, time\ncan = threading.Semaphore(0)\n\
+                def on():\n    for n in range(30):\n        can.acquire()\n        print('t%d;' % n)\n\
+                thread = threading.Thread(target=on)\nthread.start()\ncan.release(10)";
+    let mut text = String::new();
+    for code in [code, "can.release(10)\ntime.sleep(0.05)", "can.release(10)\nthread.join()"] {
+        let ran = bench.run(code).await.ok();
+        assert_eq!(ran.stderr(), "");
+        text.push_str(&ran.orphaned());
+        text.push_str(&ran.stdout());
+    }
+    let wanted: String = (0..30).map(|n| format!("t{n};\n")).collect();
+    let all: Vec<&str> = wanted.lines().collect();
+    let mut seen: Vec<&str> = text.lines().collect();
+    seen.sort_by_key(|line| line[1..line.len() - 1].parse::<u32>().expect("a number"));
+    assert_eq!(seen, all, "nothing is lost and nothing comes twice");
+    // One that fails says so, outside of any cell's outcome.
+    let ran =
+        bench.run("t = threading.Thread(target=lambda: 1 / 0)\nt.start()\nt.join()").await.ok();
+    assert!(ran.stderr().contains("ZeroDivisionError"), "{:?}", ran.stderr());
+}
+
+/// F-039: a cell that breaks its streams is told truthfully, and the next one has whole ones.
+async fn broken_streams_are_whole_in_the_next_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("import io, os, sys\nclass Bad:\n    def write(self, text): raise OSError('bad stream')").await.ok();
+    // What harms the stream, and how a print in the same cell ends.
+    let table = [
+        ("del sys.stdout", Some("RuntimeError")),
+        ("sys.stdout = None", None),
+        ("sys.stdout = Bad()", Some("OSError")),
+        ("sys.stdout.close()", Some("ValueError")),
+        ("sys.stdout.buffer.close()", Some("ValueError")),
+        ("sys.stdout.detach()", Some("ValueError")),
+        ("sys.stdout.buffer.detach()", Some("ValueError")),
+        (
+            "sys.stdout.reconfigure(encoding='ascii', errors='strict'); print('é')",
+            Some("UnicodeEncodeError"),
+        ),
+        ("sys.stdout.buffer.raw.close()", Some("ValueError")),
+        ("del sys.stderr", None),
+        ("sys.stderr.close()", None),
+        ("sys.stderr = Bad()", None),
+        ("sys.__stdout__ = None; sys.stdout = None", None),
+        ("os.close(1)", None),
+        ("os.close(2)", None),
+        ("os.dup2(os.open('/dev/null', os.O_WRONLY), 1)", None),
+        ("os.closerange(0, 3)", None),
+        ("sys.stdin.close()", None),
+        ("os.close(0)", None),
+    ];
+    for (harm, error) in table {
+        let ran = bench.run(&format!("{harm}\nprint('here')")).await;
+        match (ran.outcome(), error) {
+            (Outcome::Ok, None) => {}
+            (Outcome::Error(found), Some(wanted)) => assert_eq!(found.name, wanted, "{harm}"),
+            (found, _) => panic!("{harm}: {found:?}"),
+        }
+        let ran = bench
+            .run("print('é')\nprint('err', file=sys.stderr)\nos.system('echo child; echo bad >&2; cat');")
+            .await
+            .ok();
+        assert_eq!(
+            (ran.stdout().as_str(), ran.stderr().as_str()),
+            ("é\nchild\n", "err\nbad\n"),
+            "{harm}"
+        );
+    }
+}
+
+/// F-045: what is written on the side is there before the end.
+async fn warnings_logs_and_c_code_are_there_before_the_end(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let ran = bench.run("import warnings\nwarnings.warn('careful')").await.ok();
+    assert!(ran.stderr().contains("UserWarning: careful"), "{:?}", ran.stderr());
+    let ran = bench.run("import logging\nlogging.warning('logged')").await.ok();
+    assert!(ran.stderr().contains("WARNING:root:logged"), "{:?}", ran.stderr());
+    let code = "import faulthandler\nfaulthandler.dump_traceback()\nfaulthandler.enable()\nfaulthandler.is_enabled()";
+    let ran = bench.run(code).await.ok();
+    assert!(ran.stderr().contains("most recent call first"), "{:?}", ran.stderr());
+    let code =
+        "import ctypes\nlibc = ctypes.CDLL(None)\nfor n in range(3): libc.printf(b'%d;', n)\nNone";
+    assert_eq!(bench.run(code).await.ok().stdout(), "0;1;2;");
+    assert_eq!(bench.run("libc.puts(b'before')\nraise ValueError").await.stdout(), "before\n");
+}
+
+crate::on_every_backend!(
+    a_flood_arrives_whole_and_the_host_stays_small,
+    odd_bytes_arrive_at_every_cut,
+    a_reader_that_lags_slows_the_kernel_down,
+    a_thread_that_prints_on_harms_no_cell,
+    broken_streams_are_whole_in_the_next_cell,
+    warnings_logs_and_c_code_are_there_before_the_end,
+);

@@ -1,0 +1,154 @@
+//! Faults of starting: interpreters that are none, many starts at once, ends beside starts.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use inkcell_kernel::{Backend, DeathCause, KernelSpec, LaunchError};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::bench::{Bench, Start};
+
+/// A program in the place of an interpreter.
+fn program(bench: &Bench, script: &str) -> PathBuf {
+    let path = bench.cwd().join("python");
+    std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).expect("a file");
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).expect("a mode");
+    path
+}
+
+fn spec(bench: &Bench, script: &str) -> KernelSpec {
+    let start_timeout = Duration::from_secs(2);
+    KernelSpec { python: program(bench, script), start_timeout, ..bench.spec.clone() }
+}
+
+/// F-008: what never becomes ready is given up in time, with what it said.
+async fn an_interpreter_that_never_gets_ready_is_given_up(start: Start) {
+    let bench = Bench::empty(start);
+    for script in
+        ["echo 'no luck' >&2; sleep 600", "echo 'no luck' >&2; trap '' INT TERM; sleep 600 & wait"]
+    {
+        let begun = Instant::now();
+        let error = bench.launch(&spec(&bench, script)).await.err().expect("no kernel");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        match &error {
+            LaunchError::TimedOut { seconds: 2, stderr_tail, .. } => {
+                assert_eq!(stderr_tail, "no luck\n");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert!(error.to_string().contains("no luck"), "{error}");
+    }
+}
+
+/// F-008: what dies at its start says how, and what it said.
+async fn an_interpreter_that_dies_at_its_start_says_why(start: Start) {
+    let bench = Bench::empty(start);
+    let real = bench.spec.python.display();
+    // Its fifth word is the channel.
+    let speaking = |words: &str| {
+        let code = format!(
+            "import os, time\ntry:\n os.write(2, b'broken build\\n')\n os.write($5, {words})\nfinally: time.sleep(600)"
+        );
+        format!("exec {real} -I -c \"{code}\"")
+    };
+    let table: [(&str, Option<DeathCause>); 6] = [
+        ("echo 'broken build' >&2; exit 3", Some(DeathCause::Exit { code: 3 })),
+        ("echo 'broken build' >&2; kill -SEGV $$", Some(DeathCause::Signal { signal: 11 })),
+        // A child that keeps standard error open must not hold the answer up.
+        ("echo 'broken build' >&2; sleep 600 & exit 3", Some(DeathCause::Exit { code: 3 })),
+        // No frame is believed that is none, or none of this kernel's, or without end.
+        (&speaking("b'garbage\\n'"), None),
+        (&speaking("b'{\\\"n\\\":\\\"\\\",\\\"s\\\":1,\\\"t\\\":\\\"ready\\\"}\\n'"), None),
+        (&speaking("bytes(70 << 20)"), None),
+    ];
+    for (script, wanted) in table {
+        let begun = Instant::now();
+        let error = bench.launch(&spec(&bench, script)).await.err().expect("no kernel");
+        assert!(begun.elapsed() < Duration::from_secs(5), "{script}: {:?}", begun.elapsed());
+        match &error {
+            LaunchError::EndedEarly { cause, stderr_tail, .. } => {
+                assert_eq!(stderr_tail, "broken build\n", "{script}");
+                assert!(wanted.is_none_or(|wanted| *cause == wanted), "{script}: {cause:?}");
+            }
+            other => panic!("{script}: {other:?}"),
+        }
+    }
+    let gone = KernelSpec { python: bench.cwd().join("nowhere"), ..bench.spec.clone() };
+    let error = bench.launch(&gone).await.err().expect("no kernel");
+    assert!(matches!(error, LaunchError::Spawn { .. }), "{error:?}");
+    assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+/// F-008: slow is not broken.
+async fn an_interpreter_that_needs_time_gets_it(start: Start) {
+    let bench = Bench::empty(start);
+    let real = bench.spec.python.display().to_string();
+    let slow = spec(&bench, &format!("sleep 1\nexec {real} \"$@\""));
+    let slow = KernelSpec { start_timeout: Duration::from_secs(30), ..slow };
+    let launched = bench.launch(&slow).await.expect("a kernel");
+    assert!(launched.kernel.info().pid.is_some());
+}
+
+/// A start that nobody waits for any more leaves nothing behind; `ledger` looks.
+async fn a_start_that_is_cancelled_leaves_nothing(start: Start) {
+    let bench = Bench::empty(start);
+    let never = KernelSpec {
+        start_timeout: Duration::from_secs(30),
+        ..spec(&bench, "trap '' INT TERM; sleep 600 & wait")
+    };
+    let cancel = CancellationToken::new();
+    let (launched, ()) = tokio::join!(bench.backend.launch(&never, &cancel), async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        cancel.cancel();
+    });
+    assert!(matches!(launched.err(), Some(LaunchError::Cancelled)));
+    // Dropped in the middle, as a caller does that is itself cancelled.
+    for millis in [0, 1, 5, 20, 100] {
+        let launch = bench.launch(&bench.spec);
+        assert!(
+            tokio::time::timeout(Duration::from_millis(millis), launch).await.is_err()
+                || millis > 0
+        );
+    }
+}
+
+/// F-014: many starts at once, several times: none fails, and each kernel is its own.
+async fn many_kernels_start_at_once(start: Start) {
+    let bench = Bench::start(start).await;
+    for _ in 0..4 {
+        let launches = (0..8).map(|_| bench.launch(&bench.spec));
+        let launched = futures_util::future::join_all(launches).await;
+        let mut pids = std::collections::BTreeSet::new();
+        for one in launched {
+            pids.insert(one.expect("a kernel").kernel.info().pid);
+        }
+        assert_eq!(pids.len(), 8);
+    }
+}
+
+/// The end of one kernel, which looks for processes it left, never takes another one for such a process.
+async fn a_kernel_that_ends_harms_none_that_starts(start: Start) {
+    let mut bench = Bench::start(start).await;
+    for round in 0..25 {
+        // The old one ends while the new one starts.
+        bench.relaunch().await;
+        assert_eq!(bench.value(&format!("{round}")).await, round.to_string());
+    }
+}
+
+crate::on_every_backend!(
+    an_interpreter_that_never_gets_ready_is_given_up,
+    an_interpreter_that_dies_at_its_start_says_why,
+    an_interpreter_that_needs_time_gets_it,
+    a_start_that_is_cancelled_leaves_nothing,
+    many_kernels_start_at_once,
+    a_kernel_that_ends_harms_none_that_starts,
+);
+
+crate::on_spares!(
+    a_start_that_is_cancelled_leaves_nothing,
+    many_kernels_start_at_once,
+    a_kernel_that_ends_harms_none_that_starts,
+);

@@ -1,0 +1,178 @@
+//! The family `kernel`: starting kernels, round trips, output and memory, beside the peers.
+//!
+//! Owns its command line and the list of what is measured. Every contender is a host process of its
+//! own, ours from a release build; they take turns within a round. Must not know how a figure is taken.
+
+mod contender;
+mod host;
+mod lines;
+mod memory;
+mod ours;
+mod plain;
+mod running;
+mod starting;
+mod table;
+mod task;
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Parser;
+use serde_json::{Value, json};
+
+use self::contender::{Arena, Rounds};
+pub(super) use self::host::run as run_host;
+use self::table::Table;
+use self::task::{Job, Task};
+use super::notebook::load;
+use super::peers;
+use crate::workspace::Workspace;
+
+const NOTES: &[&str] = &[
+    "Medians inside one table; compare nothing across tables. Hosts take turns within a round, each round begins with another one, one round before the first warms up (not for `many` and `gigabyte`).",
+    "All hosts and kernels use the same interpreter and see the same environment, printed above; it is made from a list, so PYTHONUNBUFFERED and its like reach nobody.",
+    "start, libraries: the host is warm, the fork server ready, the prelude full. Time to the value: ours to the result event, ipykernel to execute_result, python3 -c to its end. wait_for_ready of jupyter_client ends with 0.2 s of silence, which its users pay too.",
+    "trip: to the end of the cell, which is an event of ours, the reply and the idle status of ipykernel, the next prompt of python3 -i.",
+    "output: kernels are there before; python3 -c pays its start. Every sample is counted, the warm-up (in gigabyte every sample) hashed. Our host and the pipe's drop what they have read, nbclient keeps it.",
+    "many: PSS of all kernels, fork server included, clients not.",
+    "matmul: a new process for each sample, whose first product is not in the median. A runner has two threads of its own.",
+];
+
+#[derive(Parser)]
+#[command(name = "cargo xtask bench kernel", bin_name = "cargo xtask bench kernel")]
+pub(super) struct KernelArgs {
+    /// What to measure [default: all].
+    #[arg(value_parser = FAMILIES.map(|family| family.0))]
+    families: Vec<String>,
+    /// Smaller counts: to see that it works, not to compare.
+    #[arg(long)]
+    quick: bool,
+    /// Rounds for each family [default: its own].
+    #[arg(long, value_name = "N")]
+    rounds: Option<usize>,
+    /// Kernels at once in `many` [default: 50].
+    #[arg(long, value_name = "N")]
+    kernels: Option<usize>,
+    /// Where all figures are written [default: target/bench/kernel.json].
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Measure the release builds that are there, without bringing them up to date.
+    #[arg(long)]
+    no_build: bool,
+    /// End with a failure when a goal is missed.
+    #[arg(long)]
+    check: bool,
+}
+
+type Measure = fn(&Arena, &Size) -> Result<Vec<Table>>;
+
+const FAMILIES: [(&str, Measure); 8] = [
+    ("start", starting::start),
+    ("libraries", starting::libraries),
+    ("process", starting::process),
+    ("trip", running::trip),
+    ("output", running::output),
+    ("gigabyte", running::gigabyte),
+    ("many", starting::many),
+    ("matmul", running::matmul),
+];
+
+/// How much is done.
+struct Size {
+    is_quick: bool,
+    rounds: Option<usize>,
+    kernels: usize,
+}
+
+impl Size {
+    fn pick(&self, full: usize, quick: usize) -> usize {
+        if self.is_quick { quick } else { full }
+    }
+
+    fn rounds(&self, full: usize, quick: usize) -> Rounds {
+        Rounds { count: self.rounds.unwrap_or(self.pick(full, quick)), warm_up: 1 }
+    }
+}
+
+impl Arena {
+    fn task(&self, job: Job) -> Task {
+        Task::new(job, self.python.clone(), self.root.join("work"), self.root.join("state"))
+    }
+}
+
+pub(super) fn run(args: &KernelArgs) -> Result<()> {
+    let workspace = Workspace::find()?;
+    let missing = if args.no_build {
+        vec!["no build was asked for: ours are the release builds that were there".to_owned()]
+    } else {
+        peers::build(&workspace)?
+    };
+    let python = peers::python_env(&workspace)?;
+    let mut versions = vec![peers::first_line(Command::new(&python).arg("--version"))];
+    versions.extend(peers::pinned(&workspace)?);
+    let arena = Arena::new(&workspace, python)?;
+    println!("\n## Kernels\n\nVersions: {}. {}", versions.join(", "), load());
+    let shown: Vec<String> =
+        arena.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
+    println!("Environment of every host and kernel: {}", shown.join(" "));
+    for missing in &missing {
+        println!("WARNING: {missing}");
+    }
+
+    let size = Size {
+        is_quick: args.quick,
+        rounds: args.rounds,
+        kernels: args.kernels.unwrap_or(if args.quick { 8 } else { 50 }),
+    };
+    let mut tables = Vec::new();
+    for (name, measure) in FAMILIES {
+        if !args.families.is_empty() && !args.families.iter().any(|wanted| wanted == name) {
+            continue;
+        }
+        for table in measure(&arena, &size).with_context(|| format!("the family {name}"))? {
+            table.print();
+            tables.push(table);
+        }
+    }
+    let json = args.json.clone().unwrap_or_else(|| workspace.path("target/bench/kernel.json"));
+    let all: Vec<Value> = tables.iter().map(Table::to_json).collect();
+    let report = json!({"family": "kernel", "quick": args.quick, "versions": versions,
+        "missing": missing, "environment": arena.env, "tables": all});
+    std::fs::write(&json, serde_json::to_string_pretty(&report)? + "\n")
+        .with_context(|| format!("cannot write {}", json.display()))?;
+    close(&tables, args)
+}
+
+fn close(tables: &[Table], args: &KernelArgs) -> Result<()> {
+    println!("\nNotes:");
+    for note in NOTES {
+        println!("- {note}");
+    }
+    if args.quick {
+        println!("- QUICK: counts are too small for these figures to be compared with a goal.");
+    }
+    println!("\nGoals:");
+    let goals: Vec<_> = tables.iter().flat_map(|table| &table.goals).collect();
+    for goal in &goals {
+        println!("{}", goal.line());
+    }
+    let missed = goals.iter().filter(|goal| !goal.passed()).count();
+    if args.check && missed > 0 {
+        bail!("{missed} of {} goals missed", goals.len());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_families_that_exist_can_be_asked_for() {
+        let args = KernelArgs::try_parse_from(["kernel", "trip", "many", "--kernels", "4"]);
+        let args = args.unwrap();
+        assert_eq!((args.families.len(), args.kernels), (2, Some(4)));
+        assert!(KernelArgs::try_parse_from(["kernel", "trips"]).is_err());
+    }
+}

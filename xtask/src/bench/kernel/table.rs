@@ -1,0 +1,89 @@
+//! One family's figures as a table: printed, and as JSON.
+//!
+//! Owns the columns. Must not know where a figure comes from.
+
+use serde_json::{Value, json};
+
+use super::contender::Row;
+use crate::bench::report::{Goal, cell};
+
+pub(super) struct Table {
+    pub(super) family: &'static str,
+    pub(super) title: String,
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<(&'static str, Row)>,
+    pub(super) goals: Vec<Goal>,
+    /// How busy the machine was before and after.
+    pub(super) load: [String; 2],
+}
+
+/// A column: its heading, and what of which figure it shows.
+pub(super) struct Column(pub(super) &'static str, pub(super) Shown);
+
+#[derive(Clone, Copy)]
+pub(super) enum Shown {
+    Count(&'static str),
+    Median(&'static str),
+    Least(&'static str),
+    Most(&'static str),
+    P99(&'static str),
+    /// How many times the median of the other row this one's is.
+    Times(&'static str, &'static str),
+    /// How many times this row's median fits into the other's.
+    Under(&'static str, &'static str),
+}
+
+impl Table {
+    pub(super) fn row(&self, name: &str) -> Option<&Row> {
+        self.rows.iter().find(|(of, _)| *of == name).map(|(_, row)| row)
+    }
+
+    /// The median of one row as a multiple of another's.
+    pub(super) fn times(&self, figure: &str, name: &str, base: &str) -> Option<f64> {
+        Some(self.row(name)?.median(figure)? / self.row(base)?.median(figure)?)
+    }
+
+    fn shown(&self, name: &str, row: &Row, shown: Shown) -> String {
+        match shown {
+            Shown::Count(figure) => row.count(figure).to_string(),
+            Shown::Median(figure) => cell(row.median(figure), ""),
+            Shown::Least(figure) => cell(row.least(figure), ""),
+            Shown::Most(figure) => cell(row.most(figure), ""),
+            Shown::P99(figure) => cell(row.p99(figure), ""),
+            Shown::Times(figure, base) => cell(self.times(figure, name, base), "x"),
+            Shown::Under(figure, base) => cell(self.times(figure, base, name), "x"),
+        }
+    }
+
+    pub(super) fn print(&self) {
+        println!("\n### {}: {}\n", self.family, self.title);
+        let heads: Vec<&str> = self.columns.iter().map(|column| column.0).collect();
+        println!("| contender | {} |", heads.join(" | "));
+        println!("| --- |{}", " ---: |".repeat(heads.len()));
+        for (name, row) in &self.rows {
+            let cells: Vec<String> =
+                self.columns.iter().map(|column| self.shown(name, row, column.1)).collect();
+            println!("| {name} | {} |", cells.join(" | "));
+        }
+        println!();
+        for (name, row) in &self.rows {
+            if let Some(failure) = &row.failure {
+                println!("ERROR: {name} has no figures: {failure}");
+            }
+        }
+        for goal in &self.goals {
+            println!("{}", goal.line());
+        }
+        println!("Before: {} After: {}", self.load[0], self.load[1]);
+    }
+
+    pub(super) fn to_json(&self) -> Value {
+        let rows: Vec<Value> = self
+            .rows
+            .iter()
+            .map(|(name, row)| json!({"contender": name, "figures": row.figures(), "failure": row.failure}))
+            .collect();
+        let goals: Vec<Value> = self.goals.iter().map(Goal::to_json).collect();
+        json!({"family": self.family, "title": self.title, "rows": rows, "goals": goals, "load": self.load})
+    }
+}

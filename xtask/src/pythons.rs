@@ -1,0 +1,260 @@
+//! The runner on every CPython of this machine: one interpreter for each minor version, and the
+//! runner's own tests and the conformance suite under each.
+//!
+//! Owns the range of supported versions, the places interpreters are looked for in, and
+//! `target/test-env-3.X`. Must not know what the suites check.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::child;
+use crate::test::Depth;
+use crate::workspace::Workspace;
+
+/// The minor versions of CPython 3 the runner promises to work on.
+const SUPPORTED: RangeInclusive<u32> = 9..=14;
+const REQUIREMENTS: &str = "xtask/requirements-runner.txt";
+/// Written last, so that an environment whose making was cut short is never taken for a whole one.
+const STAMP: &str = "inkcell-stamp";
+/// With `all` in it, every version gets the whole conformance suite.
+const WISH: &str = "INKCELL_TEST_PYTHONS";
+/// What versions between the oldest and the newest get of it: the tiers whose outcome is the
+/// interpreter's doing. The rest is about processes, whichever Python they run, and takes longest.
+const TIERS: &str = "test(/^(basic|output|interrupt|fork_server)::/)";
+/// One line: implementation, major, minor, micro.
+const WHO: &str = "import sys; print(sys.implementation.name, *sys.version_info[:3])";
+
+/// An interpreter that answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Found {
+    path: PathBuf,
+    version: Version,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Version {
+    minor: u32,
+    micro: u32,
+}
+
+/// Runs the suites; gives what must not be overlooked. All versions are tried before a failure of
+/// one is returned, because what fails on one version alone is told by the others.
+pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
+    let mut loud = Vec::new();
+    let mut found = one_of_each(places());
+    for one in found.values() {
+        println!("3.{}.{}: {}", one.version.minor, one.version.micro, one.path.display());
+    }
+    let missing: Vec<String> = SUPPORTED
+        .filter(|minor| !found.contains_key(minor))
+        .map(|minor| format!("3.{minor}"))
+        .collect();
+    if !missing.is_empty() {
+        loud.push(format!("the runner is NOT tried on CPython {}: not found", missing.join(", ")));
+    }
+    if depth == Depth::Quick {
+        // The floor is where a slip shows first.
+        if let Some(floor) = found.keys().next().copied() {
+            found.retain(|minor, _| *minor == floor);
+            println!("a quick run tries 3.{floor} alone");
+        }
+    } else if found.len() < 2 {
+        loud.push(format!("only {} CPython was found to try the runner on", found.len()));
+    }
+
+    let ends = [found.keys().next().copied(), found.keys().next_back().copied()];
+    let wishes_all = std::env::var_os(WISH).is_some_and(|wish| wish == "all");
+    if found.len() > 2 && !wishes_all {
+        println!(
+            "between the oldest and the newest only {TIERS} is run; {WISH}=all runs everything"
+        );
+    }
+    let mut failed = Vec::new();
+    for one in found.values() {
+        let name = format!("3.{}", one.version.minor);
+        println!("\n-- CPython {name}");
+        match environment(workspace, one) {
+            Ok(python) => {
+                if let Err(error) = runner_tests(workspace, &python) {
+                    failed.push(format!("{name}: {error}"));
+                }
+            }
+            Err(error) => loud.push(format!(
+                "the runner's own tests did NOT run on CPython {name}: no environment with pytest ({error:#})"
+            )),
+        }
+        let is_end = depth == Depth::Full && ends.contains(&Some(one.version.minor));
+        let is_whole = wishes_all || is_end;
+        if let Err(error) = conformance(workspace, &one.path, (!is_whole).then_some(TIERS)) {
+            failed.push(format!("{name}: {error}"));
+        }
+    }
+    if !failed.is_empty() {
+        bail!("the runner does not work on every CPython:\n{}", failed.join("\n"));
+    }
+    Ok(loud)
+}
+
+/// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a
+/// library skips itself here and says so; the stage with the full environment runs it.
+fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {
+    let mut tests = Command::new(python);
+    tests.args(["-B", "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider"]);
+    tests.arg(crate::test::RUNNER_TESTS).current_dir(workspace.root());
+    tests.env_remove("INKCELL_TEST_REQUIRE");
+    child::stream_to_stdout(&mut tests)
+}
+
+/// The contract of a kernel, with kernels of this interpreter as it was found.
+fn conformance(workspace: &Workspace, python: &Path, filter: Option<&str>) -> Result<()> {
+    let mut tests = if crate::test::has_nextest(workspace) {
+        let mut tests = workspace.cargo(["nextest", "run", "-p", "inkcell-kernel"]);
+        tests.args(["--test", "conformance", "--no-fail-fast", "--status-level", "fail"]);
+        tests.args(filter.map(|filter| ["-E", filter]).into_iter().flatten());
+        tests
+    } else {
+        workspace.cargo(["test", "-p", "inkcell-kernel", "--test", "conformance"])
+    };
+    tests.env("INKCELL_TEST_PYTHON", python).env_remove("INKCELL_TEST_REQUIRE");
+    child::stream_to_stdout(&mut tests)
+}
+
+/// The first interpreter of each supported minor version.
+fn one_of_each(candidates: impl IntoIterator<Item = PathBuf>) -> BTreeMap<u32, Found> {
+    let mut found = BTreeMap::new();
+    for path in candidates {
+        if let Some(version) = ask(&path).filter(|version| SUPPORTED.contains(&version.minor)) {
+            found.entry(version.minor).or_insert(Found { path, version });
+        }
+    }
+    found
+}
+
+fn ask(path: &Path) -> Option<Version> {
+    version(&child::capture(Command::new(path).args(["-I", "-c", WHO])).ok()?)
+}
+
+/// The version in an answer to [`WHO`]; other implementations are not CPython's business.
+fn version(answer: &str) -> Option<Version> {
+    let mut words = answer.split_whitespace();
+    if words.next()? != "cpython" || words.next()? != "3" {
+        return None;
+    }
+    Some(Version { minor: words.next()?.parse().ok()?, micro: words.next()?.parse().ok()? })
+}
+
+/// Where an interpreter may be, nearest first. Most of these do not exist.
+fn places() -> Vec<PathBuf> {
+    let home = std::env::home_dir().unwrap_or_default();
+    let set = |name: &str, usual: &str| {
+        std::env::var_os(name).map_or_else(|| home.join(usual), PathBuf::from)
+    };
+    let mut places: Vec<PathBuf> =
+        SUPPORTED.filter_map(|minor| child::on_path(&format!("python3.{minor}"))).collect();
+    for root in [
+        set("PYENV_ROOT", ".pyenv").join("versions"),
+        set("UV_PYTHON_INSTALL_DIR", ".local/share/uv/python"),
+        PathBuf::from("/opt"),
+        PathBuf::from("/opt/python"),
+    ] {
+        places.extend(children(&root).into_iter().map(|version| version.join("bin/python3")));
+    }
+    for bin in ["/usr/bin", "/usr/local/bin"] {
+        places.extend(SUPPORTED.map(|minor| Path::new(bin).join(format!("python3.{minor}"))));
+    }
+    places.retain(|place| place.is_file());
+    places
+}
+
+/// What is in a folder, in a fixed order; nothing when it cannot be read.
+fn children(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.sort();
+    paths
+}
+
+/// An environment of this interpreter with pytest in it: made once, reused while it fits.
+fn environment(workspace: &Workspace, base: &Found) -> Result<PathBuf> {
+    let dir = workspace.path(&format!("target/test-env-3.{}", base.version.minor));
+    let requirements = workspace.path(REQUIREMENTS);
+    let wanted = std::fs::read_to_string(&requirements)
+        .with_context(|| format!("cannot read {REQUIREMENTS}"))?;
+    // Another interpreter of the same minor version needs an environment of its own.
+    let stamp = format!("{} {:?}\n{wanted}", base.path.display(), base.version);
+    let python = dir.join("bin/python");
+    let answers = || child::succeeds(Command::new(&python).args(["-c", "import pytest"]));
+    let fits = std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|found| found == stamp);
+    if fits && answers() {
+        return Ok(python);
+    }
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)
+            .with_context(|| format!("cannot remove {}", dir.display()))?;
+    }
+    child::stream(Command::new(&base.path).args(["-m", "venv"]).arg(&dir))?;
+    child::stream(
+        Command::new(&python)
+            .args(["-m", "pip", "install", "--quiet", "--no-input"])
+            .args(["--disable-pip-version-check", "--requirement"])
+            .arg(&requirements),
+    )?;
+    if !answers() {
+        bail!("{} was made, but `import pytest` fails in it", dir.display());
+    }
+    std::fs::write(dir.join(STAMP), &stamp).context("cannot write the stamp")?;
+    Ok(python)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_cpython_3_has_a_version_here() {
+        assert_eq!(version("cpython 3 9 18\n"), Some(Version { minor: 9, micro: 18 }));
+        assert_eq!(version("pypy 3 10 14\n"), None);
+        assert_eq!(version("cpython 2 7 18\n"), None);
+        assert_eq!(version("pyenv: python3.9: command not found\n"), None);
+        assert_eq!(version(""), None);
+    }
+
+    /// The nearest interpreter of a minor version is taken; broken and unsupported ones are not.
+    #[cfg(unix)]
+    #[test]
+    fn one_interpreter_of_each_supported_version_is_found() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let fake = |name: &str, script: &str| {
+            let path = dir.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+            path
+        };
+        let first = fake("a", "echo cpython 3 9 18");
+        let candidates = [
+            fake("shim", "echo 'not installed' >&2; exit 127"),
+            first.clone(),
+            fake("b", "echo cpython 3 9 19"),
+            fake("old", "echo cpython 3 8 18"),
+            fake("new", "echo cpython 3 15 0"),
+            dir.path().join("absent"),
+        ];
+        let found = one_of_each(candidates);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert_eq!(found[&9], Found { path: first, version: Version { minor: 9, micro: 18 } });
+    }
+
+    #[test]
+    fn every_requirement_is_pinned() {
+        let text = include_str!("../requirements-runner.txt");
+        for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+            let requirement = line.split(';').next().unwrap_or_default();
+            assert_eq!(requirement.split("==").count(), 2, "{line}");
+        }
+    }
+}
