@@ -141,6 +141,7 @@ impl Stream {
         };
         while !bytes.is_empty() {
             match rustix::io::write(fd, bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
                 Ok(size) => bytes = &bytes[size..],
                 Err(Errno::INTR) => {}
                 Err(Errno::AGAIN) => {

@@ -3,6 +3,7 @@
 //! Owns a walk over JSON text that builds no value, so that a text of any size costs no more memory than
 //! what is shown of it. It must not know displays. Text that is not JSON is passed through as it is.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 /// A JSON text laid out.
@@ -34,14 +35,15 @@ impl<'a> Iterator for Tokens<'a> {
     type Item = Token<'a>;
 
     fn next(&mut self) -> Option<Token<'a>> {
-        self.rest = self.rest.trim_start_matches([' ', '\t', '\n', '\r']);
+        let blanks = self.rest.bytes().take_while(|byte| b" \t\n\r".contains(byte)).count();
+        self.rest = &self.rest[blanks..];
         let first = *self.rest.as_bytes().first()?;
         let len = match first {
             b'"' => string_len(self.rest.as_bytes()),
             b'{' | b'[' | b'}' | b']' | b',' | b':' => 1,
             _ => {
-                let is_end = |c: char| "{}[],:\" \t\n\r".contains(c);
-                self.rest.find(is_end).unwrap_or(self.rest.len())
+                let is_end = |byte: u8| b"{}[],:\" \t\n\r".contains(&byte);
+                self.rest.bytes().position(is_end).unwrap_or(self.rest.len())
             }
         };
         let (token, rest) = self.rest.split_at(len);
@@ -145,16 +147,16 @@ pub(super) fn lay_out(json: &str, max_chars: usize) -> Laid {
 }
 
 /// A JSON string with its characters spelled out, except those a reader must not get raw.
-fn readable(text: &str) -> String {
-    let spelled = if text.contains("\\u") {
-        let decoded = serde_json::from_str::<String>(text).ok();
-        decoded.and_then(|text| serde_json::to_string(&text).ok())
-    } else {
-        None
-    };
-    let spelled = spelled.unwrap_or_else(|| text.to_owned());
+fn readable(text: &str) -> Cow<'_, str> {
+    let mut spelled = Cow::Borrowed(text);
+    if memchr::memmem::find(text.as_bytes(), b"\\u").is_some()
+        && let Ok(decoded) = serde_json::from_str::<String>(text)
+        && let Ok(encoded) = serde_json::to_string(&decoded)
+    {
+        spelled = Cow::Owned(encoded);
+    }
     let is_hidden = |c: char| c.is_control() || ('\u{fff9}'..='\u{fffb}').contains(&c);
-    if !spelled.contains(is_hidden) {
+    if spelled.bytes().all(|byte| (b' '..0x7f).contains(&byte)) || !spelled.contains(is_hidden) {
         return spelled;
     }
     let mut escaped = String::new();
@@ -166,7 +168,7 @@ fn readable(text: &str) -> String {
             c => escaped.push(c),
         }
     }
-    escaped
+    Cow::Owned(escaped)
 }
 
 /// How a JSON value is shown to a reader (B:X-34): its number, the value, and how much is missing.

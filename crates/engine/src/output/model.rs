@@ -174,6 +174,9 @@ pub struct Truncation {
     pub limit_bytes: u64,
     /// When only the end of one line is shown: how many bytes of it, and how many it has.
     pub partial_line: Option<(u64, u64)>,
+    /// When single displays were cut as well, so that ranges would not tell the truth: how many lines are
+    /// shown.
+    pub scattered_lines: Option<u64>,
 }
 
 /// Something the reader must know about this output.
@@ -204,8 +207,13 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Notice::Truncated { truncation, artifact } => {
-                let Truncation { head, tail, total_lines, limit_bytes, partial_line } = truncation;
+                let Truncation { head, tail, total_lines, limit_bytes, partial_line, .. } =
+                    truncation;
                 match (partial_line, head, tail) {
+                    _ if truncation.scattered_lines.is_some() => {
+                        let shown = truncation.scattered_lines.unwrap_or_default();
+                        write!(f, "[Showing {shown} of {total_lines} lines")?;
+                    }
                     (Some((shown, bytes)), _, _) => {
                         let (shown, bytes) = (size(*shown), size(*bytes));
                         write!(f, "[Showing last {shown} of line {total_lines} (line is {bytes})")?;
@@ -221,7 +229,7 @@ impl fmt::Display for Notice {
                     }
                     (_, None, None) => write!(f, "[Showing none of {total_lines} lines")?,
                 }
-                if partial_line.is_none() {
+                if partial_line.is_none() || truncation.scattered_lines.is_some() {
                     write!(f, " ({} limit)", size(*limit_bytes))?;
                 }
                 match artifact {

@@ -225,7 +225,10 @@ impl OutputSink {
                 let text = self.bounded(text);
                 self.text.window.push_slot(slot, text);
             }
-            None if text.len() > self.limits.display_bytes => {
+            // A display that may take the whole budget is cut with the rest of the text.
+            None if text.len() > self.limits.display_bytes
+                && self.limits.display_bytes < self.limits.max_bytes =>
+            {
                 let (head, middle, tail) = self.cut(&text);
                 self.text.take(head);
                 self.text.window.leave_out(middle);
@@ -353,6 +356,8 @@ fn truncation(kept: &Kepts, total: Extent, max_bytes: usize) -> Truncation {
         total_lines,
         limit_bytes: max_bytes as u64,
         partial_line: is_one_line.then_some((kept.tail.bytes, kept.line_bytes)),
+        scattered_lines: (kept.left_out.bytes > 0)
+            .then(|| total_lines - kept.elided.feeds - kept.left_out.feeds),
     }
 }
 

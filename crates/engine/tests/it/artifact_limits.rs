@@ -166,7 +166,7 @@ fn leavings_are_removed_and_other_files_are_not() {
     std::fs::write(folder.join("dddddddddddddddd.md"), "data").expect("written");
     std::fs::write(folder.join("dddddddddddddddd.json"), "{\"id\": \"dd").expect("written");
     // The record of another id is none of this one.
-    std::fs::copy(folder.join(format!("{}.json", kept)), folder.join("eeeeeeeeeeeeeeee.json"))
+    std::fs::copy(folder.join(format!("{kept}.json")), folder.join("eeeeeeeeeeeeeeee.json"))
         .expect("copied");
     std::fs::write(folder.join("eeeeeeeeeeeeeeee.md"), "xxxx").expect("written");
     let theirs = ["notes.md", "aaaaaaaaaaaaaaaa.txt", "AAAAAAAAAAAAAAAA.md", "ffffffffffffffff"];
@@ -176,11 +176,11 @@ fn leavings_are_removed_and_other_files_are_not() {
     // One that is being made at this moment has no record yet, but a lock.
     let made = File::create(folder.join("gggggggggggggggg.md")).expect("made");
     made.lock().expect("locked");
-    assert_eq!(ids(&store, Scope::All), [kept.clone()]);
+    assert_eq!(ids(&store, Scope::All), std::slice::from_ref(&kept));
     let removed = store.gc(SystemTime::now()).expect("cleaned");
     assert_eq!((removed.remnants, removed.artifacts.len()), (5, 0));
     let mut wanted: Vec<String> = theirs.map(str::to_owned).to_vec();
-    wanted.extend([format!("{}.md", kept), format!("{}.json", kept)]);
+    wanted.extend([format!("{kept}.md"), format!("{kept}.json")]);
     wanted.push("gggggggggggggggg.md".to_owned());
     wanted.sort();
     let mut left = inkcell_testkit::env::names_in(&folder);

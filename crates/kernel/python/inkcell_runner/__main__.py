@@ -58,6 +58,15 @@ def _forget_parent():
         pass
 
 
+def _close(*fds):
+    for fd in fds:
+        try:
+            os.close(fd)
+        except OSError:
+            # The cell closed it.
+            pass
+
+
 def _watch(lifeline, host):
     """Ends the process when the host is gone: the other end of the lifeline, which only it holds, is
     closed, or its process has ended although somebody else still holds that end."""
@@ -109,6 +118,8 @@ def main(control, lifeline, host):
     control, lifeline, host = _move_high(control), _move_high(lifeline), _move_high(host)
     bind(lifeline, os.getpgrp())
     session = make(control)
+    # A copy that a cell forks must not hold what tells the host of our end, nor be able to speak for us.
+    os.register_at_fork(after_in_child=lambda: _close(control, lifeline, host))
     session.lifeline = lifeline
     session.idle = _thread.allocate_lock()
     _set_current(session)

@@ -16,6 +16,22 @@ from .streams import Descriptors, Streams
 _BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 
 
+def _text_form(kind, value):
+    """A text, or the bytes it stands for where its kind is one of bytes; what is no base64 stays text."""
+    if kind in _BINARY:
+        import base64
+
+        try:
+            return "b", base64.b64decode(value, validate=True)
+        except ValueError:
+            # Old notebooks broke base64 into lines.
+            try:
+                return "b", base64.b64decode("".join(value.split()), validate=True)
+            except ValueError:
+                pass
+    return "t", clean(value).encode()
+
+
 class StdinNotImplementedError(RuntimeError):
     """Raised where code wants input; IPython's kernel raises the same name."""
 
@@ -68,12 +84,7 @@ class Session:
             if isinstance(value, (bytes, bytearray, memoryview)):
                 form, raw = "b", bytes(value)
             elif isinstance(value, str):
-                if kind in _BINARY:
-                    import base64
-
-                    form, raw = "b", base64.b64decode(value)
-                else:
-                    form, raw = "t", clean(value).encode()
+                form, raw = _text_form(kind, value)
             else:
                 import json
 

@@ -12,6 +12,10 @@ import sys
 from _thread import allocate_lock
 
 
+# The largest frame of output.
+_PIECE = 1 << 18
+
+
 class FrameWriter(io.RawIOBase):
     """The bottom of a stream: what arrives here goes to the host."""
 
@@ -35,6 +39,8 @@ class FrameWriter(io.RawIOBase):
         channel = self._session.channel
         if os.getpid() != channel.pid:
             return os.write(self._fd, data)
+        # A piece at a time: the host holds a frame until it is whole, and an interrupt waits for its end.
+        data = data[:_PIECE]
         size = len(data)
         if self._ahead:
             # An interrupt hid from the buffer above us that this was sent, so it offers it again.

@@ -93,6 +93,10 @@ impl RunnerBackend {
             fresh = self.supply.take(&kind) => {
                 Starting { fresh: Some(fresh.map_err(spawn)?), python: python.clone() }
             }
+            () = tokio::time::sleep_until(deadline) => {
+                let (seconds, stderr_tail) = (spec.start_timeout.as_secs(), String::new());
+                return Err(LaunchError::TimedOut { python, seconds, stderr_tail });
+            }
             () = cancel.cancelled() => return Err(LaunchError::Cancelled),
         };
         tokio::select! {

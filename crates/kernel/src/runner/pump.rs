@@ -285,7 +285,7 @@ impl Pump {
             kill_group(self.child.id(), Signal::KILL);
             let _ = tokio::time::timeout(Duration::from_secs(1), self.exit.readable()).await;
         }
-        let _ = tokio::time::timeout(AFTERMATH, self.rest()).await;
+        self.rest().await;
         let status = self.child.cause().await;
         // What the cell started must not outlive its kernel.
         kill_group(self.child.id(), Signal::KILL);
@@ -316,14 +316,14 @@ impl Pump {
         }
     }
 
-    /// Frames and bytes that were sent before the end.
+    /// Frames and bytes that were sent before the end. Only the wait for more is bounded: whoever listens
+    /// late still gets what is there, and a copy of the runner that keeps the channel open holds nothing up.
     async fn rest(&mut self) {
-        while let Ok(size) = self.control.read_buf(self.decoder.buffer()).await {
+        loop {
+            let read = self.control.read_buf(self.decoder.buffer());
+            let Ok(Ok(1..)) = tokio::time::timeout(AFTERMATH, read).await else { break };
             self.is_drained = false;
-            while let Ok(Some((frame, payload))) = self.decoder.next() {
-                self.frame(frame, payload).await;
-            }
-            if size == 0 {
+            if self.frames().await.is_err() {
                 break;
             }
         }
@@ -366,9 +366,18 @@ fn bundle(parts: &[Part], metadata: String, mut payload: Bytes) -> MimeBundle {
     MimeBundle { data, metadata }
 }
 
-/// How often the system has ended a process because memory ran out.
+/// How often the system has ended a process because memory ran out: one of our own group of processes where
+/// that can be told, else any.
 fn oom_kills() -> u64 {
-    let Ok(text) = std::fs::read_to_string("/proc/vmstat") else { return 0 };
-    let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "));
-    line.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
+    let count = |text: String, name: &str| {
+        text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
+    };
+    let group = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = group.lines().find_map(|line| line.strip_prefix("0::/"));
+    let own = group.and_then(|group| {
+        std::fs::read_to_string(format!("/sys/fs/cgroup/{group}/memory.events")).ok()
+    });
+    own.and_then(|text| count(text, "oom_kill "))
+        .or_else(|| count(std::fs::read_to_string("/proc/vmstat").ok()?, "oom_kill "))
+        .unwrap_or(0)
 }

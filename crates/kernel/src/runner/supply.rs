@@ -3,12 +3,13 @@
 //! Owns the fork servers and the spares, one set for each kind of runner. A runner from here has started
 //! but has not been told what it is to be; `launch.rs` does that.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use crate::environ::MANAGED;
 use crate::kernel::{KernelSpec, Origin};
@@ -27,7 +28,7 @@ const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_run
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Kind {
     pub(crate) python: PathBuf,
-    /// Without what is set anew for each cell.
+    /// Without what is set anew for each kernel or cell, or differs from shell to shell.
     pub(crate) env: BTreeMap<String, String>,
     pub(crate) shell: Shell,
     pub(crate) preload: Vec<String>,
@@ -37,7 +38,9 @@ pub(crate) struct Kind {
 impl Kind {
     pub(crate) fn of(spec: &KernelSpec, root: &Path) -> Kind {
         let mut env = spec.env.clone();
-        env.retain(|name, _| !MANAGED.contains(&name.as_str()));
+        let varies =
+            |name: &str| MANAGED.contains(&name) || ["PWD", "OLDPWD", "SHLVL", "_"].contains(&name);
+        env.retain(|name, _| !varies(name));
         let (shell, preload) = (spec.startup.shell, spec.startup.preload.clone());
         Kind { python: spec.python.clone(), env, shell, preload, root: root.to_owned() }
     }
@@ -55,9 +58,27 @@ pub(crate) struct Supply {
     spawner: Spawner,
     fork_server: ForkServer,
     spares_wanted: usize,
-    servers: tokio::sync::Mutex<HashMap<Kind, Arc<Zygote>>>,
-    spares: Mutex<HashMap<Kind, Vec<Fresh>>>,
+    servers: tokio::sync::Mutex<HashMap<Kind, Server>>,
+    spares: Mutex<Spares>,
 }
+
+struct Server {
+    zygote: Arc<Zygote>,
+    used: Instant,
+}
+
+#[derive(Default)]
+struct Spares {
+    waiting: HashMap<Kind, Vec<Fresh>>,
+    /// Kinds of which spares are being started.
+    filling: HashSet<Kind>,
+}
+
+/// How many fork servers there are at most; the one that was not used longest makes room.
+const MOST_SERVERS: usize = 4;
+
+/// How long a fork server may take to make a copy before it counts as stuck.
+const FORK_WAIT: Duration = Duration::from_secs(2);
 
 impl Supply {
     pub(crate) fn new(fork_server: ForkServer, spares_wanted: usize) -> io::Result<Supply> {
@@ -91,15 +112,15 @@ impl Supply {
     /// The fork servers, with their processes.
     pub(crate) async fn fork_servers(&self) -> Vec<(PathBuf, u32, ZygoteState)> {
         let servers = self.servers.lock().await;
-        let row = |(kind, server): (&Kind, &Arc<Zygote>)| {
-            (kind.python.clone(), server.pid(), server.state())
+        let row = |(kind, server): (&Kind, &Server)| {
+            (kind.python.clone(), server.zygote.pid(), server.zygote.state())
         };
         servers.iter().map(row).collect()
     }
 
     /// How many runners wait to be used.
     pub(crate) fn spares(&self) -> usize {
-        self.spares.lock().unwrap_or_else(PoisonError::into_inner).values().map(Vec::len).sum()
+        self.waiting().waiting.values().map(Vec::len).sum()
     }
 
     /// Takes a copy of the fork server of this kind. The first request starts the server and does not
@@ -108,20 +129,7 @@ impl Supply {
         if self.fork_server == ForkServer::Off {
             return Err(Reason::lasting("the fork server is turned off"));
         }
-        let mut servers = self.servers.lock().await;
-        let is_usable = |server: &Arc<Zygote>| server.state() != ZygoteState::Gone;
-        let Some(server) = servers.get(kind).filter(|server| is_usable(server)).cloned() else {
-            return match Zygote::start(&self.spawner, kind).await {
-                Ok(server) => {
-                    servers.insert(kind.clone(), Arc::new(server));
-                    Err(Reason::passing("the fork server is starting"))
-                }
-                Err(error) => {
-                    Err(Reason::lasting(&format!("the fork server could not be started: {error}")))
-                }
-            };
-        };
-        drop(servers);
+        let server = self.server(kind).await?;
         match server.state() {
             ZygoteState::Ready { .. } => {}
             ZygoteState::Starting => return Err(Reason::passing("the fork server is starting")),
@@ -131,16 +139,44 @@ impl Supply {
         let failed =
             |error: io::Error| Reason::passing(&format!("it could not be forked: {error}"));
         let (wires, theirs) = wires::pair().map_err(failed)?;
-        let forked = server.fork(theirs.in_order()).await.map_err(failed)?;
+        let copy = tokio::time::timeout(FORK_WAIT, server.fork(theirs.in_order())).await;
+        let Ok(copy) = copy else {
+            // Without anybody who wants it, it ends.
+            self.servers.lock().await.remove(kind);
+            return Err(Reason::passing("the fork server did not answer"));
+        };
+        let forked = copy.map_err(failed)?;
         let process = Process::forked(forked.pid, forked.ended);
         let mark = Mark::new(forked.pid, &wires.inodes).map_err(failed)?;
         Ok(Fresh { process, wires, mark, origin: Origin::Forked })
     }
 
+    /// The fork server of this kind. One that is not there is started, and not waited for.
+    async fn server(&self, kind: &Kind) -> Result<Arc<Zygote>, Reason> {
+        let mut servers = self.servers.lock().await;
+        servers.retain(|_, server| server.zygote.state() != ZygoteState::Gone);
+        if let Some(server) = servers.get_mut(kind) {
+            server.used = Instant::now();
+            return Ok(Arc::clone(&server.zygote));
+        }
+        if servers.len() >= MOST_SERVERS
+            && let Some(oldest) = servers.iter().min_by_key(|(_, server)| server.used)
+        {
+            let oldest = oldest.0.clone();
+            servers.remove(&oldest);
+        }
+        let started = Zygote::start(&self.spawner, kind).await.map_err(|error| {
+            Reason::lasting(&format!("the fork server could not be started: {error}"))
+        })?;
+        let server = Server { zygote: Arc::new(started), used: Instant::now() };
+        servers.insert(kind.clone(), server);
+        Err(Reason::passing("the fork server is starting"))
+    }
+
     /// A runner that is there already and still alive.
     fn spare(&self, kind: &Kind) -> Option<Fresh> {
-        let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-        let waiting = spares.get_mut(kind)?;
+        let mut spares = self.waiting();
+        let waiting = spares.waiting.get_mut(kind)?;
         while let Some(mut fresh) = waiting.pop() {
             if fresh.process.is_running() {
                 return Some(fresh);
@@ -151,19 +187,23 @@ impl Supply {
 
     /// Starts spares until there are as many as are wanted.
     async fn refill(&self, kind: Kind) {
-        loop {
-            let waiting = |supply: &Supply| {
-                let spares = supply.spares.lock().unwrap_or_else(PoisonError::into_inner);
-                spares.get(&kind).map_or(0, Vec::len)
-            };
-            if waiting(self) >= self.spares_wanted {
-                return;
-            }
-            // A spare that cannot be started is no loss: the next kernel says why.
-            let Ok(fresh) = self.start(&kind, &kind.preload, Origin::Spare).await else { return };
-            let mut spares = self.spares.lock().unwrap_or_else(PoisonError::into_inner);
-            spares.entry(kind.clone()).or_default().push(fresh);
+        if !self.waiting().filling.insert(kind.clone()) {
+            return;
         }
+        while self.is_short_of(&kind) {
+            // A spare that cannot be started is no loss: the next kernel says why.
+            let Ok(fresh) = self.start(&kind, &kind.preload, Origin::Spare).await else { break };
+            self.waiting().waiting.entry(kind.clone()).or_default().push(fresh);
+        }
+        self.waiting().filling.remove(&kind);
+    }
+
+    fn is_short_of(&self, kind: &Kind) -> bool {
+        self.waiting().waiting.get(kind).map_or(0, Vec::len) < self.spares_wanted
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Spares> {
+        self.spares.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A new process.
@@ -194,7 +234,7 @@ impl Supply {
 impl Drop for Supply {
     fn drop(&mut self) {
         let spares = self.spares.get_mut().unwrap_or_else(PoisonError::into_inner);
-        for fresh in spares.drain().flat_map(|(_, waiting)| waiting) {
+        for fresh in spares.waiting.drain().flat_map(|(_, waiting)| waiting) {
             fresh.process.destroy();
         }
     }

@@ -16,6 +16,7 @@ use serde::Deserialize;
 use tokio::io::{AsyncBufReadExt, BufReader, Interest};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::process::{Process, Reaped, Spawner, kill_group};
 use crate::runner::supply::Kind;
@@ -29,6 +30,8 @@ pub(crate) struct Zygote {
     requests: mpsc::Sender<Request>,
     state: watch::Receiver<ZygoteState>,
     pid: u32,
+    /// Ends it with this value, also when it does not answer.
+    _wanted: DropGuard,
 }
 
 /// Whether a fork server can be used.
@@ -89,12 +92,17 @@ impl Zygote {
         let (requests, queue) = mpsc::channel(16);
         let (sender, state) = watch::channel(ZygoteState::Starting);
         let stream = UnixStream::from_std(ours)?;
+        let unwanted = CancellationToken::new();
+        let wanted = unwanted.clone().drop_guard();
         tokio::spawn(async move {
-            serve(stream, queue, &sender).await;
+            tokio::select! {
+                () = serve(stream, queue, &sender) => {}
+                () = unwanted.cancelled() => {}
+            }
             sender.send_replace(ZygoteState::Gone);
             Process::own(child).destroy();
         });
-        Ok(Zygote { requests, state, pid })
+        Ok(Zygote { requests, state, pid, _wanted: wanted })
     }
 
     pub(crate) fn state(&self) -> ZygoteState {

@@ -161,7 +161,27 @@ async fn a_killed_kernel_takes_its_children_along(start: Start) {
     assert!(tokio::time::timeout(LIMIT, gone).await.expect("in time"), "the child lives");
 }
 
+/// F-001: what was written before the death is there, also for one who listens late, and also when a copy
+/// of the kernel goes on and holds everything open.
+async fn output_before_a_death_is_not_lost(start: Start) {
+    let cells = [
+        "import os\nprint('x' * 1_000_000)\nos._exit(3)",
+        "import os, time\nif os.fork() == 0:\n    time.sleep(60)\nprint('x' * 999_999)\nos.write(1, b'yz')\n\
+         os._exit(3)",
+    ];
+    for code in cells {
+        let mut bench = Bench::start(start).await;
+        let exec = bench.post(code, History::Store);
+        // Later than anybody waits for a process that is gone.
+        tokio::time::sleep(Duration::from_millis(600)).await;
+        let ran = bench.collect(exec).await;
+        assert_eq!(ran.stdout().len(), 1_000_001 + usize::from(code.contains("yz")), "{code}");
+        assert_eq!(ran.cause(), &DeathCause::Exit { code: 3 }, "{code}");
+    }
+}
+
 crate::on_every_backend!(
+    output_before_a_death_is_not_lost,
     a_kernel_that_is_killed_in_a_cell_is_missed_at_once,
     code_that_died_is_not_run_again,
     a_kernel_that_died_between_cells_runs_nothing,

@@ -50,9 +50,9 @@ async fn a_flood_arrives_whole_and_the_host_stays_small(start: Start) {
     let exec = bench.post(lines, History::Store);
     let wanted = (0..500_000).map(|n| format!("{n:08}{}\n", "x".repeat(91)).into_bytes());
     assert_eq!(digest(&mut bench, exec).await, digest_of(wanted));
-    let one = "import sys\n_ = sys.stdout.write('0123456789' * 5_000_000)";
+    let one = "import sys\n_ = sys.stdout.write('0123456789' * 15_000_000)";
     let exec = bench.post(one, History::Store);
-    let wanted = (0..5_000_000).map(|_| b"0123456789".to_vec());
+    let wanted = (0..15_000_000).map(|_| b"0123456789".to_vec());
     assert_eq!(digest(&mut bench, exec).await, digest_of(wanted));
     let raw = "import os\nos.system('seq 1 2000000')\nNone";
     let exec = bench.post(raw, History::Store);

@@ -2,12 +2,16 @@
 
 use std::time::Duration;
 
-use inkcell_kernel::{DeathCause, ZygoteState};
+use inkcell_kernel::{DeathCause, Origin, ZygoteState};
 
 use crate::bench::{Bench, LIMIT, Start};
 
 fn kill(pid: u32) {
-    let status = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
+    signal(pid, "-KILL");
+}
+
+fn signal(pid: u32, name: &str) {
+    let status = std::process::Command::new("kill").args([name, &pid.to_string()]).status();
     assert!(status.expect("kill runs").success());
 }
 
@@ -26,9 +30,29 @@ async fn a_kernel_outlives_its_fork_server() {
     assert_eq!(bench.run("kept").await.ok().result().as_deref(), Some("1"));
     let ran = bench.run("import os\nos._exit(9)").await;
     assert_eq!(ran.death.expect("a death").cause, DeathCause::Exit { code: 9 });
-    // The next kernel comes without a server, and starts a new one.
+    // The next kernel comes without a server, and starts a new one, of which the one after it is a copy.
     bench.relaunch().await;
     bench.run("1").await.ok();
+    let again = async {
+        loop {
+            bench.relaunch().await;
+            if bench.kernel().info().origin == Origin::Forked {
+                return;
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, again).await.expect("a new server");
+}
+
+/// A fork server that does not answer is let go of, and the kernel comes all the same.
+async fn a_stuck_fork_server_holds_nobody_up() {
+    let mut bench = Bench::start(Start::Forked).await;
+    let stuck = bench.backend.fork_servers().await[0].1;
+    signal(stuck, "-STOP");
+    bench.relaunch().await;
+    assert!(matches!(bench.kernel().info().origin, Origin::Started { .. }));
+    bench.run("1").await.ok();
+    assert!(crate::ledger::is_gone_soon(stuck).await, "the stuck server is ended");
 }
 
 async fn copies_are_independent() {
@@ -63,6 +87,7 @@ async fn a_kernel_has_only_its_own_descriptors() {
 }
 
 crate::alone!(
+    a_stuck_fork_server_holds_nobody_up,
     a_kernel_outlives_its_fork_server,
     copies_are_independent,
     a_kernel_has_only_its_own_descriptors

@@ -20,7 +20,14 @@ fn sizes_are_short() {
 }
 
 fn truncation(head: Option<(u64, u64)>, tail: Option<(u64, u64)>) -> Truncation {
-    Truncation { head, tail, total_lines: 900, limit_bytes: 51_200, partial_line: None }
+    Truncation {
+        head,
+        tail,
+        total_lines: 900,
+        limit_bytes: 51_200,
+        partial_line: None,
+        scattered_lines: None,
+    }
 }
 
 /// B:O-30: the notices, with and without an artifact.
@@ -44,6 +51,8 @@ fn notices_are_worded() {
     let one =
         Truncation { partial_line: Some((51_200, 1_048_576)), ..truncation(None, Some((1, 1))) };
     assert_eq!(notice(one, None), "[Showing last 50.0KB of line 900 (line is 1.0MB)]");
+    let cut = Truncation { scattered_lines: Some(70), ..truncation(Some((1, 900)), None) };
+    assert_eq!(notice(cut, None), "[Showing 70 of 900 lines (50.0KB limit)]");
     let full = Notice::ArtifactIncomplete { cause: "disk full".to_owned(), after_bytes: 65_536 };
     assert_eq!(full.to_string(), "[artifact incomplete: disk full after 65536 bytes]");
 }

@@ -325,6 +325,11 @@ fn one_display_has_its_own_limit() {
     let end = &long[200 - 39..];
     assert_eq!(output.text(), format!("x\nabcdefghij\n[… 0 lines elided (151B) …]\n{end}\ny\n"));
     assert_eq!(output.counts.elided_bytes, 151);
+    assert_eq!(output.notices, []);
+    let over =
+        run(limits, &Disk::default(), &[display(None, plain(&long)), out("z\nw\n".repeat(20_000))]);
+    assert!(over.notices[0].to_string().starts_with("[Showing "), "{:?}", over.notices);
+    assert!(over.notices[0].to_string().contains(" of 40002 lines ("), "{:?}", over.notices);
     assert_eq!(output.counts.total_bytes, 2 + 201 + 2);
 }
 
@@ -393,9 +398,7 @@ fn giant_forms_are_stored() {
         &disk,
         &[display(None, MimeBundle { data, metadata: String::new() })],
     );
-    let [image, value] = &output.rich[..] else {
-        panic!("{:?}", output.rich.len());
-    };
+    let [image, value] = &output.rich[..] else { panic!("{}", output.rich.len()) };
     let RichKind::Image(picture) = &image.kind else { panic!() };
     assert_eq!((picture.data.as_ref(), disk.file(0).len()), (None, 500_000));
     let RichKind::Json(item) = &value.kind else { panic!() };

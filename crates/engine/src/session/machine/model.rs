@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// One thing that may happen next, if it can.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Move {
     Enter,
     Run { timeout: Option<u64> },
@@ -90,11 +90,11 @@ impl World {
 
     fn step(&mut self, input: Input) {
         for effect in self.machine.step(self.now, input) {
-            self.obey(effect);
+            self.obey(&effect);
         }
     }
 
-    fn obey(&mut self, effect: Effect) {
+    fn obey(&mut self, effect: &Effect) {
         assert!(
             !self.is_stopped
                 || matches!(
@@ -107,29 +107,29 @@ impl World {
         );
         match effect {
             Effect::Grant(ticket) => {
-                assert!(self.waiting.remove(&ticket), "granted once, to one who waits");
+                assert!(self.waiting.remove(ticket), "granted once, to one who waits");
                 assert!(self.holder.is_none(), "one turn at a time");
-                self.holder = Some(ticket);
+                self.holder = Some(*ticket);
             }
-            Effect::Refuse(ticket, _) => assert!(self.waiting.remove(&ticket), "refused once"),
+            Effect::Refuse(ticket, _) => assert!(self.waiting.remove(ticket), "refused once"),
             Effect::Launch => {
                 assert!(!self.is_launching && !self.has_kernel, "one kernel at a time");
                 self.is_launching = true;
             }
             Effect::Execute(exec) => {
                 assert!(self.has_kernel && self.on_kernel.is_none(), "only an idle kernel");
-                let times = self.runs.get_mut(&exec).expect("a run that was asked for");
+                let times = self.runs.get_mut(exec).expect("a run that was asked for");
                 *times += 1;
                 assert!(*times <= 2, "never a third time");
-                (self.on_kernel, self.has_begun) = (Some(exec), false);
+                (self.on_kernel, self.has_begun) = (Some(*exec), false);
             }
-            Effect::RefuseInput(exec) => assert_eq!(self.on_kernel, Some(exec)),
+            Effect::RefuseInput(exec) => assert_eq!(self.on_kernel, Some(*exec)),
             Effect::Interrupt | Effect::Force(_) => assert!(self.on_kernel.is_some()),
             Effect::Shutdown => assert!(self.has_kernel),
             Effect::Abandon => self.kernel_is_gone(),
             Effect::Resolve(exec, _) => {
-                assert!(self.runs.remove(&exec).is_some(), "answered once");
-                if self.on_kernel == Some(exec) {
+                assert!(self.runs.remove(exec).is_some(), "answered once");
+                if self.on_kernel == Some(*exec) {
                     assert!(
                         !self.has_kernel || self.on_kernel.take().is_none(),
                         "it is still at it"
@@ -140,7 +140,7 @@ impl World {
                 self.resets -= 1;
                 assert!(self.resets >= 0, "one answer for one reset");
             }
-            Effect::Wake(at) => self.wake = at,
+            Effect::Wake(at) => self.wake = *at,
             Effect::Stop => self.is_stopped = true,
         }
     }
