@@ -14,8 +14,10 @@ use inkcell_notebook::{
 
 use crate::files::Version;
 
+mod session;
 mod steps;
 
+pub use session::SessionError;
 pub use steps::NextStep;
 
 /// What sort of failure it is; the only thing faces decide by.
@@ -323,6 +325,9 @@ pub enum EngineError {
     /// The managed environment could not be made.
     #[error(transparent)]
     Setup(#[from] SetupError),
+    /// A session cannot be used as asked.
+    #[error(transparent)]
+    Session(#[from] SessionError),
     /// The system refused.
     #[error("{path}: cannot {what}: {source}")]
     Io {
@@ -373,6 +378,7 @@ impl EngineError {
             EngineError::NoPython(_) => Kind::Unavailable,
             EngineError::Launch(error) => launch_kind(error),
             EngineError::Setup(error) => setup_kind(error),
+            EngineError::Session(error) => error.kind(),
             EngineError::Edit { error: EditError::Op { problem: OpError::Ref(_), .. }, .. } => {
                 Kind::NotFound
             }

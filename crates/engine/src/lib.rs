@@ -3,14 +3,19 @@
 //! This is the library behind the tools and the command line. It prints nothing, reads no
 //! environment variable and holds no global state: what it needs to know comes in [`FilesConfig`].
 
+pub mod api;
 pub mod artifact;
+mod call;
 mod change;
 mod clean;
 mod compat;
+mod engine;
 mod error;
 mod execute;
+mod executions;
 mod files;
 pub mod journal;
+mod kernels;
 mod merge;
 mod notebooks;
 mod ops;
@@ -21,10 +26,13 @@ pub mod session;
 pub use change::{Backup, Base, Effect, IfMissing, Mode, SaveOptions, Saved};
 pub use clean::Cleaning;
 pub use compat::{IdEditRequest, IdEditResult, IndexEditRequest, IndexEditResult};
-pub use error::{Difference, EngineError, Fate, Kind, NextStep};
+pub use engine::{Engine, EngineConfig};
+pub use error::{Difference, EngineError, Fate, Kind, NextStep, SessionError};
 pub use execute::{Cancel, CellEnd, Execution, KernelFate, Limits, execute};
+pub use executions::CallEvent;
 pub use files::{FileNote, Force, PathBase, Roots, Version, is_notebook_path};
 pub use inkcell_kernel as kernel;
 pub use inkcell_notebook as notebook;
+pub use kernels::{Chosen, KernelsConfig};
 pub use notebooks::{FilesConfig, Notebooks, Opened, parse_notebook, system_random};
 pub use ops::parse_ops;

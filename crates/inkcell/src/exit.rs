@@ -78,6 +78,8 @@ pub(crate) enum Failure {
     Pipe,
     /// Our own input or output failed.
     Io(&'static str, io::Error),
+    /// The command line says it better than the engine would.
+    Told { exit: Exit, kind: Kind, message: String, hint: Option<String> },
     /// A signal asked us to end; everything was put away, and it is obeyed now.
     Signal(i32),
 }
@@ -115,6 +117,10 @@ pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCod
             Exit::Internal
         }
         Err(Failure::Signal(signal)) => return end_by(signal),
+        Err(Failure::Told { exit, kind, message, hint }) => {
+            output.error(&message, hint.as_deref(), kind);
+            exit
+        }
         Err(Failure::Engine(error)) => {
             let hint = hint::of(&error);
             output.error(&error.to_string(), hint.as_deref(), error.kind());

@@ -3,12 +3,16 @@
 //! Owns both streams and the choice between text for people and JSON for programs.
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
 
 use inkcell_engine::Kind;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde_json::{Value, json};
+
+/// What a pipe that has any room takes without waiting.
+const PIECE: usize = 4096;
 
 /// For whom the answer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -98,8 +102,10 @@ impl Output {
         if self.form == Form::Json {
             let mut value = self.done.take().unwrap_or_else(|| json!({}));
             value["error"] = json!({"kind": kind.name(), "message": message, "hint": hint});
-            drop(self.json(&value).and_then(|()| self.flush()));
-            return;
+            if self.json(&value).and_then(|()| self.flush()).is_ok() {
+                return;
+            }
+            // Where the answer cannot go, the other stream is still better than silence.
         }
         let mut text = String::new();
         for line in format!("error: {message}").lines() {
@@ -132,13 +138,33 @@ impl Stream {
         Stream(Which::Stderr(io::stderr()))
     }
 
+    /// Writes what there is room for, and waits no longer than this for more room: whoever reads may have
+    /// stopped. The pieces are so small that a pipe with room takes each at once.
+    pub(crate) fn write_within(&mut self, bytes: &[u8], limit: Duration) {
+        let until = Instant::now() + limit;
+        for piece in bytes.chunks(PIECE) {
+            let left = until.saturating_duration_since(Instant::now());
+            let Ok(left) = Timespec::try_from(left) else { return };
+            let fd = self.fd();
+            let mut wanted = [PollFd::new(&fd, PollFlags::OUT)];
+            let has_room = poll(&mut wanted, Some(&left)).is_ok_and(|ready| ready > 0);
+            if !has_room || self.write_all(piece).is_err() {
+                return;
+            }
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'_> {
+        match &self.0 {
+            Which::Stdout(stdout) => stdout.as_fd(),
+            Which::Stderr(stderr) => stderr.as_fd(),
+        }
+    }
+
     /// Writes everything, and waits for room also where whoever started us made the stream one that does
     /// not wait.
     pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let fd = match &self.0 {
-            Which::Stdout(stdout) => stdout.as_fd(),
-            Which::Stderr(stderr) => stderr.as_fd(),
-        };
+        let fd = self.fd();
         while !bytes.is_empty() {
             match rustix::io::write(fd, bytes) {
                 Ok(0) => return Err(io::ErrorKind::WriteZero.into()),

@@ -65,6 +65,14 @@ impl Settings {
         let home = path_base.home.clone();
         let files =
             settings_files(&works_in.map_or(cwd.clone(), |folder| cwd.join(folder)), &home)?;
+        for name in table::TABLE.iter().flat_map(table::Row::variables) {
+            if std::env::var_os(&name).is_some_and(|value| value.to_str().is_none()) {
+                return Err(Failure::argument(
+                    &name,
+                    "is not UTF-8 text; set it again, or unset it",
+                ));
+            }
+        }
         let resolved = Resolved::new(&|name| std::env::var(name).ok(), &files)?;
         let state_dir = state_dir(&resolved.get(Key::StateDir).value, &cwd, home.as_deref());
         let config = FilesConfig {
@@ -165,20 +173,20 @@ fn settings_files(
     let failed = |FileError { place, problem }| Failure::argument(&place, problem);
     let mut found = Vec::new();
     if let Some(path) = file::project_file(works_in)
-        && let Some(text) = file::read(&path).map_err(failed)?
+        && let Some(text) = file::read(&path, Owner::Project).map_err(failed)?
     {
         let said = file::parse(&path, &text, Owner::Project).map_err(failed)?;
         found.push((path, said));
     }
     if let Some(path) = variable_path("INKCELL_CONFIG") {
-        let Some(text) = file::read(&path).map_err(failed)? else {
+        let Some(text) = file::read(&path, Owner::User).map_err(failed)? else {
             let problem = format!("names {}, which is not there", path.display());
             return Err(Failure::argument("INKCELL_CONFIG", problem));
         };
         let said = file::parse(&path, &text, Owner::User).map_err(failed)?;
         found.push((path, said));
     } else if let Some(path) = usual_user_file(home)
-        && let Some(text) = file::read(&path).map_err(failed)?
+        && let Some(text) = file::read(&path, Owner::User).map_err(failed)?
     {
         let said = file::parse(&path, &text, Owner::User).map_err(failed)?;
         found.push((path, said));

@@ -11,17 +11,24 @@ use crate::error::LaunchError;
 pub fn check_cwd(cwd: &Path) -> Result<(), LaunchError> {
     let shown = || cwd.display().to_string();
     match std::fs::metadata(cwd) {
-        Ok(found) if found.is_dir() => Ok(()),
+        // What cannot be entered fails only when something in it is asked for.
+        Ok(found) if found.is_dir() => match std::fs::metadata(cwd.join(".")) {
+            Ok(_) => Ok(()),
+            Err(source) => Err(unusable(cwd, &source)),
+        },
         Ok(_) => Err(LaunchError::CwdNotAFolder { cwd: shown() }),
         Err(error)
             if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) =>
         {
             Err(LaunchError::NoCwd { cwd: shown() })
         }
-        Err(source) => {
-            Err(LaunchError::Resources { what: "look at the working directory", source })
-        }
+        Err(source) => Err(unusable(cwd, &source)),
     }
+}
+
+fn unusable(cwd: &Path, source: &io::Error) -> LaunchError {
+    let source = io::Error::new(source.kind(), format!("{}: {source}", cwd.display()));
+    LaunchError::Resources { what: "work in the working directory", source }
 }
 
 #[cfg(test)]

@@ -49,7 +49,7 @@ pub enum LaunchError {
         /// The interpreter.
         python: String,
         /// The limit.
-        seconds: u64,
+        seconds: f64,
         /// The last it wrote to standard error.
         stderr_tail: String,
     },

@@ -166,10 +166,19 @@ impl Process {
 
     /// Whether it has not ended yet, as far as can be told without waiting.
     pub(crate) fn is_running(&mut self) -> bool {
-        if self.ended.is_none()
-            && let Parent::Us(child) = &mut self.parent
-        {
-            self.ended = child.try_wait().ok().flatten().map(cause);
+        if self.ended.is_none() {
+            self.ended = match &mut self.parent {
+                Parent::Us(child) => child.try_wait().ok().flatten().map(cause),
+                Parent::Zygote(end) => match end.as_mut().map(oneshot::Receiver::try_recv) {
+                    Some(Ok(Reaped(cause))) => Some(cause),
+                    // Nobody will say it any more; it is ours now.
+                    Some(Err(oneshot::error::TryRecvError::Closed)) => {
+                        *end = None;
+                        None
+                    }
+                    _ => None,
+                },
+            };
         }
         self.ended.is_none()
     }

@@ -305,7 +305,7 @@ impl ScriptedBackend {
             () = tokio::time::sleep(spec.start_timeout) => {
                 return Err(LaunchError::TimedOut {
                     python: spec.python.display().to_string(),
-                    seconds: spec.start_timeout.as_secs(),
+                    seconds: spec.start_timeout.as_secs_f64(),
                     stderr_tail: String::new(),
                 });
             }

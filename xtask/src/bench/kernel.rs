@@ -32,7 +32,7 @@ use crate::workspace::Workspace;
 const NOTES: &[&str] = &[
     "Medians inside one table; compare nothing across tables. Hosts take turns within a round, each round begins with another one, one round before the first warms up (not for `many` and `gigabyte`).",
     "All hosts and kernels use the same interpreter and see the same environment, printed above; it is made from a list, so PYTHONUNBUFFERED and its like reach nobody.",
-    "start, libraries: the host is warm, the fork server ready, the prelude full. Time to the value: ours to the result event, ipykernel to execute_result, python3 -c to its end. wait_for_ready of jupyter_client ends with 0.2 s of silence, which its users pay too.",
+    "start, libraries: the host is warm, the fork server ready with one copy ahead, the prelude full. Time to the value: ours to the result event, ipykernel to execute_result, python3 -c to its end. wait_for_ready of jupyter_client ends with 0.2 s of silence, which its users pay too.",
     "trip: to the end of the cell, which is an event of ours, the reply and the idle status of ipykernel, the next prompt of python3 -i.",
     "output: kernels are there before; python3 -c pays its start. Every sample is counted, the warm-up (in gigabyte every sample) hashed. Our host and the pipe's drop what they have read, nbclient keeps it.",
     "many: PSS of all kernels, fork server included, clients not.",

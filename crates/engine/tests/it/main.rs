@@ -15,6 +15,7 @@ mod locks;
 mod ops;
 mod paths;
 mod places;
+mod python_calls;
 mod registry;
 mod requests;
 mod roots;

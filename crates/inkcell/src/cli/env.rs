@@ -12,7 +12,7 @@ use inkcell_engine::kernel::{
 use inkcell_engine::{Cancel, EngineError};
 use serde_json::{Value, json};
 
-use super::python;
+use super::python::{self, text};
 use super::signals::Signals;
 use crate::args::{Env, EnvCommand, EnvSetup, PythonArgs};
 use crate::exit::{Exit, Failure};
@@ -125,9 +125,14 @@ impl Here {
 
     fn to_json(&self, settings: &Settings) -> Value {
         let others = self.others.iter().map(|other| {
-            json!({"path": other.path, "candidate": other.reason.to_string(), "venv": other.venv})
+            json!({
+                "path": text(&other.path),
+                "candidate": other.reason.to_string(),
+                "venv": other.venv.as_deref().map(text),
+            })
         });
-        let modules = self.modules.iter().map(|(name, path)| json!({"name": name, "path": path}));
+        let modules =
+            self.modules.iter().map(|(name, path)| json!({"name": name, "path": text(path)}));
         let set = settings.resolved.iter().map(|(row, setting)| {
             let value = json!({
                 "value": setting.value.to_json(),
@@ -139,11 +144,11 @@ impl Here {
             "python": python::to_json(&self.python, &self.reason),
             "others": others.collect::<Vec<_>>(),
             "modules": modules.collect::<Vec<_>>(),
-            "cwd": self.cwd,
-            "state": settings.state_dir,
-            "managed": managed(settings),
+            "cwd": text(&self.cwd),
+            "state": text(&settings.state_dir),
+            "managed": managed(settings).as_deref().map(text),
             "settings": set.collect::<serde_json::Map<_, _>>(),
-            "files": settings.files,
+            "files": settings.files.iter().map(|path| text(path)).collect::<Vec<_>>(),
             "warnings": settings.warnings,
         })
     }
@@ -174,7 +179,7 @@ async fn set_up(
         SetupDone::Nothing => ("nothing", "✓ The managed environment has everything already"),
     };
     let written = if output.is_json() {
-        output.json(&json!({"python": python, "version": version.to_string(), "done": word}))
+        output.json(&json!({"python": text(&python), "version": version.to_string(), "done": word}))
     } else {
         let lines = [
             sentence.to_owned(),

@@ -55,7 +55,8 @@ pub(crate) fn output(given: Option<&str>) -> Result<Option<String>, Failure> {
     }
 }
 
-fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
+/// Bytes as text.
+pub(crate) fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         Failure::argument(argument, format!("it is not UTF-8 text (byte {at}); convert it first"))

@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod clean;
+mod code;
 mod diff;
 mod edit;
 mod env;

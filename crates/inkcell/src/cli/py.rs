@@ -1,66 +1,42 @@
 //! `inkcell py`: code run in a kernel of its own, its output shown as it comes.
 
 use std::collections::BTreeMap;
-use std::io::IsTerminal;
+use std::io::{ErrorKind, IsTerminal};
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
     Backend, ChildEnv, CodeRequest, Death, EnvMode, EnvRules, ExecId, ForkServer, History,
-    Interpreter, KernelEvent, KernelSpec, LaunchError, Launched, RunnerBackend, RunnerConfig,
-    Startup, child_environment, withheld_hint_for,
+    Interpreter, KernelEvent, KernelSpec, LaunchError, Launched, Pattern, RunnerBackend,
+    RunnerConfig, Startup, child_environment, withheld_hint_for,
 };
-use inkcell_engine::{Cancel, CellEnd, EngineError, KernelFate, Limits, execute, is_notebook_path};
+use inkcell_engine::{Cancel, CellEnd, EngineError, KernelFate, Kind, Limits, execute};
+use rustix::process::Signal;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::listener::Listener;
 use super::signals::Signals;
-use super::{input, python};
+use super::{code, python};
 use crate::args::Py;
 use crate::exit::{Exit, Failure};
-use crate::output::Output;
+use crate::output::{Output, Stream};
 use crate::render::ending::Summary;
-use crate::render::live::{Colour, Live, Show};
+use crate::render::live::{Colour, Live, Show, last_words};
 use crate::render::recorded::Recorded;
 use crate::settings::Settings;
 
 /// How long a kernel may take to end once its code has, for what the code left to be done at exit.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
 
-/// How long a reader that does not read is waited for once the code had to stop.
+/// How long a reader that does not read is waited for at the end, at least.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    let code = code(args, settings)?;
-    super::runtime()?.block_on(run_code(args, code, settings, output))
-}
+/// How long standard error is waited for when nobody read the rest; it may be the same pipe.
+const OTHER_STREAM: Duration = Duration::from_millis(300);
 
-/// The code, from wherever it is.
-fn code(args: &Py, settings: &Settings) -> Result<String, Failure> {
-    match (&args.code, &args.file) {
-        (Some(code), _) if code != "-" => Ok(code.clone()),
-        (_, Some(path)) if path != "-" => {
-            if is_notebook_path(path) {
-                let problem = format!(
-                    "{path} is a notebook, not Python code; for its code: inkcell to script {path} | \
-                     inkcell py -"
-                );
-                return Err(Failure::argument("--file", problem));
-            }
-            let text = input::file_text("--file", path, settings)?;
-            // Python itself takes a mark of the encoding at the start of a file, not of a text.
-            Ok(text.strip_prefix('\u{feff}').map(str::to_owned).unwrap_or(text))
-        }
-        (None, None) if std::io::stdin().is_terminal() => Err(Failure::argument(
-            "CODE",
-            "there is none; give it, for example: inkcell py '1 + 1', or inkcell py -f FILE",
-        )),
-        _ if std::io::stdin().is_terminal() => Err(Failure::argument(
-            "standard input",
-            "it is a terminal; pipe the code in, for example: echo 'print(1)' | inkcell py -",
-        )),
-        _ => input::stdin_text(),
-    }
+pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let code = code::of(args, settings)?;
+    super::runtime()?.block_on(run_code(args, code, settings, output))
 }
 
 async fn run_code(
@@ -71,24 +47,26 @@ async fn run_code(
 ) -> Result<Exit, Failure> {
     let cancel = Cancel::default();
     let signals = Signals::listen(cancel.clone())?;
-    let started = start(args, settings, output, &cancel).await;
+    let timeout = args.timeout.filter(|timeout| !timeout.is_zero());
+    let started = tokio::select! {
+        started = start(args, settings, output, &cancel) => started,
+        () = until(timeout.map(|timeout| Instant::now() + timeout)) => Err(late(args)),
+    };
     // What a signal cut short is no failure of its own.
     let Started { mut launched, backend, interpreter, reason, child } =
         started.map_err(|failure| signals.first().map_or(failure, Failure::Signal))?;
 
-    let show: Box<dyn Show> = if output.is_json() {
-        Box::new(Recorded::default())
-    } else {
-        let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
-        Box::new(Live::new(if is_coloured { Colour::On } else { Colour::Off }))
-    };
+    let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
+    let colour = if is_coloured { Colour::On } else { Colour::Off };
+    let show: Box<dyn Show> =
+        if output.is_json() { Box::new(Recorded::default()) } else { Box::new(Live::new(colour)) };
     let listener = Listener::start(show);
     let Listener { events, rest } =
         listener.map_err(|error| Failure::Io("cannot start a thread", error))?;
     let request =
         CodeRequest { exec: ExecId(1), code, history: History::Store, env: Vec::new(), cwd: None };
-    let timeout = args.timeout.filter(|timeout| !timeout.is_zero());
-    let limits = Limits { timeout, ladder: settings.python().ladder };
+    let ladder = settings.python().ladder;
+    let limits = Limits { timeout, ladder };
     let began = Instant::now();
     let execution = execute(&mut launched, request, limits, &cancel, events.clone()).await;
     let took = began.elapsed();
@@ -108,8 +86,14 @@ async fn run_code(
         python: python::to_json(&interpreter, &reason),
     };
     let exit = summary.exit();
+    let was_unheard = matches!(summary.end, CellEnd::Unheard { .. });
+    let mut words = last_words(&summary, colour);
     let soon = Instant::now() + LAST_WORDS;
     let limit = match timeout {
+        // Whoever reads may come back for as long as code may take to stop.
+        Some(timeout) if exit == Exit::TimedOut => {
+            Some(soon.max(began + timeout + ladder.rungs()[4].0))
+        }
         _ if had_to_stop => Some(soon),
         Some(timeout) => Some(soon.max(began + timeout)),
         None => None,
@@ -123,9 +107,58 @@ async fn run_code(
         return Err(Failure::Signal(signal));
     }
     match shown {
-        Some(shown) => shown.map_err(Failure::of_output).map(|()| exit),
+        Some(Ok(())) => Ok(exit),
+        Some(Err(error)) if error.kind() == ErrorKind::BrokenPipe => {
+            if was_unheard {
+                // Code that was stopped halfway did not end well; other programs end by this signal.
+                return Err(Failure::Signal(Signal::PIPE.as_raw()));
+            }
+            Stream::stderr().write_within(words.as_bytes(), OTHER_STREAM);
+            Ok(exit)
+        }
+        Some(Err(error)) => Err(Failure::of_output(error)),
         // Whoever should read did not; what is left is dropped with the thread that holds it.
-        None => Ok(Exit::TimedOut),
+        None => {
+            if exit != Exit::TimedOut {
+                words.push_str(
+                    "error: nobody read the output in time; the rest of it was dropped\n",
+                );
+            }
+            Stream::stderr().write_within(words.as_bytes(), OTHER_STREAM);
+            Ok(Exit::TimedOut)
+        }
+    }
+}
+
+/// Python was not ready when the time that the code was given had passed.
+fn late(args: &Py) -> Failure {
+    let seconds = args.timeout.unwrap_or_default().as_secs_f64();
+    Failure::Told {
+        exit: Exit::TimedOut,
+        kind: Kind::Unavailable,
+        message: format!("Python was not ready within the {seconds} s of --timeout; nothing was run"),
+        hint: Some(
+            "give it more time, see which Python it is and why (inkcell env), or name another one: --python \
+             PATH"
+                .to_owned(),
+        ),
+    }
+}
+
+/// Why there is no kernel, with the folder where that is the reason.
+fn not_launched(error: LaunchError, settings: &Settings) -> Failure {
+    match error {
+        LaunchError::Resources { what, source } if what.contains("state folder") => Failure::Told {
+            exit: Exit::Unavailable,
+            kind: Kind::Unavailable,
+            message: format!("cannot {what}, {}: {source}", settings.state_dir.display()),
+            hint: Some(
+                "name a folder of yours that can be written: INKCELL_STATE_DIR=DIR, or state.dir in your \
+                 settings file"
+                    .to_owned(),
+            ),
+        },
+        error => EngineError::from(error).into(),
     }
 }
 
@@ -166,6 +199,15 @@ async fn start(
     for name in &child.missing {
         output.aside(&format!("note: {name} is not set here, so the code does not get it"));
     }
+    for pattern in &args.env {
+        if let Pattern::Name(name) = pattern
+            && child.withheld.contains(name)
+        {
+            output.aside(&format!(
+                "note: {name} is a secret of inkcell's own, which code never gets"
+            ));
+        }
+    }
     found.apply_to(&mut child.vars);
     let spec = KernelSpec {
         python: found.path.clone(),
@@ -186,7 +228,8 @@ async fn start(
         spares: 0,
     });
     let backend = backend.map_err(EngineError::from)?;
-    let launched = backend.launch(&spec, cancel.token()).await.map_err(EngineError::from)?;
+    let launched = backend.launch(&spec, cancel.token()).await;
+    let launched = launched.map_err(|error| not_launched(error, settings))?;
     Ok(Started { launched, backend, interpreter: found, reason, child })
 }
 

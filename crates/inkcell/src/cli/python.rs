@@ -2,7 +2,7 @@
 //!
 //! Owns how the choice is told. The choice itself is the kernel crate's.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use inkcell_engine::EngineError;
 use inkcell_engine::kernel::{
@@ -27,6 +27,12 @@ pub(crate) fn working_folder(args: &PythonArgs, settings: &Settings) -> Result<P
         Err(LaunchError::NoCwd { cwd: cwd.display().to_string() })
     };
     checked.map_err(EngineError::from)?;
+    if cwd.to_str().is_none() {
+        // A kernel is told by text where it works.
+        let problem =
+            format!("the name of {} is not UTF-8 text; work in another folder", cwd.display());
+        return Err(Failure::argument("working folder", problem));
+    }
     Ok(cwd)
 }
 
@@ -77,22 +83,27 @@ pub(crate) fn line(interpreter: &Interpreter, reason: &str) -> String {
     format!("{} (Python {}; {reason})", interpreter.path.display(), interpreter.version)
 }
 
+/// A path for programs; JSON has no way to tell what is not UTF-8, so that is shown as it is shown to people.
+pub(crate) fn text(path: &Path) -> String {
+    path.display().to_string()
+}
+
 /// The interpreter for programs.
 pub(crate) fn to_json(interpreter: &Interpreter, reason: &str) -> Value {
     let skipped = interpreter.skipped.iter().map(|skipped| {
         json!({
-            "path": skipped.path,
+            "path": text(&skipped.path),
             "candidate": skipped.reason.to_string(),
             "why": skipped.why.to_string(),
         })
     });
     json!({
-        "path": interpreter.path,
-        "found_at": interpreter.found_at,
-        "real_path": interpreter.real_path,
+        "path": text(&interpreter.path),
+        "found_at": text(&interpreter.found_at),
+        "real_path": text(&interpreter.real_path),
         "version": interpreter.version.to_string(),
         "implementation": interpreter.implementation,
-        "venv": interpreter.venv,
+        "venv": interpreter.venv.as_deref().map(text),
         "reason": reason,
         "skipped": skipped.collect::<Vec<_>>(),
     })

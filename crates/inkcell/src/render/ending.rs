@@ -27,10 +27,11 @@ pub(crate) struct Summary {
 impl Summary {
     pub(crate) fn exit(&self) -> Exit {
         match &self.end {
-            CellEnd::Ok | CellEnd::Unheard { .. } => Exit::Ok,
-            CellEnd::PythonError(_) | CellEnd::InputRefused { .. } | CellEnd::Cancelled { .. } => {
-                Exit::Failed
-            }
+            CellEnd::Ok => Exit::Ok,
+            CellEnd::PythonError(_)
+            | CellEnd::InputRefused { .. }
+            | CellEnd::Cancelled { .. }
+            | CellEnd::Unheard { .. } => Exit::Failed,
             CellEnd::TimedOut { .. } => Exit::TimedOut,
             CellEnd::KernelDied { .. } => Exit::KernelDied,
         }
@@ -56,6 +57,14 @@ impl Summary {
             CellEnd::InputRefused { error }
             | CellEnd::TimedOut { stopped: error, .. }
             | CellEnd::Cancelled { stopped: error, .. } => error.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The limit that passed, in seconds as they were given; the sentence rounds them.
+    pub(crate) fn timeout_seconds(&self) -> Option<f64> {
+        match &self.end {
+            CellEnd::TimedOut { after, .. } => Some(after.as_secs_f64()),
             _ => None,
         }
     }

@@ -101,10 +101,7 @@ impl Live {
 
     fn say(&mut self, line: &str) -> io::Result<()> {
         let mut text = String::new();
-        for part in line.lines() {
-            text.push_str(&visible(part));
-            text.push('\n');
-        }
+        push_lines(&mut text, line);
         self.write(StreamName::Stderr, text.as_bytes())
     }
 }
@@ -127,20 +124,30 @@ impl Show for Live {
         if lines && self.is_mid_line && io::stdout().is_terminal() && io::stderr().is_terminal() {
             self.write(StreamName::Stdout, b"\n")?;
         }
-        if let Some(error) = summary.error() {
-            let text = traceback(error, self.colour);
-            self.write(StreamName::Stderr, text.as_bytes())?;
-        }
-        if let Some(sentence) = summary.sentence() {
-            self.say(&format!("error: {sentence}"))?;
-        }
-        if let Some(hint) = &summary.hint {
-            self.say(&format!("hint: {hint}"))?;
-        }
-        for note in summary.notes() {
-            self.say(&format!("note: {note}"))?;
-        }
+        self.write(StreamName::Stderr, last_words(summary, self.colour).as_bytes())?;
         self.flush()
+    }
+}
+
+/// What is said at the end, on standard error.
+pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
+    let mut text = summary.error().map(|error| traceback(error, colour)).unwrap_or_default();
+    if let Some(sentence) = summary.sentence() {
+        push_lines(&mut text, &format!("error: {sentence}"));
+    }
+    if let Some(hint) = &summary.hint {
+        push_lines(&mut text, &format!("hint: {hint}"));
+    }
+    for note in summary.notes() {
+        push_lines(&mut text, &format!("note: {note}"));
+    }
+    text
+}
+
+fn push_lines(text: &mut String, lines: &str) {
+    for line in lines.lines() {
+        text.push_str(&visible(line));
+        text.push('\n');
     }
 }
 

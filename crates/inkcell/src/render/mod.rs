@@ -4,6 +4,7 @@ pub(crate) mod diff;
 pub(crate) mod display;
 pub(crate) mod ending;
 pub(crate) mod hint;
+pub(crate) mod kept;
 pub(crate) mod live;
 pub(crate) mod outline;
 pub(crate) mod reading;

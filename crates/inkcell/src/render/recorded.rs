@@ -6,67 +6,46 @@ use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use inkcell_engine::kernel::{
-    DisplayId, ExecEvent, KernelEvent, MimeBundle, MimeData, PyError, StreamName,
-};
+use inkcell_engine::kernel::{ExecEvent, KernelEvent, MimeBundle, MimeData, PyError};
 use serde_json::{Map, Value, json};
 
 use super::ending::Summary;
+use super::kept::Kept;
 use super::live::Show;
 use crate::output::Stream;
 
 #[derive(Default)]
 pub(crate) struct Recorded {
-    outputs: Vec<Recording>,
+    outputs: Kept,
     /// Everything is to go when the next output comes.
     is_to_be_cleared: bool,
     count: Option<u32>,
     notices: Vec<String>,
 }
 
-enum Recording {
-    /// Bytes until something else comes, since a character may be cut anywhere between.
-    Stream(StreamName, Vec<u8>),
-    Display(Option<DisplayId>, Value),
-    Result(Value),
-}
-
 impl Recorded {
-    fn put(&mut self, recording: Recording) {
+    /// The outputs, for one more.
+    fn next(&mut self) -> &mut Kept {
         if std::mem::take(&mut self.is_to_be_cleared) {
             self.outputs.clear();
         }
-        if let (Recording::Stream(name, more), Some(Recording::Stream(last, bytes))) =
-            (&recording, self.outputs.last_mut())
-            && name == last
-        {
-            bytes.extend_from_slice(more);
-            return;
-        }
-        self.outputs.push(recording);
+        &mut self.outputs
     }
 
     fn exec(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Started { count } => self.count = *count,
-            ExecEvent::Stream { name, data } => self.put(Recording::Stream(*name, data.to_vec())),
+            ExecEvent::Stream { name, data } => self.next().stream(*name, data),
             ExecEvent::Display { id, data } => {
-                self.put(Recording::Display(id.clone(), bundle("display_data", data)));
+                self.next().display(id.clone(), bundle("display_data", data), size(data));
             }
             ExecEvent::UpdateDisplay { id, data } => {
-                let new = bundle("display_data", data);
-                for output in &mut self.outputs {
-                    if let Recording::Display(Some(known), value) = output
-                        && known == id
-                    {
-                        *value = new.clone();
-                    }
-                }
+                self.outputs.update(id, &bundle("display_data", data));
             }
             ExecEvent::Result { count, data } => {
                 let mut value = bundle("execute_result", data);
                 value["execution_count"] = json!(count);
-                self.put(Recording::Result(value));
+                self.next().display(None, value, size(data));
             }
             ExecEvent::ClearOutput { wait: true } => self.is_to_be_cleared = true,
             ExecEvent::ClearOutput { wait: false } => self.outputs.clear(),
@@ -75,9 +54,13 @@ impl Recorded {
     }
 
     fn to_json(&self, summary: &Summary) -> Value {
-        let mut outputs: Vec<Value> = self.outputs.iter().map(output).collect();
+        let mut outputs = self.outputs.to_json();
         outputs.extend(summary.error().map(error));
-        let notes = [self.notices.clone(), summary.notes()].concat();
+        let mut notes = [self.notices.clone(), summary.notes()].concat();
+        if self.outputs.left_out() > 0 {
+            let size = self.outputs.left_out();
+            notes.push(format!("{size} bytes from the middle of the output were left out"));
+        }
         json!({
             "status": summary.status(),
             "message": summary.sentence(),
@@ -86,6 +69,7 @@ impl Recorded {
             "execution_count": self.count,
             "outputs": outputs,
             "duration_seconds": summary.took.as_secs_f64(),
+            "timeout_seconds": summary.timeout_seconds(),
             "python": summary.python,
             "death": summary.death_json(),
         })
@@ -113,15 +97,16 @@ impl Show for Recorded {
     }
 }
 
-fn output(recording: &Recording) -> Value {
-    match recording {
-        Recording::Stream(name, bytes) => json!({
-            "output_type": "stream",
-            "name": name.as_str(),
-            "text": String::from_utf8_lossy(bytes),
-        }),
-        Recording::Display(_, value) | Recording::Result(value) => value.clone(),
-    }
+/// About how much a bundle takes.
+fn size(bundle: &MimeBundle) -> usize {
+    let content = |(mime, content): &(String, MimeData)| {
+        mime.len()
+            + match content {
+                MimeData::Text(text) | MimeData::Json(text) => text.len(),
+                MimeData::Binary(bytes) => bytes.len() / 3 * 4,
+            }
+    };
+    bundle.metadata.len() + bundle.data.iter().map(content).sum::<usize>()
 }
 
 fn bundle(kind: &str, bundle: &MimeBundle) -> Value {
@@ -151,6 +136,7 @@ fn error(error: &PyError) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use inkcell_engine::kernel::{DisplayId, StreamName};
     use std::sync::Arc;
 
     fn stream(name: StreamName, bytes: &'static [u8]) -> ExecEvent {
@@ -165,7 +151,7 @@ mod tests {
     fn outputs(events: &[ExecEvent]) -> Vec<Value> {
         let mut recorded = Recorded::default();
         events.iter().for_each(|event| recorded.exec(event));
-        recorded.outputs.iter().map(output).collect()
+        recorded.outputs.to_json()
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Owns the places and the reading of TOML, with the line of every value. It must not know what a setting
 //! means.
 
-use std::io;
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::notebook::nearest;
@@ -47,7 +48,7 @@ pub(crate) fn project_file(cwd: &Path) -> Option<PathBuf> {
     for (depth, folder) in cwd.ancestors().enumerate() {
         if found.is_none() {
             let file = folder.join(PROJECT_FILE);
-            found = file.exists().then_some(file);
+            found = is_there(&file).then_some(file);
             if depth == 0 && found.is_some() {
                 return found;
             }
@@ -59,28 +60,54 @@ pub(crate) fn project_file(cwd: &Path) -> Option<PathBuf> {
     None
 }
 
+/// Whether there is something to be read, or to be told that it cannot be: a link that leads round in a
+/// circle, a folder of the project that is closed to us.
+fn is_there(file: &Path) -> bool {
+    match std::fs::metadata(file) {
+        Ok(_) => true,
+        Err(error) if is_absence(&error) => false,
+        Err(_) => file.parent().is_some_and(|folder| std::fs::symlink_metadata(folder).is_ok()),
+    }
+}
+
 /// The folder of the project whose file this is.
 pub(crate) fn project_folder(file: &Path) -> &Path {
     file.parent().and_then(Path::parent).unwrap_or(file)
 }
 
 /// The text of a file; none when it is not there.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
+pub(crate) fn read(path: &Path, owner: Owner) -> Result<Option<String>, FileError> {
     let error = |problem: String| FileError { place: path.display().to_string(), problem };
+    let unreadable = |problem: io::Error| {
+        error(match owner {
+            Owner::User => format!(
+                "cannot be read: {problem}; make it readable, or name another file: INKCELL_CONFIG=FILE \
+                 (/dev/null for none)"
+            ),
+            Owner::Project => format!("cannot be read: {problem}; mend it or remove it"),
+        })
+    };
     let found = match std::fs::metadata(path) {
         Ok(found) => found,
         Err(problem) if is_absence(&problem) => return Ok(None),
-        Err(problem) => return Err(error(format!("cannot be read: {problem}"))),
+        Err(problem) => return Err(unreadable(problem)),
     };
-    // The null device is how one says that there are no settings.
-    let is_null = std::os::unix::fs::FileTypeExt::is_char_device(&found.file_type());
+    let wrong =
+        || error(format!("is no settings file: a regular file of at most {MAX_BYTES} bytes"));
+    // The null device is how one says that there are no settings; others have no end.
+    let is_null = found.file_type().is_char_device()
+        && std::fs::metadata("/dev/null").is_ok_and(|null| null.rdev() == found.rdev());
     if !(found.is_file() || is_null) || found.len() > MAX_BYTES {
-        return Err(error(format!(
-            "is no settings file: a regular file of at most {MAX_BYTES} bytes"
-        )));
+        return Err(wrong());
     }
-    let bytes =
-        std::fs::read(path).map_err(|problem| error(format!("cannot be read: {problem}")))?;
+    let mut bytes = Vec::new();
+    // It may have grown since, and some files do not say how long they are.
+    std::fs::File::open(path)
+        .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+        .map_err(unreadable)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(wrong());
+    }
     String::from_utf8(bytes).map(Some).map_err(|_| error("is not UTF-8 text".to_owned()))
 }
 

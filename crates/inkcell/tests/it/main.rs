@@ -14,6 +14,7 @@ mod no_room;
 mod paths;
 mod power_cut;
 mod python;
+mod python_edges;
 mod python_signals;
 mod reading;
 mod running;

@@ -1,5 +1,6 @@
 //! `inkcell py`: code, its output and its end.
 
+use std::os::unix::process::ExitStatusExt;
 use std::process::Stdio;
 
 use inkcell_testkit::env::finish;
@@ -44,12 +45,18 @@ fn what_cannot_begin_has_its_code_and_a_next_step() {
     env.put("plain.txt", "");
     env.put("nb.ipynb", "{}");
     env.put("latin.py", b"x = '\xe9'");
-    let table: [(&[&str], i32, &str, &str); 11] = [
+    let table: [(&[&str], i32, &str, &str); 12] = [
         (&["--cwd", "no", "1"], 2, "Working directory does not exist: ", "mkdir|--cwd"),
         (&["--cwd", "plain.txt", "1"], 2, "Working directory is not a directory: ", "--cwd"),
         (&["--python", "./no", "1"], 3, "No working Python interpreter found. Tried: ", "--python"),
-        (&["-f", "no.py"], 2, "--file: File not found: no.py", ""),
-        (&["-f", "nb.ipynb"], 2, "--file: nb.ipynb is a notebook", ""),
+        (&["-f", "no.py"], 5, "--file: File not found: no.py", "check the path"),
+        (&["-f", ""], 2, "--file: it is empty; ", "name a file"),
+        (
+            &["-f", "nb.ipynb"],
+            2,
+            "--file: nb.ipynb is a notebook",
+            "with magics and shell lines as comments",
+        ),
         (&["-f", "latin.py"], 2, "--file: it is not UTF-8 text (byte 5)", ""),
         (&["--timeout", "-1", "1"], 2, "invalid value '-1' for '--timeout", ""),
         (&["--timeout", "nan", "1"], 2, "invalid value 'nan' for '--timeout", ""),
@@ -65,7 +72,11 @@ fn what_cannot_begin_has_its_code_and_a_next_step() {
         let all: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
         let ran = run_py(&env, &all).exits(code);
         let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
-        let kind = if code == 3 { "unavailable" } else { "invalid" };
+        let kind = match code {
+            3 => "unavailable",
+            5 => "not_found",
+            _ => "invalid",
+        };
         assert_eq!(said["error"]["kind"], kind, "{args:?}");
     }
 }
@@ -253,7 +264,7 @@ fn a_reader_that_leaves_ends_the_code_quietly() {
     let mut running = Running::start(py(&env, &[code]));
     let kernel = running.process();
     let ended = running.stop_reading();
-    assert_eq!((ended.status.code(), ended.stderr.as_str()), (Some(0), ""));
+    assert_eq!((ended.status.signal(), ended.stderr.as_str()), (Some(13), ""));
     kernel.is_gone_already();
 }
 
@@ -282,6 +293,8 @@ fn a_full_pipe_does_not_stop_the_clock() {
         env.put("go", "");
         let ended = running.end_unread();
         assert_eq!(ended.status.code(), Some(124), "{code}: {}", ended.stderr);
+        let mut lines = ended.stderr.lines();
+        assert!(lines.any(|line| line.starts_with("error: ")), "{code}: {}", ended.stderr);
         kernel.is_gone_already();
         std::fs::remove_file(env.path("pid")).expect("it was there");
         std::fs::remove_file(env.path("go")).expect("it was there");
@@ -289,7 +302,7 @@ fn a_full_pipe_does_not_stop_the_clock() {
 }
 
 /// The text of a file that is written at once, when it is there.
-fn wait_for(path: &std::path::Path) -> String {
+pub(crate) fn wait_for(path: &std::path::Path) -> String {
     for _ in 0..6000 {
         match std::fs::read_to_string(path) {
             Ok(text) if !text.is_empty() => return text,

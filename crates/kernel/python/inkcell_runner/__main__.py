@@ -144,22 +144,21 @@ def main(control, lifeline, host):
             from .questions import reply
 
             reply(session, command)
-    session.flush()
-    _run_exit_functions()
+    # Held back output of threads goes out while they are waited for.
+    session.idle.release()
+    try:
+        session.flush()
+        session.channel.release()
+        from .ending import end
+
+        end(session)
+    except BaseException:
+        # Nothing can be imported any more, say.
+        pass
     if os.getpgrp() == os.getpid():
         # What cells left running ends with the runner, even if the host is killed in this very moment.
         os.killpg(0, 9)
     os._exit(0)
-
-
-def _run_exit_functions():
-    import atexit
-
-    try:
-        atexit._run_exitfuncs()
-    except BaseException:
-        # They have said what they had to say on standard error.
-        pass
 
 
 def _add_user_site():
@@ -210,6 +209,8 @@ def _begin(session, hello):
     session.streams.install()
     if is_hosted:
         host(session)
+        # IPython looks after the rest itself.
+        imports.install(session, {})
     else:
         imports.install(session)
     session.prelude_level = hello.get("prelude", "off")
@@ -227,6 +228,7 @@ def _begin(session, hello):
     if is_hosted:
         session.hosted.hide_names()
     version = "%d.%d.%d" % sys.version_info[:3]
+    session.is_ready = True
     session.channel.send(
         "ready", '"version":%s,"executable":%s,"pid":%d' % (to_json(version), to_json(sys.executable), os.getpid())
     )

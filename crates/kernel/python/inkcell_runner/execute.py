@@ -1,7 +1,8 @@
 """Running one cell: compile, run, show the last value.
 
 Owns what IPython's users expect of a cell: the last expression is shown, a semicolon hides it,
-`await` works at the top level on one loop, and a cell's lines are there for tracebacks.
+`await` works at the top level on one loop, and a cell's lines are there for tracebacks. Also the shortest
+description of an error, which needs nothing that would have to be opened or imported first.
 """
 
 import _ast
@@ -93,14 +94,59 @@ class Loop:
         task = self.current().create_task(coroutine)
         try:
             return self._loop.run_until_complete(task)
-        except KeyboardInterrupt:
+        except KeyboardInterrupt as interrupt:
             if not task.done():
+                # It came while the loop waited; what it interrupted is where the user's code waits.
+                interrupt.__traceback__ = _awaiting(coroutine, type(interrupt.__traceback__))
                 task.cancel()
                 try:
                     self._loop.run_until_complete(task)
                 except (asyncio.CancelledError, KeyboardInterrupt):
                     pass
-            raise
+            # By name: before 3.11 a bare `raise` would put the old traceback back.
+            raise interrupt
+
+
+# Further down nobody reads.
+_MAX_AWAITS = 1000
+
+
+def _awaiting(coroutine, kind):
+    """A traceback, of this class, down to where a coroutine waits."""
+    frames = []
+    while len(frames) < _MAX_AWAITS:
+        for prefix in ("cr_", "gi_", "ag_"):
+            frame = getattr(coroutine, prefix + "frame", None)
+            if frame is not None:
+                break
+        else:
+            break
+        frames.append((frame, frame.f_lasti, frame.f_lineno))
+        coroutine = getattr(coroutine, "gi_yieldfrom" if prefix == "gi_" else prefix + "await", None)
+    traceback = None
+    for frame, last, line in reversed(frames):
+        traceback = kind(traceback, frame, last, line)
+    return traceback
+
+
+def bare(error, sources):
+    """Class and message of an error, and the lines of cells it came through, as one text."""
+    name = type(error).__name__
+    try:
+        value = str(error)[:10_000]
+    except BaseException as problem:
+        value = "<no text: its __str__ raised %s>" % type(problem).__name__
+    places, traceback = [], error.__traceback__
+    while traceback is not None:
+        filename, line = traceback.tb_frame.f_code.co_filename, traceback.tb_lineno
+        lines = sources[filename].split("\n") if filename in sources else ()
+        if line is not None and 0 < line <= len(lines):
+            cell = "Cell In[%s]" % filename[6:-1] if filename.startswith("<cell ") else "File " + filename
+            places.append("%s, line %d\n----> %d %s\n" % (cell, line, line, lines[line - 1]))
+        traceback = traceback.tb_next
+    if len(places) > 10:
+        places[5:-5] = ["[... skipping %d frames]\n" % (len(places) - 10)]
+    return name, value, "%s\n%s: %s" % ("\n".join(places), name, value) if places else "%s: %s" % (name, value)
 
 
 class Executor:
@@ -112,6 +158,7 @@ class Executor:
         self.loop = Loop()
         self.sources = {}
         self._unpublished = []
+        self._unnumbered = {}
 
     def run(self, source, filename, show):
         """Runs a cell; `show(value)` is called with each value to be shown. Raises what it raises."""
@@ -168,6 +215,13 @@ class Executor:
         self._unpublished.append(filename)
         if "linecache" in sys.modules or "inspect" in source or "getsource" in source:
             self._publish(self._unpublished)
+
+    def name_of(self, source):
+        """The file name of code that is no numbered cell: its own, so that its lines stay its own."""
+        name = self._unnumbered.get(source)
+        if name is None:
+            name = self._unnumbered[source] = "<inkcell %d>" % (len(self._unnumbered) + 1)
+        return name
 
     def publish_sources(self):
         """Lets tracebacks and `inspect` see the lines of all cells."""

@@ -1,10 +1,17 @@
-"""What is done when certain modules are imported, at the moment they are.
+"""What is done when certain modules are imported, and where the runner's own imports look.
 
 Owns one finder and a short table. A library that asks who shows its output must get the answer in the
-very cell that imports it, so looking after each cell would be too late.
+very cell that imports it, so looking after each cell would be too late. What the runner needs itself must
+not be found in the user's folder, where a `token.py` may lie.
 """
 
+import os
 import sys
+
+# As the isolated start left it: nothing of the user's stands there yet.
+_OWN_PATH = list(sys.path)
+_STANDARD = os.path.dirname(os.__file__) + os.sep
+_PACKAGES = (_STANDARD + "site-packages", _STANDARD + "dist-packages")
 
 
 def _ipython(session):
@@ -24,7 +31,13 @@ def _getpass(session):
     module.getpass = lambda prompt="Password: ", stream=None: session.refuse_input(prompt, True)
 
 
+def _linecache(session):
+    # Whoever looks for source from here on finds the cells, the running one too.
+    session.executor.publish_sources()
+
+
 AFTER = {
+    "linecache": _linecache,
     "IPython.core.interactiveshell": _ipython,
     "matplotlib.pyplot": _pyplot,
     "getpass": _getpass,
@@ -53,28 +66,63 @@ class _Loader:
             print("inkcell: %s could not be set up: %r" % (module.__name__, problem), file=sys.stderr)
 
 
-class Finder:
-    """First in line, but it only answers for the modules of the table."""
+def _is_runner_asking():
+    """Whether the import comes from the runner, be it through modules of Python's own."""
+    frame = sys._getframe(1)
+    while frame is not None:
+        module = frame.f_globals
+        if module.get("__name__") in ("importlib", "importlib.util"):
+            # A name that was given to somebody: the user's, mostly.
+            return False
+        if module is not _HERE:
+            file = frame.f_code.co_filename
+            is_standard = file.startswith("<frozen ") or (file.startswith(_STANDARD) and not file.startswith(_PACKAGES))
+            if not is_standard:
+                return str(module.get("__name__")).startswith("inkcell_runner.")
+        frame = frame.f_back
+    return False
 
-    def __init__(self, session):
+
+_HERE = globals()
+
+
+def _find_own(name):
+    """A module of Python's own, wherever the user's folder stands."""
+    bootstrap = sys.modules["_frozen_importlib"]
+    for finder in (bootstrap.BuiltinImporter, bootstrap.FrozenImporter):
+        spec = finder.find_spec(name)
+        if spec is not None:
+            return spec
+    return sys.modules["_frozen_importlib_external"].PathFinder.find_spec(name, _OWN_PATH)
+
+
+class Finder:
+    """First in line, but it only answers for the modules of the table, and to the runner."""
+
+    def __init__(self, session, table):
         self._session = session
+        self._table = table
 
     def find_spec(self, name, path=None, target=None):
-        after = AFTER.get(name)
-        if after is None:
-            return None
+        after = self._table.get(name)
+        spec = _find_own(name) if path is None and target is None and _is_runner_asking() else None
+        if spec is None and after is not None:
+            spec = self._find_as_usual(name, path, target)
+        if spec is not None and spec.loader is not None and after is not None:
+            spec.loader = _Loader(spec.loader, self._session, after)
+        return spec
+
+    def _find_as_usual(self, name, path, target):
         for finder in sys.meta_path:
-            if finder is self or not hasattr(finder, "find_spec"):
-                continue
-            spec = finder.find_spec(name, path, target)
-            if spec is not None and spec.loader is not None:
-                spec.loader = _Loader(spec.loader, self._session, after)
-                return spec
+            if finder is not self and hasattr(finder, "find_spec"):
+                spec = finder.find_spec(name, path, target)
+                if spec is not None and spec.loader is not None:
+                    return spec
         return None
 
 
-def install(session):
-    sys.meta_path.insert(0, Finder(session))
-    for name, after in AFTER.items():
+def install(session, table=AFTER):
+    sys.meta_path.insert(0, Finder(session, table))
+    for name, after in table.items():
         if name in sys.modules:
             after(session)

@@ -9,7 +9,7 @@ import os
 import sys
 
 from .channel import Channel, clean, to_json
-from .execute import Executor
+from .execute import Executor, bare
 from .interrupt import Interrupt
 from .streams import Descriptors, Streams
 
@@ -48,6 +48,8 @@ class Session:
         # The interpreter's own IPython, where it runs the cells.
         self.hosted = None
         self.running = None
+        # The host has been told that cells may come.
+        self.is_ready = False
         self.capturing = []
         self.interrupt = Interrupt(channel)
         self.streams = Streams(self)
@@ -126,8 +128,10 @@ class Session:
     def refuse_input(self, prompt, password):
         """Nobody can type: says so at once instead of waiting."""
         self.flush()
-        fields = '"prompt":%s,"password":%s' % (to_json(str(prompt)), to_json(bool(password)))
-        self.channel.send("input", self._id() + "," + fields)
+        # Before the first cell nobody is told but who asked: the start fails of it, or goes on.
+        if self.is_ready:
+            fields = '"prompt":%s,"password":%s' % (to_json(str(prompt)), to_json(bool(password)))
+            self.channel.send("input", self._id() + "," + fields)
         raise StdinNotImplementedError(
             "raw_input was called, but this frontend does not support input requests."
         )
@@ -208,7 +212,7 @@ class Session:
             last[:] = [value]
             self._show_display(value)
 
-        self.executor.run(code, filename or "<inkcell>", show)
+        self.executor.run(code, filename or self.executor.name_of(code), show)
         return last[0] if last else None
 
     def eval(self, code):
@@ -234,9 +238,10 @@ class Session:
         try:
             with self.interrupt:
                 error = self._run(request["code"], number, silent)
-        except KeyboardInterrupt as interrupt:
-            # It came between the cell and its end; the cell was interrupted all the same.
-            error = interrupt
+        except BaseException as problem:
+            # An interrupt came between the cell and its end, or what follows a cell failed; the cell did not
+            # end well all the same.
+            error = problem
         if os.getpid() != self.channel.pid:
             self._leave(error)
         self._finish(error, number, silent)
@@ -278,7 +283,7 @@ class Session:
             self.namespace["_iii"], self.namespace["_ii"] = self.namespace.get("_ii", ""), self.namespace.get("_i", "")
             self.namespace["_i"], self.namespace["_i%d" % number] = self.history[-1], code
             self.history.append(code)
-        filename = "<cell %d>" % number if not silent else "<inkcell>"
+        filename = "<cell %d>" % number if not silent else self.executor.name_of(code)
         shell = self.shell_object
         try:
             if shell is not None:
@@ -292,24 +297,28 @@ class Session:
             if shell is not None:
                 shell.events.trigger("post_execute")
                 shell.events.trigger("post_run_cell", None)
-            self._show_figures()
+            self.show_figures()
 
-    def _show_figures(self):
-        if "matplotlib.pyplot" in sys.modules:
-            try:
+    def show_figures(self):
+        try:
+            if "matplotlib.pyplot" in sys.modules:
                 from .figures import show_open_figures
 
                 show_open_figures(self)
-            except Exception as problem:
-                print("inkcell: figures could not be shown: %r" % (problem,), file=sys.stderr)
+        except Exception as problem:
+            print("inkcell: figures could not be shown: %r" % (problem,), file=sys.stderr)
 
     def _show_result(self, value):
-        from . import formatting
-
         number = self.count
         namespace = self.namespace
-        if not formatting.own_display(value):
-            self.send_result(number, *formatting.bundle(value))
+        try:
+            from . import formatting
+        except Exception:
+            # Nothing can be opened or imported any more; there is always Python's own text.
+            self.send_result(number, {"text/plain": repr(value)}, None)
+        else:
+            if not formatting.own_display(value):
+                self.send_result(number, *formatting.bundle(value))
         # As IPython: a `_` that the user assigned is left alone.
         if not ("_" in builtins.__dict__):
             namespace["___"], namespace["__"] = namespace.get("__", ""), namespace.get("_", "")
@@ -325,37 +334,41 @@ class Session:
         self.channel.send("result", self._id() + ',"count":%d,%s' % (number, fields), payload, soon=True)
 
     def _describe(self, error):
-        if self.hosted is not None:
-            return self.hosted.describe(error)
-        from .tracebacks import describe
+        """Class, message, coloured lines, plain lines. Whatever fails on the way, the error is described."""
+        try:
+            if self.hosted is not None:
+                return self.hosted.describe(error)
+            from .tracebacks import describe
 
-        return describe(error, self)
+            return describe(error, self)
+        except BaseException:
+            name, value, text = bare(error, self.executor.sources)
+            return name, value, [text], [text]
 
     def _finish(self, error, number, silent):
-        status, cancelled = "ok", False
+        """Reports the end. An error that cannot be sent ends the process: it must never pass for success."""
         try:
-            if error is not None:
-                status = "error"
-                cancelled = isinstance(error, KeyboardInterrupt)
-                name, value, coloured, plain = self._describe(error)
-                self.streams.install()
-                self.flush()
-                self.channel.send(
-                    "error",
-                    self._id()
-                    + ',"ename":%s,"evalue":%s,"traceback":%s,"plain":%s'
-                    % (to_json(name), to_json(value), to_json(coloured), to_json(plain)),
-                )
-            else:
-                self.flush()
-        finally:
-            fields = ',"status":"%s","count":%s,"cancelled":%s' % (
-                status,
-                "null" if silent else number,
-                to_json(cancelled),
+            self.flush()
+        except BaseException as problem:
+            # What user code put in the place of a stream.
+            error = problem if error is None else error
+        if error is not None:
+            name, value, coloured, plain = self._describe(error)
+            self.streams.install()
+            self.flush()
+            self.channel.send(
+                "error",
+                self._id()
+                + ',"ename":%s,"evalue":%s,"traceback":%s,"plain":%s'
+                % (to_json(name), to_json(value), to_json(coloured), to_json(plain)),
             )
-            self.channel.send("done", self._id() + fields)
-            self.running = None
+        fields = ',"status":"%s","count":%s,"cancelled":%s' % (
+            "ok" if error is None else "error",
+            "null" if silent else number,
+            to_json(isinstance(error, KeyboardInterrupt)),
+        )
+        self.channel.send("done", self._id() + fields)
+        self.running = None
 
 
 _flush_all = None
@@ -365,28 +378,41 @@ def _flush_c():
     """Pushes out what C code holds in its own buffers; `_ctypes` alone is quick to load."""
     global _flush_all
     if _flush_all is None:
-        if not _c_may_write():
-            return
         try:
+            if not _c_may_write():
+                return
             import _ctypes
 
             address = _ctypes.dlsym(_ctypes.dlopen(None, 2), "fflush")
             _flush_all = lambda: _ctypes.call_function(address, (None,))  # noqa: E731
-        except (ImportError, OSError, AttributeError):
+        except (ImportError, AttributeError):
             _flush_all = lambda: None  # noqa: E731
+        except Exception:
+            # Nothing can be opened now, or the table of modules is none.
+            return
     _flush_all()
 
 
-_builtin_extensions = None
+_modules_seen = 0
 
 
 def _c_may_write():
-    """Whether any extension module was loaded since the start; without one no C code can have written."""
-    global _builtin_extensions
-    loaded = len(sys.modules)
-    if _builtin_extensions is None:
-        _builtin_extensions = loaded
-    return loaded > _builtin_extensions
+    """Whether any C code is loaded that is not Python's own; `_ctypes` itself may be ours."""
+    global _modules_seen
+    modules = sys.modules
+    if len(modules) == _modules_seen:
+        return False
+    _modules_seen = len(modules)
+    return "ctypes" in modules or any(map(_is_foreign, list(modules.values())))
+
+
+def _is_foreign(module):
+    try:
+        # Past what a module may do when it is asked for an attribute.
+        file = object.__getattribute__(module, "__dict__").get("__file__")
+    except Exception:
+        return False
+    return type(file) is str and file.endswith((".so", ".pyd")) and "lib-dynload" not in file
 
 
 def make(control_fd):

@@ -154,6 +154,8 @@ class Shell:
         except (Exception, SystemExit) as error:
             result.error_in_exec = error
             self.showtraceback()
+        finally:
+            self.session.show_figures()
         return result
 
     def run_code(self, code_obj, result=None, *, async_=False):

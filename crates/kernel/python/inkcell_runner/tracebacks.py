@@ -60,7 +60,9 @@ def describe(error, session):
             mode = getattr(session.shell_object, "xmode", None)
             parts = _listed(error, mode) if mode in ("Plain", "Minimal") else _chain(error)
         except Exception as problem:
-            parts = [_Text().add("%s: %s" % (name, value))]
+            from .execute import bare
+
+            parts = [_Text().add(bare(error, session.executor.sources)[2])]
             parts.append(_Text().add("(the traceback could not be laid out: %s)" % type(problem).__name__))
     pairs = [part.parts() for part in parts]
     return name, value, [coloured for coloured, _ in pairs], [plain for _, plain in pairs]

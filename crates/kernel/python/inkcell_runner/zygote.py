@@ -26,6 +26,7 @@ _USUAL = (
     "inkcell_runner.displays",
     "inkcell_runner.tracebacks",
     "inkcell_runner.excerpts",
+    "inkcell_runner.ending",
     "inkcell_runner.prelude",
 )
 

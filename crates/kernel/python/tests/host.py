@@ -118,6 +118,22 @@ class Host:
         events = self.run(code, **fields)
         return b"".join(event[2] for event in events if event[0] in ("stream", "fd")).decode()
 
+    def end(self, timeout=20, after=None):
+        """Ends the runner as the host does; gives what was still written, streams and pipes together."""
+        self._send(t="exit")
+        if after:
+            after(self)
+        said, events = b"", []
+        try:
+            while True:
+                frame = self._frame(timeout, events)
+                assert frame["t"] == "stream", frame
+                said += frame["payload"]
+        except EOFError:
+            pass
+        self.process.wait(timeout)
+        return (said + b"".join(data for _, _, data in events)).decode()
+
     def close(self):
         try:
             self._send(t="exit")

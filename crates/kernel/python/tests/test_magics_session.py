@@ -75,6 +75,9 @@ class FakeSession:
         finally:
             self.capturing.pop()
 
+    def show_figures(self):
+        pass
+
     def run_source(self, code, *, filename=None):
         value = self._run(code, filename or "<source>")
         if value is not None:

@@ -78,3 +78,21 @@ def test_a_coding_line_is_honoured(tmp_path):
     session = FakeSession()
     modules.load(session, [("m.py", str(path))])
     assert session.namespace["x"] == "é"
+
+
+@pytest.mark.parametrize("text", ["input()", "import getpass; getpass.getpass()", "import sys; sys.stdin.readline()"])
+def test_a_module_that_wants_input_is_named(tmp_path, text):
+    from host import Host
+
+    files = [write(tmp_path, "z.py", text)]
+    with pytest.raises(AssertionError) as caught:
+        Host(modules=files)
+    assert "'t': 'failed'" in str(caught.value) and files[0][1] in str(caught.value)
+
+
+def test_the_name_of_a_module_does_not_stay_in_the_pipe(tmp_path):
+    from host import Host
+
+    host = Host(modules=[write(tmp_path, "z.py", "import os; os.write(2, b'raw'); z = 5")])
+    assert host.text("print(z)") == "5\n"
+    host.close()

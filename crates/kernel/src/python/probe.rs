@@ -95,7 +95,7 @@ async fn run(
     env: &BTreeMap<String, String>,
     limit: Duration,
 ) -> Result<Ran, Why> {
-    let cannot_start = |error: io::Error| Why::CannotStart { problem: describe(&error) };
+    let cannot_start = |error: io::Error| Why::CannotStart { problem: describe(&error, program) };
     let mut child = Command::new(program)
         // Isolated: files of the working folder, the user's site and PYTHON* variables have no say.
         .args(["-I", "-c", PROGRAM])
@@ -161,12 +161,27 @@ async fn collect(from: Option<impl AsyncRead + Unpin>, into: &mut Vec<u8>) {
     }
 }
 
-fn describe(error: &io::Error) -> String {
+fn describe(error: &io::Error, program: &Path) -> String {
     match error.kind() {
+        // The system says the same of a program and of what is to run it.
+        io::ErrorKind::NotFound if program.exists() => match script_runner(program) {
+            Some(runner) => format!("its first line names {runner}, which is not there"),
+            None => "the loader it needs is not there".to_owned(),
+        },
         io::ErrorKind::NotFound => "no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         _ => error.to_string(),
     }
+}
+
+/// What the first line of a script says is to run it.
+fn script_runner(program: &Path) -> Option<String> {
+    let mut start = Vec::new();
+    let file = std::fs::File::open(program).ok()?;
+    io::Read::read_to_end(&mut io::Read::take(file, 256), &mut start).ok()?;
+    let line = start.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
+    let line = String::from_utf8_lossy(line);
+    line.split_whitespace().next().map(str::to_owned)
 }
 
 /// Finds the answer in what was written; a `sitecustomize` may have written before and after it.

@@ -34,7 +34,7 @@ pub struct RunnerConfig {
     pub state_dir: PathBuf,
     /// Whether kernels are forked from a server where that is possible.
     pub fork_server: ForkServer,
-    /// How many kernels are started ahead of time where there is no fork server to copy.
+    /// How many kernels are made ahead of time, by the fork server where there is one to copy.
     pub spares: usize,
 }
 
@@ -94,7 +94,7 @@ impl RunnerBackend {
                 Starting { fresh: Some(fresh.map_err(spawn)?), python: python.clone() }
             }
             () = tokio::time::sleep_until(deadline) => {
-                let (seconds, stderr_tail) = (spec.start_timeout.as_secs(), String::new());
+                let (seconds, stderr_tail) = (spec.start_timeout.as_secs_f64(), String::new());
                 return Err(LaunchError::TimedOut { python, seconds, stderr_tail });
             }
             () = cancel.cancelled() => return Err(LaunchError::Cancelled),
@@ -195,7 +195,7 @@ impl Starting {
         said.truncate(read.unwrap_or(0));
         LaunchError::TimedOut {
             python: self.python.clone(),
-            seconds: limit.as_secs(),
+            seconds: limit.as_secs_f64(),
             stderr_tail: String::from_utf8_lossy(&said).into_owned(),
         }
     }

@@ -6,19 +6,31 @@
 use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/runner_files.rs"));
 
-/// The folder to import the runner from; made when it is not there yet.
+/// The folder to import the runner from; made when it is not there yet, or not whole.
+///
+/// What is imported runs as this user, so every folder on the way must be this user's own.
 pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
-    let folder = state.join("runner").join(format!("{:016x}", content_hash()));
-    if folder.join("complete").exists() {
-        return Ok(folder);
+    let home = state.join("runner");
+    let folder = home.join(format!("{:016x}", content_hash()));
+    lay_out(state, &home, &folder)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
+    Ok(folder)
+}
+
+fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(home)?;
+    // A group of one's own is usual for the state folder; what lies below was made by us.
+    check_own(state, 0o002)?;
+    check_own(home, 0o022)?;
+    if is_whole(folder) {
+        return check_own(folder, 0o022);
     }
-    let fresh =
-        state.join("runner").join(format!(".new-{}-{}", std::process::id(), thread_number()));
+    let fresh = home.join(format!(".new-{}-{}", std::process::id(), thread_number()));
     remove(&fresh)?;
     for (name, text) in FILES {
         let path = fresh.join(name);
@@ -27,20 +39,47 @@ pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
         }
         fs::write(&path, text)?;
     }
-    fs::write(fresh.join("complete"), "")?;
-    match fs::rename(&fresh, &folder) {
-        Ok(()) => Ok(folder),
-        // Somebody else was quicker, or an earlier attempt was cut off.
-        Err(_) if folder.join("complete").exists() => {
+    match fs::rename(&fresh, folder) {
+        Ok(()) => Ok(()),
+        // Somebody else was quicker.
+        Err(_) if is_whole(folder) => {
             remove(&fresh)?;
-            Ok(folder)
+            check_own(folder, 0o022)
         }
+        // An earlier one was cut off, or somebody cleaned a part of it away.
         Err(_) => {
-            remove(&folder)?;
-            fs::rename(&fresh, &folder)?;
-            Ok(folder)
+            remove(folder)?;
+            fs::rename(&fresh, folder)
         }
     }
+}
+
+/// Whether every file is there, and as long as it should be.
+fn is_whole(folder: &Path) -> bool {
+    let is_there = |(name, text): &(&str, &str)| {
+        fs::symlink_metadata(folder.join(name))
+            .is_ok_and(|found| found.is_file() && found.len() == text.len() as u64)
+    };
+    FILES.iter().all(is_there)
+}
+
+/// A folder that somebody else owns or may write to could hold anything.
+fn check_own(folder: &Path, writers: u32) -> io::Result<()> {
+    let found = fs::metadata(folder)?;
+    let problem = if !found.is_dir() {
+        "is no folder"
+    } else if found.uid() != rustix::process::geteuid().as_raw() {
+        "belongs to another user"
+    } else if found.mode() & writers != 0 {
+        "can be written to by other users"
+    } else {
+        return Ok(());
+    };
+    let sentence = format!(
+        "{} {problem}, so its code is not run; choose another state folder (INKCELL_STATE_DIR)",
+        folder.display()
+    );
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, sentence))
 }
 
 /// Two threads of one process may lay the files out at once.
@@ -61,4 +100,38 @@ fn content_hash() -> u64 {
     let mut hasher = DefaultHasher::new();
     FILES.hash(&mut hasher);
     hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// F-028: a folder that lost a file, or was cut off, is laid out anew.
+    #[test]
+    fn a_damaged_folder_is_repaired() {
+        let state = tempfile::TempDir::new().expect("a folder");
+        let folder = install(state.path()).expect("a runner");
+        let lost = folder.join("inkcell_runner/session.py");
+        fs::remove_file(&lost).expect("removed");
+        assert_eq!(install(state.path()).expect("a runner"), folder);
+        assert!(lost.is_file());
+        fs::write(&lost, "cut").expect("written");
+        install(state.path()).expect("a runner");
+        assert!(fs::read_to_string(&lost).expect("text").len() > 100);
+    }
+
+    /// S-021: code from a folder that others can write to is not run.
+    #[test]
+    fn a_folder_that_others_can_write_to_is_refused() {
+        let state = tempfile::TempDir::new().expect("a folder");
+        install(state.path()).expect("a runner");
+        for place in [state.path().to_owned(), state.path().join("runner")] {
+            fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).expect("changed");
+            let refused = install(state.path()).expect_err("it is refused");
+            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{refused}");
+            assert!(refused.to_string().contains("INKCELL_STATE_DIR"), "{refused}");
+            fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).expect("changed");
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! Where runners come from: a fork server, a spare that was started ahead of time, or a new process.
+//! Where runners come from: a spare that was made ahead of time, a fork server, or a new process.
 //!
 //! Owns the fork servers and the spares, one set for each kind of runner. A runner from here has started
 //! but has not been told what it is to be; `launch.rs` does that.
@@ -77,6 +77,9 @@ struct Spares {
 /// How many fork servers there are at most; the one that was not used longest makes room.
 const MOST_SERVERS: usize = 4;
 
+/// How long after a runner was taken the next spare is made.
+const REFILL_AFTER: Duration = Duration::from_millis(10);
+
 /// How long a fork server may take to make a copy before it counts as stuck.
 const FORK_WAIT: Duration = Duration::from_secs(2);
 
@@ -94,19 +97,22 @@ impl Supply {
 
     /// A runner of this kind, got in the quickest way there is.
     pub(crate) async fn take(self: &Arc<Self>, kind: &Kind) -> io::Result<Fresh> {
-        let reason = match self.fork(kind).await {
-            Ok(fresh) => return Ok(fresh),
-            Err(reason) => reason,
-        };
-        let spare = self.spare(kind);
-        if self.spares_wanted > 0 && !reason.is_passing {
-            let (supply, kind) = (Arc::clone(self), kind.clone());
-            tokio::spawn(async move { supply.refill(kind).await });
-        }
-        match spare {
+        let taken = match self.spare(kind) {
             Some(fresh) => Ok(fresh),
-            None => self.start(kind, &[], Origin::Started { reason: reason.text }).await,
+            None => match self.fork(kind).await {
+                Ok(fresh) => Ok(fresh),
+                Err(reason) => self.start(kind, &[], Origin::Started { reason: reason.text }).await,
+            },
+        };
+        if self.spares_wanted > 0 {
+            let (supply, kind) = (Arc::clone(self), kind.clone());
+            tokio::spawn(async move {
+                // The kernel that was just taken has its first cell to run, which is waited for.
+                tokio::time::sleep(REFILL_AFTER).await;
+                supply.refill(kind).await;
+            });
         }
+        taken
     }
 
     /// The fork servers, with their processes.
@@ -191,8 +197,16 @@ impl Supply {
             return;
         }
         while self.is_short_of(&kind) {
-            // A spare that cannot be started is no loss: the next kernel says why.
-            let Ok(fresh) = self.start(&kind, &kind.preload, Origin::Spare).await else { break };
+            let fresh = match self.fork(&kind).await {
+                Ok(fresh) => fresh,
+                // The next kernel comes when the fork server is there.
+                Err(reason) if reason.is_passing => break,
+                Err(_) => match self.start(&kind, &kind.preload, Origin::Spare).await {
+                    Ok(fresh) => fresh,
+                    // A spare that cannot be started is no loss: the next kernel says why.
+                    Err(_) => break,
+                },
+            };
             self.waiting().waiting.entry(kind.clone()).or_default().push(fresh);
         }
         self.waiting().filling.remove(&kind);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use inkcell_kernel::{DeathCause, History};
+use inkcell_kernel::{DeathCause, ExecEvent, History, KernelEvent};
 
 use crate::bench::{Bench, LIMIT, Start};
 use crate::ledger::is_gone_soon;
@@ -62,6 +62,25 @@ async fn shutting_down_ends_the_process(start: Start) {
     assert!(is_gone_soon(pid).await);
 }
 
+/// B:R-22: what the end of a program does is done: files are written, and last words heard.
+async fn shutting_down_writes_files_and_hears_last_words(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import atexit\nclass Last:\n    def __del__(self): print('deleted')\nlast = Last()\n\
+                file = open('open.txt', 'w')\n_ = file.write('held back')\n\
+                _ = atexit.register(print, 'at exit', end=' ')";
+    bench.run(code).await.ok();
+    assert_eq!(bench.shut_down().await.cause, DeathCause::Shutdown);
+    let written = std::fs::read_to_string(bench.cwd().join("open.txt")).expect("a file");
+    assert_eq!(written, "held back");
+    let mut said = Vec::new();
+    while let Some(event) = bench.events.next().await {
+        if let KernelEvent::Orphan(ExecEvent::Stream { data, .. }) = event {
+            said.extend_from_slice(&data);
+        }
+    }
+    assert_eq!(String::from_utf8_lossy(&said), "at exit deleted\n");
+}
+
 async fn dropping_the_kernel_kills_its_group(start: Start) {
     let mut bench = Bench::start(start).await;
     let exec = bench.post(
@@ -73,9 +92,7 @@ async fn dropping_the_kernel_kills_its_group(start: Start) {
     let text: String = seen
         .iter()
         .filter_map(|event| match event {
-            inkcell_kernel::ExecEvent::Stream { data, .. } => {
-                Some(String::from_utf8_lossy(data).into_owned())
-            }
+            ExecEvent::Stream { data, .. } => Some(String::from_utf8_lossy(data).into_owned()),
             _ => None,
         })
         .collect();
@@ -92,5 +109,6 @@ crate::on_every_backend!(
     every_way_to_die_has_its_cause,
     a_forked_child_is_not_the_kernel,
     shutting_down_ends_the_process,
+    shutting_down_writes_files_and_hears_last_words,
     dropping_the_kernel_kills_its_group
 );

@@ -33,7 +33,7 @@ async fn an_interpreter_that_never_gets_ready_is_given_up(start: Start) {
         let error = bench.launch(&spec(&bench, script)).await.err().expect("no kernel");
         assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
         match &error {
-            LaunchError::TimedOut { seconds: 2, stderr_tail, .. } => {
+            LaunchError::TimedOut { stderr_tail, .. } => {
                 assert_eq!(stderr_tail, "no luck\n");
             }
             other => panic!("{other:?}"),
@@ -79,6 +79,26 @@ async fn an_interpreter_that_dies_at_its_start_says_why(start: Start) {
     let error = bench.launch(&gone).await.err().expect("no kernel");
     assert!(matches!(error, LaunchError::Spawn { .. }), "{error:?}");
     assert!(error.to_string().contains("nowhere"), "{error}");
+}
+
+/// F-008 B:E-51: a module that ends, blocks or asks at the start is named; one that does not leaves no word.
+async fn a_module_that_keeps_a_kernel_from_starting_is_named(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let path = bench.cwd().join("extension.py");
+    bench.spec.startup.modules = vec![("extension".to_owned(), path.clone())];
+    let whole = bench.spec.clone();
+    let brief = KernelSpec { start_timeout: Duration::from_secs(2), ..whole.clone() };
+    for text in ["input()", "import os; os._exit(3)", "while True: pass", "import sys; sys.exit(1)"]
+    {
+        std::fs::write(&path, text).expect("a file");
+        let error = bench.launch(&brief).await.err().expect("no kernel");
+        assert!(error.to_string().contains("extension.py"), "{text}: {error}");
+    }
+    std::fs::write(&path, "import os; os.write(2, b'raw'); loaded = 5").expect("a file");
+    bench.relaunch().await;
+    let ran = bench.run("loaded").await.ok();
+    assert_eq!(ran.result().as_deref(), Some("5"));
+    assert_eq!((ran.orphaned(), ran.stderr()), (String::new(), String::new()));
 }
 
 /// F-008: slow is not broken.
@@ -141,6 +161,7 @@ async fn a_kernel_that_ends_harms_none_that_starts(start: Start) {
 crate::on_every_backend!(
     an_interpreter_that_never_gets_ready_is_given_up,
     an_interpreter_that_dies_at_its_start_says_why,
+    a_module_that_keeps_a_kernel_from_starting_is_named,
     an_interpreter_that_needs_time_gets_it,
     a_start_that_is_cancelled_leaves_nothing,
     many_kernels_start_at_once,

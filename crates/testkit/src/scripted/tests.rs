@@ -189,7 +189,7 @@ async fn input_gates_and_launches_follow_the_plan() {
     let failed = backend.launch(&spec(), &cancel).await.err().expect("no kernel");
     assert!(matches!(failed, LaunchError::NoCwd { .. }), "{failed:?}");
     let failed = backend.launch(&spec(), &cancel).await.err().expect("no kernel");
-    assert!(matches!(failed, LaunchError::TimedOut { seconds: 30, .. }), "{failed:?}");
+    assert!(matches!(failed, LaunchError::TimedOut { .. }), "{failed:?}");
     backend.plan_launch(Launch::Gate(Arc::default()));
     cancel.cancel();
     let failed = backend.launch(&spec(), &cancel).await.err().expect("no kernel");

@@ -41,11 +41,12 @@ pub(super) struct Ours {
 
 impl Ours {
     pub(super) async fn prepare(task: Task) -> Result<Ours> {
-        let fork_server = match task.start {
-            Start::Direct => ForkServer::Off,
-            Start::Forked => ForkServer::On,
+        // A host that forks keeps one copy ahead.
+        let (fork_server, spares) = match task.start {
+            Start::Direct => (ForkServer::Off, 0),
+            Start::Forked => (ForkServer::On, 1),
         };
-        let config = RunnerConfig { state_dir: task.state_dir.clone(), fork_server, spares: 0 };
+        let config = RunnerConfig { state_dir: task.state_dir.clone(), fork_server, spares };
         let backend = RunnerBackend::new(config)?;
         let shell = match task.shell {
             Shell::Lite => inkcell_kernel::Shell::Lite,

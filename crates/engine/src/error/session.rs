@@ -1,0 +1,51 @@
+//! What can go wrong between a caller and a session.
+
+use crate::api::ExecutionId;
+use crate::error::Kind;
+use crate::registry::{AttachError, SessionName};
+
+/// Why a session cannot be used as asked.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum SessionError {
+    /// There is no place for another session, or no session any more.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// Another reset of the same session is under way.
+    #[error("Python session reset already in progress: {0}")]
+    ResetInProgress(SessionName),
+    /// No session of that name.
+    #[error("there is no session {name}{}", listed("sessions", .known))]
+    NoSession {
+        /// The name.
+        name: SessionName,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// No call of that id, or it is forgotten.
+    #[error("there is no execution {}; results are kept for a while only{}", .id.0, listed("executions", .known))]
+    NoExecution {
+        /// The id.
+        id: ExecutionId,
+        /// Those that are remembered.
+        known: Vec<String>,
+    },
+}
+
+impl SessionError {
+    pub(super) fn kind(&self) -> Kind {
+        match self {
+            SessionError::Attach(AttachError::Full { .. }) | SessionError::ResetInProgress(_) => {
+                Kind::Busy
+            }
+            SessionError::Attach(AttachError::Ending) => Kind::Cancelled,
+            SessionError::NoSession { .. } | SessionError::NoExecution { .. } => Kind::NotFound,
+        }
+    }
+}
+
+fn listed(what: &str, names: &[String]) -> String {
+    match names {
+        [] => format!("; there are no {what}"),
+        some => format!("; there are {}", some.join(", ")),
+    }
+}

@@ -1,0 +1,173 @@
+//! The code that `inkcell py` runs, from wherever it is: an argument, a file, a pipe.
+//!
+//! Owns how bytes become the text of a program. Running it is `py.rs`.
+
+use std::fs::File;
+use std::io::{IsTerminal, Read};
+use std::os::unix::fs::FileTypeExt;
+
+use inkcell_engine::{EngineError, Kind, is_notebook_path};
+
+use super::input;
+use crate::args::Py;
+use crate::exit::{Exit, Failure};
+use crate::settings::Settings;
+
+/// No program is longer; a pipe that says more is something else.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// The code, from wherever it is.
+pub(crate) fn of(args: &Py, settings: &Settings) -> Result<String, Failure> {
+    match (&args.code, &args.file) {
+        (Some(code), _) if code != "-" => Ok(code.clone()),
+        (_, Some(path)) if path != "-" => text(file_bytes(path, settings)?, "--file"),
+        (None, None) if std::io::stdin().is_terminal() => Err(Failure::argument(
+            "CODE",
+            "there is none; give it, for example: inkcell py '1 + 1', or inkcell py -f FILE",
+        )),
+        _ if std::io::stdin().is_terminal() => Err(Failure::argument(
+            "standard input",
+            "it is a terminal; pipe the code in, for example: echo 'print(1)' | inkcell py -",
+        )),
+        _ => text(input::stdin_bytes()?, "standard input"),
+    }
+}
+
+fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
+    if path.is_empty() {
+        return Err(Failure::argument(
+            "--file",
+            "it is empty; name a file, or - for standard input",
+        ));
+    }
+    if is_notebook_path(path) {
+        let problem = format!(
+            "{path} is a notebook, not Python code; its Python, with magics and shell lines as comments, is \
+             shown by: inkcell to script {path}"
+        );
+        return Err(Failure::argument("--file", problem));
+    }
+    // The code may come from another program: `<(...)`, a named pipe, `/dev/stdin`.
+    let place = settings.cwd.join(path);
+    let kind = std::fs::metadata(&place).map(|found| found.file_type());
+    let is_stream = kind.is_ok_and(|kind| kind.is_fifo() || kind.is_char_device());
+    let is_own = place.starts_with("/dev") || place.starts_with("/proc/self/fd");
+    if is_stream || (is_own && place.is_file()) {
+        let mut bytes = Vec::new();
+        let read = File::open(&place)
+            .and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes))
+            .map_err(|error| Failure::argument("--file", format!("cannot read {path}: {error}")))?;
+        if read as u64 > MAX_BYTES {
+            let problem =
+                format!("{path} goes on for more than {MAX_BYTES} bytes; it is no program");
+            return Err(Failure::argument("--file", problem));
+        }
+        return Ok(bytes);
+    }
+    match settings.notebooks.read_bytes(path) {
+        Ok((bytes, _)) => Ok(bytes),
+        Err(error @ EngineError::NotFound { .. }) => Err(Failure::Told {
+            exit: Exit::NotFound,
+            kind: Kind::NotFound,
+            message: format!("--file: {error}"),
+            hint: Some("check the path; it begins at the folder inkcell was started in".to_owned()),
+        }),
+        Err(error) => Err(Failure::argument("--file", error.to_string())),
+    }
+}
+
+/// The text of a program, decoded as Python decodes a file: a mark at the start is taken off, and the
+/// encoding that a comment in the first two lines names counts.
+fn text(bytes: Vec<u8>, argument: &str) -> Result<String, Failure> {
+    let bytes = match bytes.strip_prefix(b"\xef\xbb\xbf") {
+        Some(rest) => rest.to_vec(),
+        None => bytes,
+    };
+    match encoding(&bytes) {
+        Some(Encoding::Latin1) => return Ok(bytes.into_iter().map(char::from).collect()),
+        Some(Encoding::Other(name)) if !bytes.is_ascii() => {
+            let problem = format!(
+                "its first lines say that it is {name}, which inkcell does not read; convert it first: iconv \
+                 -f {name} -t UTF-8"
+            );
+            return Err(Failure::argument(argument, problem));
+        }
+        _ => {}
+    }
+    input::text(bytes, argument)
+}
+
+#[derive(PartialEq, Eq, Debug)]
+enum Encoding {
+    Utf8,
+    Latin1,
+    Other(String),
+}
+
+/// The encoding that a comment names.
+fn encoding(bytes: &[u8]) -> Option<Encoding> {
+    for line in bytes.split(|byte| matches!(byte, b'\n' | b'\r')).take(2) {
+        let line = line.trim_ascii_start();
+        // The second line counts only below one that says nothing.
+        let comment = match line.first() {
+            None => continue,
+            Some(b'#') => String::from_utf8_lossy(line),
+            Some(_) => return None,
+        };
+        if let Some(name) = named(&comment) {
+            let plain = name.to_ascii_lowercase().replace('_', "-");
+            return Some(match plain.as_str() {
+                "utf-8" | "utf8" | "utf-8-sig" | "ascii" | "us-ascii" => Encoding::Utf8,
+                "latin-1" | "latin1" | "iso-8859-1" | "iso8859-1" | "iso-latin-1" | "l1" => {
+                    Encoding::Latin1
+                }
+                _ => Encoding::Other(name),
+            });
+        }
+    }
+    None
+}
+
+/// What follows `coding:` or `coding=`.
+fn named(comment: &str) -> Option<String> {
+    comment.match_indices("coding").find_map(|(at, word)| {
+        let rest =
+            comment[at + word.len()..].strip_prefix([':', '='])?.trim_start_matches([' ', '\t']);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let name: String = rest.chars().take_while(|c| is_part(*c)).collect();
+        (!name.is_empty()).then_some(name)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_is_decoded_as_python_decodes_a_file() {
+        let table: [(&[u8], Result<&str, &str>); 9] = [
+            (b"x = 1", Ok("x = 1")),
+            (b"\xef\xbb\xbfx = '\xc3\xa9'", Ok("x = 'é'")),
+            (b"# -*- coding: latin-1 -*-\nx = '\xe9'", Ok("# -*- coding: latin-1 -*-\nx = 'é'")),
+            (
+                b"#!/bin/x\n# vim: set fileencoding=ISO_8859_1 :\n'\xe9'",
+                Ok("#!/bin/x\n# vim: set fileencoding=ISO_8859_1 :\n'é'"),
+            ),
+            (b"# coding: utf-8\n'\xc3\xa9'", Ok("# coding: utf-8\n'é'")),
+            (b"# coding: cp1251\nx = 1", Ok("# coding: cp1251\nx = 1")),
+            (b"# coding: cp1251\nx = '\xe9'", Err("its first lines say that it is cp1251")),
+            (b"x = 1\n# coding: latin-1\n'\xe9'", Err("it is not UTF-8 text (byte 25)")),
+            (b"x = '\xe9'", Err("it is not UTF-8 text (byte 5)")),
+        ];
+        for (bytes, wanted) in table {
+            let shown = String::from_utf8_lossy(bytes);
+            match (text(bytes.to_vec(), "CODE"), wanted) {
+                (Ok(found), Ok(wanted)) => assert_eq!(found, wanted),
+                (Err(Failure::Engine(error)), Err(wanted)) => {
+                    assert!(error.to_string().contains(wanted), "{shown}: {error}");
+                }
+                (found, _) => panic!("{shown}: {found:?}"),
+            }
+        }
+    }
+}

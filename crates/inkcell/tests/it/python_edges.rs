@@ -1,0 +1,256 @@
+//! `inkcell py` at its edges: readers that stall or leave, code from odd places, folders and files that
+//! cannot be used. Each is told, with what to do next.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use inkcell_testkit::env::finish;
+use inkcell_testkit::need;
+use serde_json::Value;
+
+use crate::env;
+use crate::python::wait_for;
+use crate::running::{Process, Running, py, run_py};
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text:.200}"))
+}
+
+fn script(path: &Path, text: &str) {
+    std::fs::write(path, text).expect("a file");
+    std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("a program");
+}
+
+/// F-036: more than anybody reads is cut in the middle, and there is an answer in any case.
+#[test]
+fn too_much_output_still_has_an_answer() {
+    let env = env();
+    let code = "for _ in range(60): print('x' * 999_999)\nprint('the end')";
+    let said = json(&run_py(&env, &["--json", code]).ok().stdout);
+    let text = said["outputs"][0]["text"].as_str().expect("a stream");
+    assert!(text.len() < 34 << 20, "{}", text.len());
+    assert!(text.starts_with("xxx") && text.ends_with("the end\n"));
+    assert!(text.contains(" bytes of output left out ...]"));
+    let note = said["notes"][0].as_str().expect("a note");
+    assert!(note.ends_with(" bytes from the middle of the output were left out"), "{note}");
+
+    let endless = "while True: print('x' * 1000)";
+    let said = json(&run_py(&env, &["--timeout", "0.5", "--json", endless]).exits(124).stdout);
+    assert_eq!(said["status"], "timed_out");
+    assert_eq!(said["timeout_seconds"], 0.5);
+    let sentence = said["message"].as_str().expect("a sentence");
+    assert!(sentence.starts_with("Command timed out after 1 seconds; "), "{sentence}");
+}
+
+/// F-023: a reader that comes back gets what there is, and the sentence is there too.
+#[test]
+fn a_reader_that_comes_back_gets_what_there_is() {
+    let env = env();
+    let code = "import os\nopen('pid', 'w').write(str(os.getpid()))\n\
+                while True: print('y' * 1000)";
+    let mut command = py(&env, &["--timeout", "1", code]);
+    // The reader is waited for as long as code might be.
+    command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "30");
+    let running = Running::start(command);
+    let kernel = Process::open(&wait_for(&env.path("pid")));
+    kernel.is_gone();
+    // This is the reader, who is away for longer than the last second.
+    std::thread::sleep(Duration::from_secs(2));
+    let ended = running.end();
+    assert_eq!(ended.status.code(), Some(124), "{}", ended.stderr);
+    // More than the pipe held.
+    assert!(ended.stdout.len() > 1 << 16, "{}", ended.stdout.len());
+    let sentence =
+        "error: Command timed out after 1 seconds; the kernel listened to the interrupt.\n";
+    assert!(ended.stderr.contains(sentence), "{}", ended.stderr);
+}
+
+/// F-023: the reader left, the code went on to its own end, and that end counts.
+#[test]
+fn code_that_ends_after_its_reader_left_has_its_own_code() {
+    let env = env();
+    for (code, exit) in [("print(1)", 0), ("print(1)\n1/0", 1)] {
+        for more in [&[][..], &["--json"]] {
+            let args: Vec<&str> = [code].iter().chain(more).copied().collect();
+            let mut command = py(&env, &args);
+            let (reader, writer) = std::io::pipe().expect("a pipe");
+            drop(reader);
+            command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::piped());
+            let said = command.spawn().expect("started").wait_with_output().expect("ended");
+            let stderr = String::from_utf8_lossy(&said.stderr);
+            // Whether the code is stopped first is a race that either may win.
+            let is_fine = said.status.code() == Some(exit) || said.status.signal() == Some(13);
+            assert!(is_fine, "{code}: {:?} {stderr}", said.status);
+            assert!(!stderr.contains("panicked"), "{stderr}");
+        }
+    }
+}
+
+/// The time that the code is given counts for the start as well.
+#[test]
+fn a_python_that_hangs_at_the_start_is_bounded_by_the_timeout() {
+    let env = env();
+    script(&env.path("hangs"), "#!/bin/sh\nexec sleep 600\n");
+    let ran = run_py(&env, &["--timeout", "1", "--python", "./hangs", "1"]).exits(124);
+    let wanted = "error: Python was not ready within the 1 s of --timeout; nothing was run\nhint: ";
+    assert!(ran.stderr.starts_with(wanted), "{}", ran.stderr);
+}
+
+#[test]
+fn code_comes_from_pipes_and_with_a_mark() {
+    let env = env();
+    let marked = "\u{feff}print('é')\n";
+    for args in [&["-"][..], &["-f", "/dev/stdin"], &["-f", "/proc/self/fd/0"]] {
+        assert_eq!(finish(py(&env, args), marked).ok().stdout, "é\n", "{args:?}");
+    }
+    let made = env.command("mkfifo").arg("fifo").status().expect("mkfifo");
+    assert!(made.success());
+    let fifo = env.path("fifo");
+    let writer = std::thread::spawn(move || std::fs::write(fifo, "print(7)\n"));
+    assert_eq!(run_py(&env, &["-f", "fifo"]).ok().stdout, "7\n");
+    writer.join().expect("no panic").expect("written");
+    env.put("latin.py", b"# coding: latin-1\nprint('\xe9')\n");
+    assert_eq!(run_py(&env, &["-f", "latin.py"]).ok().stdout, "é\n");
+    let ran = run_py(&env, &["-f", "/dev/zero"]).exits(2);
+    assert!(ran.stderr.contains("it is no program"), "{}", ran.stderr);
+}
+
+/// F-034: an answer in JSON that cannot be written is told on the other stream.
+#[test]
+fn json_that_cannot_be_written_is_told() {
+    let env = env();
+    let Ok(full) = std::fs::File::options().write(true).open("/dev/full") else {
+        return need::skip("json_that_cannot_be_written_is_told", "there is no /dev/full");
+    };
+    let mut command = py(&env, &["--json", "1"]);
+    command.stdin(Stdio::null()).stdout(full).stderr(Stdio::piped());
+    let said = command.spawn().expect("started").wait_with_output().expect("ended");
+    let stderr = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(said.status.code(), Some(70), "{stderr}");
+    assert!(stderr.starts_with("error: cannot write the answer: "), "{stderr}");
+}
+
+#[test]
+fn a_state_folder_that_cannot_be_used_is_named() {
+    let env = env();
+    env.put("file", "");
+    let mut command = py(&env, &["1"]);
+    command.env("INKCELL_STATE_DIR", env.path("file/state"));
+    let ran = finish(command, b"").exits(3);
+    assert!(env.redact(&ran.stderr).contains("[tmp]/work/file/state"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("\nhint: ") && ran.stderr.contains("INKCELL_STATE_DIR=DIR"));
+}
+
+/// Names that are not UTF-8: of the folder, of the home, of a setting.
+#[test]
+fn names_that_are_not_text_are_told() {
+    let env = env();
+    let bad = env.path("x").with_file_name(OsStr::from_bytes(b"bad\xff"));
+    std::fs::create_dir(&bad).expect("a folder");
+    for args in [&["py", "1"][..], &["env", "--json"], &["env"]] {
+        let mut command = env.inkcell();
+        command.args(args).current_dir(&bad);
+        let ran = finish(command, b"").exits(2);
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("is not UTF-8 text; work in another folder"), "{args:?}: {said}");
+    }
+    let mut command = env.inkcell();
+    command.args(["env", "--json"]).env("HOME", &bad).env_remove("INKCELL_STATE_DIR");
+    let said = json(&finish(command, b"").ok().stdout);
+    assert!(said["state"].as_str().is_some_and(|state| state.contains("bad\u{fffd}")), "{said}");
+    let mut command = py(&env, &["1"]);
+    command.env("INKCELL_PYTHON_SHELL", OsStr::from_bytes(b"lite\xff"));
+    let ran = finish(command, b"").exits(2);
+    assert!(ran.stderr.starts_with("error: INKCELL_PYTHON_SHELL: is not UTF-8"), "{}", ran.stderr);
+}
+
+/// F-028: a settings file that has no end, or is a link to itself, is told and not read.
+#[test]
+fn settings_files_that_are_none_are_told() {
+    let env = env();
+    std::fs::create_dir(env.path(".inkcell")).expect("a folder");
+    let file = env.path(".inkcell/config.toml");
+    let table = [
+        ("/dev/zero", "is no settings file: a regular file of at most "),
+        ("config.toml", "cannot be read: "),
+    ];
+    for (target, problem) in table {
+        symlink(target, &file).expect("a link");
+        let ran = run_py(&env, &["1"]).exits(2);
+        let wanted = format!("error: [tmp]/work/.inkcell/config.toml: {problem}");
+        assert!(env.redact(&ran.stderr).starts_with(&wanted), "{target}: {}", ran.stderr);
+        std::fs::remove_file(&file).expect("it was there");
+    }
+    symlink("/dev/null", &file).expect("a link");
+    assert_eq!(run_py(&env, &["1"]).ok().stdout, "1\n");
+}
+
+/// What somebody without rights cannot use is named, not something behind it.
+#[test]
+fn folders_and_files_of_others_are_named() {
+    if !rustix::process::geteuid().is_root() {
+        return need::skip("folders_and_files_of_others_are_named", "only root can be nobody");
+    }
+    let env = env();
+    let open = |path: &Path| {
+        std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("permissions");
+    };
+    let root = env.outside("");
+    open(&root);
+    open(&env.dir());
+    // The executable may lie where nobody can reach it.
+    std::fs::copy(env.program(), env.outside("inkcell")).expect("a copy");
+    std::fs::create_dir(env.path("closed")).expect("a folder");
+    std::fs::create_dir_all(env.path(".config/inkcell")).expect("a folder");
+    env.put(".config/inkcell/config.toml", "");
+    let closed = PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(env.path("closed"), closed).expect("permissions");
+    let closed = PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(env.path(".config/inkcell/config.toml"), closed).expect("permissions");
+    let run = |cwd: &str, config: Option<&str>, code| {
+        let mut command = env.command(env.outside("inkcell"));
+        command.args(["py", "--cwd", cwd, "1"]).uid(65534).gid(65534);
+        if let Some(config) = config {
+            command.env("INKCELL_CONFIG", config);
+        }
+        env.redact(&finish(command, b"").exits(code).stderr)
+    };
+    let said = run(".", None, 2);
+    assert!(
+        said.starts_with("error: [tmp]/work/.config/inkcell/config.toml: cannot be read"),
+        "{said}"
+    );
+    assert!(said.contains("INKCELL_CONFIG=FILE"), "{said}");
+    let said = run("closed", Some("/dev/null"), 3);
+    let wanted =
+        "error: cannot work in the working directory: [tmp]/work/closed: Permission denied";
+    assert!(said.starts_with(wanted), "{said}");
+}
+
+/// A script whose own program is missing is there all the same.
+#[test]
+fn a_script_without_its_program_is_told_so() {
+    let env = env();
+    script(&env.path("script"), "#!/no/such/python -u\n");
+    let ran = run_py(&env, &["--python", "./script", "1"]).exits(3);
+    let wanted = "its first line names /no/such/python, which is not there";
+    assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
+}
+
+/// B:E-05: asked for by name, what is never passed is named.
+#[test]
+fn a_secret_of_our_own_is_withheld_with_a_note() {
+    let env = env();
+    let code = "import os; print('PI_TOOL_BRIDGE_TOKEN' in os.environ)";
+    let mut command = py(&env, &["--env", "PI_TOOL_BRIDGE_TOKEN", code]);
+    command.env("PI_TOOL_BRIDGE_TOKEN", "secret");
+    let ran = finish(command, b"").ok();
+    assert_eq!(ran.stdout, "False\n");
+    let wanted = "note: PI_TOOL_BRIDGE_TOKEN is a secret of inkcell's own, which code never gets\n";
+    assert_eq!(ran.stderr, wanted);
+}

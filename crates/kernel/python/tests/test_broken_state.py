@@ -1,0 +1,71 @@
+"""Cells that take away what the runner needs: an error stays an error, and a result is shown."""
+
+import os
+
+import pytest
+from host import Host
+from test_runner import error, results
+
+# Each leaves a process in which hardly anything can be opened or imported.
+BROKEN = [
+    "fs = []\ntry:\n    while True: fs.append(open('/dev/null'))\nexcept OSError: pass",
+    "import resource\nresource.setrlimit(resource.RLIMIT_NOFILE, (3, 3))",
+    "import sys\nsys.meta_path.clear()",
+    "import sys\nsys.modules.clear()",
+    "import sys\nsys.modules = None",
+    "import sys\nsys.path_importer_cache.clear(); sys.path.clear(); sys.path_hooks.clear()",
+    "import builtins\nbuiltins.__import__ = None",
+    "import builtins\nbuiltins.open = builtins.print = None",
+]
+if os.getuid() == 0:
+    BROKEN.append("import os\nos.chroot('/dev')")
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_an_error_is_reported_whatever_is_gone(host, code):
+    """F-043"""
+    events = host.run(code + "\n1/0")
+    found = error(events)
+    assert (found["ename"], found["evalue"]) == ("ZeroDivisionError", "division by zero")
+    assert "1/0" in "\n".join(found["plain"])
+    assert events[-1][1]["status"] == "error"
+
+
+@pytest.mark.parametrize("code", BROKEN)
+def test_a_result_is_shown_or_its_loss_is_an_error(host, code):
+    """F-042"""
+    events = host.run(code + "\n[1, 2]")
+    assert results(events) == ["[1, 2]"] or events[-1][1]["status"] == "error"
+
+
+def test_a_stream_that_fails_at_the_end_is_an_error(host):
+    code = "import sys\nclass S:\n    def write(self, t): pass\n    def flush(self): raise SystemExit(4)\nsys.stdout = S()"
+    assert error(host.run(code))["ename"] == "SystemExit"
+    assert results(host.run("1")) == ["1"]
+
+
+def test_the_folder_does_not_stand_in_front_of_the_runners_imports(tmp_path):
+    for name in "json ast types token tokenize io re linecache traceback inspect functools gc atexit colorsys".split():
+        (tmp_path / (name + ".py")).write_text("raise RuntimeError('not this one')\n")
+    host = Host(cwd=str(tmp_path))
+    try:
+        text = "\n".join(error(host.run("def f():\n    return 1/0\nf()"))["plain"])
+        assert "ZeroDivisionError" in text and "----> 2     return 1/0" in text and "laid out" not in text
+        assert results(host.run("{'a': [1]}")) == ["{'a': [1]}"]
+        assert host.text("!echo hi") == "hi\n"
+        # The user's own imports find what stands there.
+        assert error(host.run("import colorsys"))["evalue"] == "not this one"
+    finally:
+        host.close()
+
+
+def test_reloading_finds_the_users_module(tmp_path):
+    (tmp_path / "this.py").write_text("n = 1\n")
+    host = Host(cwd=str(tmp_path))
+    try:
+        host.run("import this, importlib\n%load_ext autoreload\n%autoreload 2")
+        (tmp_path / "this.py").write_text("n = 22222\n")
+        assert results(host.run("importlib.reload(this).n")) == ["22222"]
+        assert results(host.run("this.n")) == ["22222"]
+    finally:
+        host.close()
