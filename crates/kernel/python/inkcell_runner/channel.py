@@ -21,6 +21,9 @@ class _ScannerRules:
     memo = {}
 
 
+# What is as quick to join as to hand over in parts.
+_SMALL = 1 << 13
+
 _scan = make_scanner(_ScannerRules())
 
 
@@ -117,6 +120,9 @@ class Channel:
                 self._write(parts)
 
     def _write(self, parts):
+        if sum(map(len, parts)) <= _SMALL:
+            whole = b"".join(parts)
+            parts = (whole[os.write(self.fd, whole) :],)
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         while views:
             # The system takes at most 1024 parts at once; frames have few.

@@ -149,6 +149,10 @@ def bare(error, sources):
     return name, value, "%s\n%s: %s" % ("\n".join(places), name, value) if places else "%s: %s" % (name, value)
 
 
+# Longer cells are seldom one expression.
+_SHORT = 80
+
+
 class Executor:
     """Runs cells in the user's namespace."""
 
@@ -162,6 +166,8 @@ class Executor:
 
     def run(self, source, filename, show):
         """Runs a cell; `show(value)` is called with each value to be shown. Raises what it raises."""
+        if len(source) <= _SHORT and self._run_expression(source, filename, show):
+            return
         tree, source = self._parse(source, filename)
         self._remember(filename, source)
         plain, shown = split(tree, self._interactivity())
@@ -179,6 +185,20 @@ class Executor:
             else:
                 module = _ast.Module(body=[node], type_ignores=[])
                 self._execute(self.compiler.code(module, filename, "exec"))
+
+    def _run_expression(self, source, filename, show):
+        """Runs a cell that is one short expression, without the detour over its tree; False for others."""
+        if "\n" in source or "=" in source or self._interactivity() != "last_expr":
+            return False
+        try:
+            code = self.compiler.code(source, filename, "eval")
+        except (SyntaxError, ValueError):
+            return False
+        self._remember(filename, source)
+        value = self._execute(code)
+        if value is not None:
+            show(value)
+        return True
 
     def _interactivity(self):
         """Which values are shown; also where the setting was made on IPython's own class."""

@@ -231,7 +231,6 @@ class Session:
         silent = request.get("silent", False)
         number = self.count + 1
         self.streams.install()
-        self.descriptors.restore()
         error = None
         self._apply(request)
         self.channel.send("started", self._id() + ',"count":%s' % ("null" if silent else number))
@@ -369,6 +368,8 @@ class Session:
         )
         self.channel.send("done", self._id() + fields)
         self.running = None
+        # For the next cell, while the host is busy with this one.
+        self.descriptors.restore()
 
 
 _flush_all = None

@@ -38,6 +38,8 @@ class Host:
         theirs.close()
         self.socket = ours
         self.pipes = {out_read: "stdout", err_read: "stderr"}
+        for fd in self.pipes:
+            os.set_blocking(fd, False)
         self.buffer = b""
         self.sequence = 0
         self.next_id = 0
@@ -79,7 +81,11 @@ class Host:
                         raise EOFError
                     self.buffer += data
                 else:
-                    data = os.read(source, 1 << 16)
+                    try:
+                        data = os.read(source, 1 << 16)
+                    except BlockingIOError:
+                        # The runner took back what it had put there.
+                        continue
                     if not data:
                         del self.pipes[source]
                     elif events is not None:
@@ -132,7 +138,18 @@ class Host:
         except EOFError:
             pass
         self.process.wait(timeout)
-        return (said + b"".join(data for _, _, data in events)).decode()
+        # The channel may end before the pipes were looked at; everything is in them by now.
+        rest = b""
+        for fd in self.pipes:
+            try:
+                while True:
+                    more = os.read(fd, 1 << 16)
+                    if not more:
+                        break
+                    rest += more
+            except BlockingIOError:
+                pass
+        return (said + b"".join(data for _, _, data in events) + rest).decode()
 
     def close(self):
         try:
