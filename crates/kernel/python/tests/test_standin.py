@@ -29,6 +29,9 @@ class Shell:
         self.magics.append((kind, name, function))
 
 class Session:
+    class executor:
+        @staticmethod
+        def publish_sources(): pass
     def __init__(self):
         self.sent, self.namespace, self.shell = [], {{}}, Shell()
     def display(self, data, metadata, *, display_id=None, update=False):
