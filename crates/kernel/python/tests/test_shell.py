@@ -204,7 +204,20 @@ def test_an_interrupt_ends_the_child(session, tmp_path):
         import test_magics_session, inkcell_runner
         session = test_magics_session.FakeSession()
         inkcell_runner.current = lambda: session
-        threading.Timer(0.3, lambda: os.killpg(0, signal.SIGINT)).start()
+        def strike():
+            # When the child is there; on a busy machine that takes a while.
+            for _ in range(2000):
+                time.sleep(0.01)
+                for pid in filter(str.isdigit, os.listdir("/proc")):
+                    try:
+                        words = open("/proc/%%s/cmdline" %% pid, "rb").read().split(b"\\0")
+                        environ = open("/proc/%%s/environ" %% pid, "rb").read()
+                    except OSError:
+                        continue
+                    if words[:2] == [b"sleep", b"61"] and b"INK_TEST=%%d" %% os.getpid() in environ:
+                        return os.killpg(0, signal.SIGINT)
+        os.environ["INK_TEST"] = str(os.getpid())
+        threading.Thread(target=strike, daemon=True).start()
         try:
             session.cell(%r)
         except KeyboardInterrupt:
