@@ -3,7 +3,6 @@
 //! Owns the order within a call and the folding of events into a report. Which session it is and how code
 //! is stopped are decided elsewhere.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use crate::api::{CellKernel, CellReport, CellSource, EndReport, State};
-use crate::artifact::{ArtifactSession, ArtifactSpec, ArtifactWriter, Artifacts};
+use crate::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
 use crate::executions::Record;
 use crate::output::{CallBudget, Content, OutputLimits, OutputSink, Spill, SpillFile};
 use crate::session::{CellEnd, CellRequest, NotRun, Ran, ResetEnd, RunEnd, Session, Turn};
@@ -179,36 +178,9 @@ impl Call {
                 kind: kind.to_owned(),
                 title: title.clone(),
             };
-            let writer = artifacts.create(&spec).map_err(io::Error::other)?;
-            let id = writer.id().to_string();
-            Ok(SpillFile { id, file: Box::new(Artifact(Some(writer))) })
+            let writer = artifacts.create(&spec)?;
+            Ok(SpillFile { id: writer.id().to_string(), file: Box::new(writer) })
         })
-    }
-}
-
-/// An artifact as a file; ended when it is dropped.
-struct Artifact(Option<ArtifactWriter>);
-
-impl Write for Artifact {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let Some(writer) = &mut self.0 else { return Err(io::ErrorKind::BrokenPipe.into()) };
-        writer.append(bytes);
-        match writer.incomplete() {
-            Some(incomplete) => Err(io::Error::other(incomplete.to_string())),
-            None => Ok(bytes.len()),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Drop for Artifact {
-    fn drop(&mut self) {
-        if let Some(writer) = self.0.take() {
-            writer.finish();
-        }
     }
 }
 

@@ -6,8 +6,8 @@
 use std::time::Duration;
 
 use inkcell_kernel::{
-    CodeRequest, Death, DeathCause, ExecEvent, ExecId, Force, Kernel, KernelEvent, KernelEvents,
-    Ladder, Launched, Outcome, PyError, Rung,
+    CodeRequest, Death, ExecEvent, ExecId, Force, Kernel, KernelEvent, KernelEvents, Ladder,
+    Launched, Outcome, PyError, Rung,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -242,9 +242,7 @@ impl Run<'_> {
             }
             Some(KernelEvent::Died(death)) => return Some(Last::Died(death)),
             None => {
-                let stderr_tail = String::new();
-                let death = Death { cause: DeathCause::Unknown, stderr_tail, strays: Vec::new() };
-                return Some(Last::Died(death));
+                return Some(Last::Died(Death::unknown()));
             }
             Some(event) => {
                 if let KernelEvent::Exec { exec, event: ExecEvent::InputRequested { .. } } = &event

@@ -186,6 +186,13 @@ pub struct Death {
     pub strays: Vec<Stray>,
 }
 
+impl Death {
+    /// An end of which nothing is known.
+    pub fn unknown() -> Death {
+        Death { cause: DeathCause::Unknown, stderr_tail: String::new(), strays: Vec::new() }
+    }
+}
+
 /// A process that a cell started and that left the kernel's group.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stray {

@@ -47,7 +47,7 @@ pub enum Cause {
 
 impl fmt::Display for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let size = |bytes: &u64| shown_size(*bytes);
+        let size = |bytes: &u64| crate::output::size(*bytes);
         match self {
             Cause::DiskFull => f.write_str("disk full"),
             Cause::SessionQuota { limit_bytes } => {
@@ -281,13 +281,4 @@ fn to_ms(time: SystemTime) -> u64 {
 
 fn from_ms(ms: u64) -> SystemTime {
     UNIX_EPOCH.checked_add(Duration::from_millis(ms)).unwrap_or(UNIX_EPOCH)
-}
-
-/// A size for people (B:O-32): bytes, then one decimal.
-pub(super) fn shown_size(bytes: u64) -> String {
-    match bytes {
-        0..1024 => format!("{bytes}B"),
-        1024..1_048_576 => format!("{:.1}KB", bytes as f64 / 1024.0),
-        _ => format!("{:.1}MB", bytes as f64 / 1_048_576.0),
-    }
 }

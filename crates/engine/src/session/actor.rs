@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
-    Backend, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Kernel, KernelEvent, KernelEvents,
-    KernelInfo, KernelSpec, LaunchError, Launched,
+    Backend, CodeRequest, Death, ExecEvent, ExecId, Kernel, KernelEvent, KernelEvents, KernelInfo,
+    KernelSpec, LaunchError, Launched,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -226,9 +226,7 @@ impl Actor {
     fn event(&mut self, event: Option<KernelEvent>) -> Option<Input> {
         let Some(event) = event else {
             self.kernel = None;
-            let stderr_tail = String::new();
-            let death = Death { cause: DeathCause::Unknown, stderr_tail, strays: Vec::new() };
-            return Some(Input::Kernel(Fact::Died(death)));
+            return Some(Input::Kernel(Fact::Died(Death::unknown())));
         };
         let fact = match &event {
             KernelEvent::Died(death) => {

@@ -1,8 +1,12 @@
 """What was written is neither lost nor doubled by an interrupt, wherever it strikes."""
 
-import threading
+import os
+import signal
+
+import pytest
 
 from inkcell_runner.channel import Channel
+from inkcell_runner.interrupt import Interrupt
 from inkcell_runner.streams import FrameWriter
 
 
@@ -62,29 +66,29 @@ def test_what_was_not_sent_is_not_lost():
     assert b"".join(session.frames) == b"onetwo"
 
 
-def test_an_interrupt_waits_for_the_end_of_a_frame(tmp_path):
-    """It is raised after the frame, and the lock is free again."""
-    import os
-
+def test_an_interrupt_waits_for_the_end_of_a_frame():
+    """A signal in the middle of a frame is raised after it: the frame is whole, and the lock is free."""
+    before = signal.getsignal(signal.SIGINT)
     read, write = os.pipe()
     channel = Channel(write)
-    raised = []
+    real, struck = channel._write, []
 
-    def strike():
-        raised.append(channel.is_busy)
-        raise KeyboardInterrupt
+    def strike(parts):
+        real(parts[:1])
+        signal.raise_signal(signal.SIGINT)
+        struck.append(True)
+        real(parts[1:])
 
-    channel.after_send = strike
+    channel._write = strike
     try:
-        channel.send("stream", '"id":1', (b"x",))
-    except KeyboardInterrupt:
-        pass
-    assert raised == [False]
-    assert channel.lock.acquire(False)
-    channel.lock.release()
-    assert os.read(read, 100).endswith(b"x")
-    other = threading.Thread(target=lambda: setattr(channel, "after_send", None))
-    other.start()
-    other.join()
-    os.close(read)
-    os.close(write)
+        with pytest.raises(KeyboardInterrupt), Interrupt(channel):
+            channel.send("stream", '"id":1', (b"payload",))
+            pytest.fail("the interrupt was lost")
+        assert struck
+        assert channel.lock.acquire(False)
+        channel.lock.release()
+        assert os.read(read, 200).endswith(b"\npayload")
+    finally:
+        signal.signal(signal.SIGINT, before)
+        os.close(read)
+        os.close(write)

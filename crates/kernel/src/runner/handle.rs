@@ -14,7 +14,7 @@ use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Death, DeathCause, ExecId};
+use crate::event::{Death, ExecId};
 use crate::kernel::{CodeRequest, Force, Gone, History, Kernel, KernelInfo};
 use crate::process::kill_group;
 use crate::question::{AskId, Question};
@@ -62,12 +62,12 @@ impl RunnerKernel {
         RunnerKernel { info, pid, commands, refused, death, intent, _lifeline: lifeline }
     }
 
-    fn is_gone(&self) -> Result<(), Gone> {
+    fn check_alive(&self) -> Result<(), Gone> {
         if self.death.borrow().is_some() { Err(Gone) } else { Ok(()) }
     }
 
     fn post(&self, command: &Command<'_>) -> Result<(), Gone> {
-        self.is_gone()?;
+        self.check_alive()?;
         self.commands.post(command.to_line())
     }
 
@@ -99,25 +99,25 @@ impl Kernel for RunnerKernel {
 
     fn reply_input(&mut self, _exec: ExecId, _line: String) -> Result<(), Gone> {
         // The runner refuses input by itself, at once; there is nothing left to answer.
-        self.is_gone()
+        self.check_alive()
     }
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
         if self.intent.busy.load(Ordering::SeqCst) {
-            self.is_gone()?;
+            self.check_alive()?;
             return self.refused.send(id).map_err(|_| Gone);
         }
         self.post(&Command::Ask { id: id.0, question: (&question).into() })
     }
 
     fn interrupt(&mut self) -> Result<(), Gone> {
-        self.is_gone()?;
+        self.check_alive()?;
         kill_group(self.pid, Signal::INT);
         Ok(())
     }
 
     fn force(&mut self, force: Force) -> Result<(), Gone> {
-        self.is_gone()?;
+        self.check_alive()?;
         self.intent.forced.store(true, Ordering::SeqCst);
         let signal = match force {
             Force::Terminate => Signal::TERM,
@@ -140,7 +140,7 @@ impl Kernel for RunnerKernel {
                     return death;
                 }
             }
-            Death { cause: DeathCause::Unknown, stderr_tail: String::new(), strays: Vec::new() }
+            Death::unknown()
         }
         .boxed()
     }
