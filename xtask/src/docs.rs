@@ -32,15 +32,23 @@ A setting is taken from the first of these that has it:
 one from there up to the root of the tree;
 3. your own file, `$XDG_CONFIG_HOME/inkcell/config.toml`, else `~/.config/inkcell/config.toml`;
 `INKCELL_CONFIG` names another one;
-4. the default.
+4. the default. Where an agent's tools and the command line have different ones, both are listed.
 
-`inkcell settings` lists every setting with its value and where that comes from. The files are TOML:
-`python.shell = \"ipython\"`, or `shell` under `[python]`. A key that does not exist and a value that is not
-allowed are errors that name the file and the line. Lists have commas between their entries in a variable. A
-relative `python.interpreter` in a project's file begins at the project's folder.
+An argument of a command or a request counts over all of them. `inkcell settings` lists every setting with its
+value and where that comes from; a secret is never shown.
 
-What could widen what code may see, or lead files elsewhere, is not taken from a project's file: it is
-ignored there with a warning.
+The files are TOML: `python.shell = \"ipython\"`, or `shell` under `[python]`. Names are written as they are
+listed here; `toolMode` and `tool_mode` are the same, for every name. A key that does not exist and a value that
+is not allowed are errors that name the file and the line, and the nearest key. Switches are `true` and `false`
+in a file, `on` and `off` or `1` and `0` in a variable. Lists have commas between their entries in a variable.
+
+A variable is called as its setting, in capitals with `_` between the words: `python.toolMode` is
+`INKCELL_PYTHON_TOOL_MODE`. One that begins with `INKCELL_` and is nearly such a name is told in a warning.
+
+What could widen what code may see, lead files or secrets elsewhere, or end what other projects keep, is not
+taken from a project's file: it is ignored there with a warning. `python.interpreter` and `python.preload` of a
+project's file count for what works inside that project only, and whoever runs code there is told. A relative
+`python.interpreter` in a project's file begins at the project's folder.
 ";
 /// Deeper nesting than this is a binary that lists itself.
 const MAX_DEPTH: usize = 4;
@@ -103,9 +111,17 @@ struct Setting {
     name: String,
     allowed: String,
     default: String,
+    elsewhere: Vec<Elsewhere>,
     variables: Vec<String>,
-    project_file: bool,
+    project_file: String,
     about: String,
+}
+
+/// A default that is not the usual one.
+#[derive(Deserialize)]
+struct Elsewhere {
+    r#where: String,
+    default: String,
 }
 
 fn render_settings(listed: &str) -> Result<String> {
@@ -115,17 +131,23 @@ fn render_settings(listed: &str) -> Result<String> {
     }
     let mut page = SETTINGS_HEADER.to_owned();
     for setting in listed.settings {
-        let Setting { name, allowed, default, variables, project_file, about } = setting;
-        let default = if default.is_empty() { "none".to_owned() } else { format!("`{default}`") };
+        let Setting { name, allowed, default, elsewhere, variables, project_file, about } = setting;
+        let mut default =
+            if default.is_empty() { "none".to_owned() } else { format!("`{default}`") };
+        for Elsewhere { r#where: place, default: other } in elsewhere {
+            default.push_str(&format!("; {place} `{other}`"));
+        }
         let variables: Vec<String> =
             variables.iter().map(|variable| format!("`{variable}`")).collect();
         page.push_str(&format!(
             "\n## `{name}`\n\n{about}\n\n- value: {allowed}\n- default: {default}\n- variables: {}\n",
             variables.join(", "),
         ));
-        if !project_file {
-            page.push_str("- not taken from a project's file\n");
-        }
+        page.push_str(match project_file.as_str() {
+            "no" => "- not taken from a project's file\n",
+            "told" => "- from a project's file for what works inside the project, and told\n",
+            _ => "",
+        });
     }
     Ok(page)
 }
@@ -242,20 +264,25 @@ Options:
 
     #[test]
     fn every_setting_has_its_part() {
-        let row = |name: &str, default: &str, project_file: bool| {
+        let row = |name: &str, default: &str, project_file: &str| {
             serde_json::json!({
                 "name": name, "value": 1, "source": "default", "allowed": "on or off",
-                "default": default, "variables": ["INKCELL_X", "PI_X"],
+                "default": default, "elsewhere": [], "variables": ["INKCELL_X", "PI_X"],
                 "project_file": project_file, "about": "About it.",
             })
         };
-        let rows = serde_json::json!({"settings": [row("a.b", "on", true), row("c.d", "", false)]});
-        let page = render_settings(&rows.to_string()).unwrap();
+        let mut first = row("a.b", "on", "yes");
+        first["elsewhere"] = serde_json::json!([{"where": "on a boat", "default": "off"}]);
+        let rows = [first, row("c.d", "", "no"), row("e.f", "", "told")];
+        let page = render_settings(&serde_json::json!({"settings": rows}).to_string()).unwrap();
         let parts = page.strip_prefix(SETTINGS_HEADER).unwrap();
-        let wanted = "\n## `a.b`\n\nAbout it.\n\n- value: on or off\n- default: `on`\n\
+        let wanted = "\n## `a.b`\n\nAbout it.\n\n- value: on or off\n- default: `on`; on a boat `off`\n\
                       - variables: `INKCELL_X`, `PI_X`\n\
                       \n## `c.d`\n\nAbout it.\n\n- value: on or off\n- default: none\n\
-                      - variables: `INKCELL_X`, `PI_X`\n- not taken from a project's file\n";
+                      - variables: `INKCELL_X`, `PI_X`\n- not taken from a project's file\n\
+                      \n## `e.f`\n\nAbout it.\n\n- value: on or off\n- default: none\n\
+                      - variables: `INKCELL_X`, `PI_X`\n\
+                      - from a project's file for what works inside the project, and told\n";
         assert_eq!(parts, wanted);
         assert!(render_settings("{\"settings\": []}").is_err());
     }

@@ -103,7 +103,9 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
 /// library skips itself here and says so; the stage with the full environment runs it.
 fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {
     let mut tests = Command::new(python);
-    println!("what needs IPython or a library is SKIPPED here; the stage with all packages runs it");
+    println!(
+        "what needs IPython or a library is SKIPPED here; the stage with all packages runs it"
+    );
     // The names of what failed come last, where they are seen.
     tests.args(["-B", "-m", "pytest", "-q", "-rEf", "-p", "no:cacheprovider"]);
     tests.arg(crate::test::RUNNER_TESTS).current_dir(workspace.root());

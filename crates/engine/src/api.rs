@@ -6,67 +6,148 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use inkcell_kernel::{Death, KernelInfo, PyError};
+use serde::{Deserialize, Serialize};
 
+use crate::error::Kind;
 use crate::output::ModelOutput;
 use crate::registry::SessionName;
 use crate::session::{KernelFate, Note};
 
+mod inspect;
+mod kernel;
+mod result;
+
+pub use inspect::{
+    Column, Completion, Completions, Help, Helper, HelperList, Inspect, InspectReport,
+    InspectRequest, Inspected, Item, RowLabels, TableDigest, Variable, VariableDigest,
+    VariableList,
+};
+pub use kernel::{
+    KernelReport, KernelRequest, RunningReport, SessionPhase, SessionRef, SessionReport,
+};
+pub use result::{
+    ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LineHit, LinesPiece,
+    ResultReport, ResultRequest,
+};
+
+/// Anything that can be asked of an engine.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Request {
+    /// To run code.
+    Python(PythonRequest),
+    /// To look at names.
+    Inspect(InspectRequest),
+    /// To do something with sessions.
+    Kernel(KernelRequest),
+    /// To have what there already is.
+    Result(ResultRequest),
+    /// To take a call back; the second time by force.
+    Cancel(ExecutionId),
+}
+
+/// The answer, by what was asked.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Response {
+    /// The call, as far as it has come.
+    Python(Box<PythonReport>),
+    /// What was seen.
+    Inspect(InspectReport),
+    /// What became of the sessions.
+    Kernel(KernelReport),
+    /// What there is.
+    Result(ResultReport),
+    /// The call will stop.
+    Cancelled(ExecutionId),
+}
+
 /// Names one call, as long as it is remembered.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct ExecutionId(pub String);
 
 /// Code to run in a session.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct PythonRequest {
     /// The cells, in order; the first that fails stops the call.
     pub cells: Vec<CellSource>,
     /// Which session; the one of the folder when none is named.
+    #[serde(default)]
     pub session: Option<SessionName>,
     /// The working folder.
+    #[serde(with = "crate::encoding::path")]
     pub cwd: PathBuf,
-    /// The interpreter, when it is not to be chosen.
-    pub interpreter: Option<PathBuf>,
+    /// The interpreter, when it is not to be chosen: a path, the folder of an environment, or a name.
+    #[serde(default)]
+    pub interpreter: Option<String>,
     /// Whether the kernel outlives the call.
+    #[serde(default)]
     pub mode: KernelMode,
     /// How long all cells together may take.
+    #[serde(default, with = "crate::encoding::seconds_option")]
     pub timeout: Option<Duration>,
     /// How long the caller waits for the answer.
+    #[serde(default, with = "crate::encoding::seconds_option")]
     pub wait: Option<Duration>,
+    /// Whether the report holds the output.
+    #[serde(default)]
+    pub reading: Reading,
+}
+
+/// Whether a report holds what its cells wrote and showed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reading {
+    /// Within limits; what does not fit is stored.
+    #[default]
+    Bounded,
+    /// Somebody takes all of it as it comes, so nothing is kept or stored.
+    Elsewhere,
 }
 
 /// One cell of a call.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct CellSource {
     /// The code.
     pub code: String,
     /// What it is called.
+    #[serde(default)]
     pub title: Option<String>,
     /// How long it may take, inside the call's own limit.
+    #[serde(default, with = "crate::encoding::seconds_option")]
     pub timeout: Option<Duration>,
     /// Whether it begins with a new kernel.
+    #[serde(default)]
     pub kernel: CellKernel,
 }
 
 /// Which kernel a cell begins with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CellKernel {
     /// The session's.
+    #[default]
     Same,
     /// A new one.
     Fresh,
 }
 
 /// Whether a kernel outlives the call it runs.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KernelMode {
     /// It does.
+    #[default]
     Session,
     /// It ends with the call.
     PerCall,
 }
 
 /// Where a call or a cell is.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum State {
     /// It waits for its turn.
     Queued,
@@ -111,7 +192,7 @@ impl State {
 }
 
 /// One cell of a call, as far as it has come.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct CellReport {
     /// What was asked.
     pub source: CellSource,
@@ -120,6 +201,7 @@ pub struct CellReport {
     /// Its number in the kernel.
     pub count: Option<u32>,
     /// How long it took, or has taken.
+    #[serde(with = "crate::encoding::seconds")]
     pub duration: Duration,
     /// What it wrote and showed.
     pub output: ModelOutput,
@@ -130,13 +212,15 @@ pub struct CellReport {
 }
 
 /// Why a cell ended as it did, where that is more than its state.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum EndReport {
     /// An exception.
     Exception(PyError),
     /// It had to stop: after its time, if it had one; and where it was, if it said so.
     Stopped {
         /// The limit.
+        #[serde(with = "crate::encoding::seconds_option")]
         after: Option<Duration>,
         /// What became of the kernel.
         fate: KernelFate,
@@ -148,11 +232,42 @@ pub enum EndReport {
     /// Kernels died again and again.
     GivenUp,
     /// There was no kernel.
-    NoKernel(String),
+    NoKernel(Problem),
+}
+
+/// Why something could not be had, with what may help.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Problem {
+    /// What sort of failure.
+    pub kind: Kind,
+    /// In a sentence.
+    pub message: String,
+    /// What to do next.
+    pub step: Option<KernelStep>,
+}
+
+/// What to do when there is no kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelStep {
+    /// See which Python is used and name another one.
+    NameOtherPython,
+    /// Make the folder, or choose another one to work in.
+    ChooseCwd,
+    /// Give a kernel more time to start.
+    RaiseStartTimeout,
+    /// Choose another folder for state.
+    ChooseState,
+    /// Allow more open files.
+    RaiseOpenFiles,
+    /// Give the call more time.
+    RaiseTimeout,
+    /// Wait for somebody else to be done.
+    TryLater,
 }
 
 /// A call, as far as it has come.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PythonReport {
     /// To ask for it again.
     pub execution: ExecutionId,
@@ -164,6 +279,13 @@ pub struct PythonReport {
     pub cells: Vec<CellReport>,
     /// The kernel it ran in, once it had one.
     pub kernel: Option<KernelInfo>,
-    /// Names that were withheld from the kernel's environment, for the hint where one is missed.
+    /// How to let a variable through that the code missed and that was withheld from it.
     pub withheld_hint: Option<String>,
+    /// The end of a kernel that ended with its call.
+    pub death: Option<Death>,
+    /// Bytes of output that nobody took.
+    pub undelivered_bytes: u64,
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+mod clean;
 mod entry;
 mod error;
 mod folder;
@@ -24,7 +25,10 @@ mod grep;
 mod id;
 mod json;
 mod json_path;
+mod json_scan;
 mod lines;
+mod near;
+mod pass;
 mod quota;
 mod read;
 mod record;
@@ -34,10 +38,12 @@ mod writer;
 use entry::Entry;
 use folder::{Folder, IfAbsent};
 
+pub use clean::Cleaned;
 pub use error::ArtifactError;
 pub use grep::{GrepHit, GrepLimits, GrepRead, Pattern};
 pub use id::{ArtifactId, ArtifactSession};
 pub use json_path::{JsonFound, JsonKind, JsonPath, JsonRead};
+pub use quota::Kept;
 pub use read::{Artifact, ArtifactReader, BytesRead, CutLine, LinesRead, Piece};
 pub use record::{ArtifactInfo, ArtifactState, Cause, Incomplete, is_text_kind};
 pub use sweep::{Removed, RemovedArtifact, RemovedFor};
@@ -138,7 +144,17 @@ impl Artifacts {
                 return Ok(Artifact::new(info, file, &folder));
             }
         }
-        Err(ArtifactError::Unknown { id: id.clone() })
+        Err(self.unknown(id, scope))
+    }
+
+    /// Finds what a reader was told of: `artifact://<id>`, or the id alone.
+    pub fn find_reference(
+        &self,
+        reference: &str,
+        scope: Scope<'_>,
+    ) -> Result<Artifact, ArtifactError> {
+        let id = self.id_of(reference, scope)?;
+        self.find(&id, scope)
     }
 
     /// What is kept, the oldest first.

@@ -3,18 +3,25 @@
 //! Owns the order within a call and the folding of events into a report. Which session it is and how code
 //! is stopped are decided elsewhere.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{ExecEvent, History, KernelEvent};
+use inkcell_kernel::{ExecEvent, History, KernelEvent, LaunchError, withheld_hint_for};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use crate::api::{CellKernel, CellReport, CellSource, EndReport, State};
+use crate::api::{
+    CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, Reading, State,
+};
 use crate::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
+use crate::error::{EngineError, Kind};
 use crate::executions::Record;
 use crate::output::{CallBudget, Content, OutputLimits, OutputSink, Spill, SpillFile};
-use crate::session::{CellEnd, CellRequest, NotRun, Ran, ResetEnd, RunEnd, Session, Turn};
+use crate::session::{
+    CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, Session, Turn, Waiting,
+};
+use crate::tap::{STUCK, Tap, TapState, a_while_after};
 
 /// How many events may wait between a kernel and its sink.
 const EVENT_QUEUE: usize = 64;
@@ -28,6 +35,9 @@ pub(crate) struct Call {
     pub(crate) cells: Vec<CellSource>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) env: Vec<(String, Option<String>)>,
+    /// Names that the kernel's environment does not have although ours does.
+    pub(crate) withheld: BTreeSet<String>,
+    pub(crate) reading: Reading,
     pub(crate) limits: OutputLimits,
     pub(crate) budget_bytes: usize,
     pub(crate) artifacts: Artifacts,
@@ -36,25 +46,65 @@ pub(crate) struct Call {
 
 impl Call {
     /// Runs the call to its end, which is in the record then.
-    pub(crate) async fn run(self, session: &Session) {
-        let state = match session.turn().await {
-            Ok(turn) => self.run_cells(session, turn).await,
-            Err(NotRun::Closed | NotRun::Cancelled | NotRun::Launch(_)) => State::NeverRun,
+    pub(crate) async fn run(
+        &self,
+        session: &Session,
+        waiting: Waiting,
+        tap: &mut Option<Tap>,
+    ) -> State {
+        let turn = tokio::select! {
+            turn = waiting.granted() => turn,
+            // Dropped, the wait gives its place up.
+            () = self.record.cancelled_after(0) => return State::Cancelled,
         };
+        match turn {
+            Ok(turn) => self.run_cells(session, turn, tap).await,
+            Err(_) => State::NeverRun,
+        }
+    }
+
+    /// Shuts the kernel of a call that had one to itself down; what it says at its end is heard.
+    pub(crate) async fn close(&self, session: &Session, tap: &mut Option<Tap>) {
+        let (listener, mut events) = mpsc::channel(EVENT_QUEUE);
+        let times = self.record.times_cancelled();
+        let last = self.cells.len().saturating_sub(1);
+        let close = session.close_heard(listener);
+        let hear = async {
+            while let Some(event) = events.recv().await {
+                if let Some(tap) = tap {
+                    tap.pour((last, event), self.record.cancelled_after(times)).await;
+                }
+            }
+        };
+        // Somebody who asks again does not want to wait for it.
+        let death = tokio::select! {
+            (death, ()) = async { tokio::join!(close, hear) } => death,
+            () = self.record.cancelled_after(times) => None,
+        };
+        session.abandon();
+        self.record.change(|report| report.death = death);
+    }
+
+    /// Says that the call is over, and how.
+    pub(crate) fn finish(&self, state: State, tap: Option<Tap>) {
+        let undelivered = tap.as_ref().map_or(0, Tap::undelivered_bytes);
+        // Whoever listens to the end must have heard everything before the report says it is over.
+        drop(tap);
         self.record.change(|report| {
             for cell in &mut report.cells {
                 if !cell.state.is_end() {
                     cell.state = State::NeverRun;
                 }
             }
+            report.undelivered_bytes += undelivered;
             report.state = state;
         });
         self.record.journal.close();
     }
 
-    async fn run_cells(&self, session: &Session, mut turn: Turn) -> State {
+    async fn run_cells(&self, session: &Session, mut turn: Turn, tap: &mut Option<Tap>) -> State {
         self.record.can_be_cancelled_by(turn.canceller());
-        if self.record.was_cancelled() {
+        if self.record.times_cancelled() > 0 {
             return State::Cancelled;
         }
         self.record.change(|report| report.state = State::Running);
@@ -62,19 +112,30 @@ impl Call {
         let mut budget = CallBudget::new(self.budget_bytes);
         for (index, source) in self.cells.iter().enumerate() {
             if source.kernel == CellKernel::Fresh && turn.reset().await == ResetEnd::Refused {
-                let problem = "Python session reset already in progress".to_owned();
+                let problem = Problem {
+                    kind: Kind::Busy,
+                    message: "Python session reset already in progress".to_owned(),
+                    step: Some(KernelStep::TryLater),
+                };
                 self.end(index, State::NeverRun, Some(EndReport::NoKernel(problem)));
                 return State::Error;
             }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let timeout = match (source.timeout, left) {
-                (Some(own), Some(left)) => Some(own.min(left)),
-                (own, left) => own.or(left),
+            let limit = match (source.timeout, left, self.timeout) {
+                (Some(own), Some(left), Some(of_call)) if left < own => {
+                    Some(Limit { left, told: of_call })
+                }
+                (Some(own), _, _) => Some(Limit { left: own, told: own }),
+                (None, Some(left), Some(of_call)) => Some(Limit { left, told: of_call }),
+                _ => None,
             };
-            let state = self.run_cell(index, source, timeout, &mut turn, &mut budget).await;
+            let state = self.run_cell(index, limit, &mut turn, &mut budget, tap).await;
             self.record.change(|report| report.kernel = session.state().kernel);
             if state != State::Done {
                 return state;
+            }
+            if self.record.times_cancelled() > 0 {
+                return State::Cancelled;
             }
         }
         State::Done
@@ -95,62 +156,117 @@ impl Call {
     async fn run_cell(
         &self,
         index: usize,
-        source: &CellSource,
-        timeout: Option<Duration>,
+        time: Option<Limit>,
         turn: &mut Turn,
         budget: &mut CallBudget,
+        tap: &mut Option<Tap>,
     ) -> State {
+        let Some(source) = self.cells.get(index) else { return State::NeverRun };
         self.change_cell(index, |cell| cell.state = State::Running);
         let began = Instant::now();
-        let mut sink = OutputSink::new(budget.limits(self.limits), self.spill(source));
+        let mut sink = match self.reading {
+            Reading::Bounded => {
+                Some(OutputSink::new(budget.limits(self.limits), self.spill(source)))
+            }
+            Reading::Elsewhere => None,
+        };
         let (listener, mut events) = mpsc::channel(EVENT_QUEUE);
         let request = CellRequest {
             code: source.code.clone(),
             history: History::Store,
             env: self.env.clone(),
-            timeout,
+            timeout: time.map(|time| time.left),
         };
         let run = turn.run(request, listener);
         tokio::pin!(run);
         let mut shown = began;
+        // A kernel that had to be started first is not counted as the code's time.
+        let mut started = began;
         let mut ran: Option<Ran> = None;
+        // When a caller that takes nothing is not waited for any more, apart from a while.
+        let mut limit = time.and_then(|time| began.checked_add(time.left));
         loop {
-            tokio::select! {
+            let event = tokio::select! {
                 event = events.recv() => match event {
-                    Some(event) => {
-                        self.take(index, event, &mut sink);
-                        if shown.elapsed() >= PREVIEW {
-                            shown = Instant::now();
-                            self.show(index, &sink, began.elapsed());
-                        }
-                    }
+                    Some(event) => event,
                     // The listener is gone with the run: everything has been heard.
                     None if ran.is_some() => break,
-                    None => ran = Some((&mut run).await),
+                    None => {
+                        ran = Some((&mut run).await);
+                        continue;
+                    }
                 },
-                done = &mut run, if ran.is_none() => ran = Some(done),
+                done = &mut run, if ran.is_none() => {
+                    if done.end.end.had_to_stop() {
+                        limit = Some(Instant::now());
+                    }
+                    ran = Some(done);
+                    continue;
+                }
+            };
+            if let KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } = &event {
+                started = Instant::now();
+            }
+            self.take(index, &event, sink.as_mut());
+            if let Some(tap) = tap {
+                let given_up = async {
+                    tokio::select! {
+                        () = a_while_after(limit) => {}
+                        () = self.record.cancelled_after(0) => tokio::time::sleep(STUCK).await,
+                    }
+                };
+                tap.pour((index, event), given_up).await;
+                if tap.state() == TapState::Gone && self.record.times_cancelled() == 0 {
+                    // Nobody hears what is said, so it need not be said.
+                    self.record.cancel();
+                }
+            }
+            if let Some(sink) = &sink
+                && shown.elapsed() >= PREVIEW
+            {
+                shown = Instant::now();
+                self.show(index, sink, started.elapsed());
             }
         }
-        let output = sink.finish();
+        let output = sink.map(OutputSink::finish).unwrap_or_default();
         budget.spend(&output);
-        let Some(Ran { end: RunEnd { end, notes }, .. }) = ran else { return State::NeverRun };
-        let (state, end) = told(end);
+        let Some(Ran { end: RunEnd { end, notes }, undelivered_bytes }) = ran else {
+            return State::NeverRun;
+        };
+        let hint = match &end {
+            CellEnd::PythonError(error) => withheld_hint_for(&self.withheld, error),
+            _ => None,
+        };
+        let (state, end) = told(end, time);
         self.change_cell(index, |cell| {
-            (cell.state, cell.end, cell.notes, cell.output) = (state, end, notes, output);
-            cell.duration = began.elapsed();
+            (cell.state, cell.end, cell.output) = (state, end, output);
+            cell.notes.extend(notes);
+            cell.duration = started.elapsed();
+        });
+        self.record.change(|report| {
+            report.withheld_hint = hint;
+            report.undelivered_bytes += undelivered_bytes;
         });
         state
     }
 
-    fn take(&self, index: usize, event: KernelEvent, sink: &mut OutputSink) {
-        let (KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event)) = event else { return };
-        sink.push(&event);
-        if let ExecEvent::Started { count } = &event {
+    fn take(&self, index: usize, event: &KernelEvent, sink: Option<&mut OutputSink>) {
+        let event = match event {
+            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => event,
+            KernelEvent::Notice(text) => {
+                let note = Note::Kernel(text.clone());
+                return self.change_cell(index, |cell| cell.notes.push(note));
+            }
+            KernelEvent::Answer { .. } | KernelEvent::Died(_) => return,
+        };
+        if let Some(sink) = sink {
+            sink.push(event);
+        }
+        if let ExecEvent::Started { count } = event {
             let count = *count;
             self.change_cell(index, |cell| cell.count = count);
         }
-        let weight = weight(&event);
-        self.record.journal.push((index, event), weight);
+        self.record.journal.push((index, event.clone()), weight(event));
     }
 
     /// Puts the end of the text so far into the report.
@@ -184,13 +300,21 @@ impl Call {
     }
 }
 
+/// How long a cell may take: of a call's time what is left, told as it was given.
+#[derive(Clone, Copy)]
+struct Limit {
+    left: Duration,
+    told: Duration,
+}
+
 /// The end of a run as a state, and what there is to say about it.
-fn told(end: CellEnd) -> (State, Option<EndReport>) {
+fn told(end: CellEnd, time: Option<Limit>) -> (State, Option<EndReport>) {
+    let as_given = |after| time.map_or(after, |time| time.told);
     match end {
         CellEnd::Ok => (State::Done, None),
         CellEnd::PythonError(error) => (State::Error, Some(EndReport::Exception(error))),
         CellEnd::TimedOut { after, fate, stopped } => {
-            let end = EndReport::Stopped { after: Some(after), fate, exception: stopped };
+            let end = EndReport::Stopped { after: Some(as_given(after)), fate, exception: stopped };
             (State::TimedOut, Some(end))
         }
         CellEnd::Cancelled { fate, stopped } => {
@@ -200,8 +324,20 @@ fn told(end: CellEnd) -> (State, Option<EndReport>) {
         CellEnd::InputRefused(error) => (State::InputRefused, error.map(EndReport::Exception)),
         CellEnd::KernelDied(death) => (State::KernelDied, Some(EndReport::Died(death))),
         CellEnd::TooManyRestarts(_) => (State::KernelDied, Some(EndReport::GivenUp)),
+        CellEnd::NotRun(NotRun::Launch(LaunchError::Cancelled)) => (State::Cancelled, None),
         CellEnd::NotRun(NotRun::Launch(error)) => {
-            (State::NeverRun, Some(EndReport::NoKernel(error.to_string())))
+            (State::NeverRun, Some(EndReport::NoKernel(EngineError::from(error).problem())))
+        }
+        CellEnd::NotRun(NotRun::Late(after)) => {
+            let problem = Problem {
+                kind: Kind::Unavailable,
+                message: format!(
+                    "Python was not ready within the {} s the code was given; nothing was run",
+                    as_given(after).as_secs_f64()
+                ),
+                step: Some(KernelStep::RaiseTimeout),
+            };
+            (State::TimedOut, Some(EndReport::NoKernel(problem)))
         }
         CellEnd::NotRun(NotRun::Closed | NotRun::Cancelled) => (State::NeverRun, None),
     }

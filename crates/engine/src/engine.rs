@@ -3,14 +3,17 @@
 //! Owns the sessions, the calls and the artifacts of one host. It must not know terminals, protocols or
 //! arguments.
 
-use std::path::Path;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{Backend, withheld_hint_for};
+use inkcell_kernel::Backend;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
 
 use crate::api::{
-    CellReport, CellSource, EndReport, ExecutionId, KernelMode, PythonReport, PythonRequest, State,
+    CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, State,
 };
 use crate::artifact::{ArtifactSession, Artifacts, ArtifactsConfig};
 use crate::call::Call;
@@ -19,8 +22,10 @@ use crate::executions::{CallEvent, Executions, Record};
 use crate::journal::{Seq, Watch};
 use crate::kernels::{Chosen, Kernels, KernelsConfig};
 use crate::output::{ModelOutput, OutputLimits};
-use crate::registry::{Limits, Listed, OwnerId, Registry, SessionKey, SessionName};
-use crate::session::{CloseReason, Policy, ResetEnd, Session};
+use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey, SessionName};
+use crate::session::{Loss, Policy, ResetEnd, Session};
+use crate::session_file::SessionFile;
+use crate::tap::{Tap, Tapped};
 
 /// Everything an engine must be told; there are no defaults.
 #[derive(Clone)]
@@ -55,6 +60,10 @@ struct Shared {
     registry: Registry,
     executions: Executions,
     artifacts: Artifacts,
+    /// The calls that are under way, and whatever else ends with a session.
+    tasks: TaskTracker,
+    /// What makes the names of session files this engine's own.
+    salt: u64,
 }
 
 impl Engine {
@@ -65,9 +74,20 @@ impl Engine {
             registry: Registry::new(config.limits),
             executions: Executions::new(config.keep_results, config.random),
             artifacts: Artifacts::new(config.artifacts.clone()),
+            tasks: TaskTracker::new(),
+            salt: (config.random)(),
             config,
         };
         Engine { shared: Arc::new(shared) }
+    }
+
+    /// The kernel that code in this folder gets.
+    pub async fn choose(
+        &self,
+        cwd: &Path,
+        interpreter: Option<&str>,
+    ) -> Result<Chosen, EngineError> {
+        self.shared.kernels.choose(cwd, interpreter).await
     }
 
     /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the
@@ -77,11 +97,17 @@ impl Engine {
         request: PythonRequest,
         owner: OwnerId,
     ) -> Result<PythonReport, EngineError> {
-        let wait = request.wait;
-        let started = self.start(request, owner).await?;
-        let mut report = started.record.settled(wait).await;
-        self.add_hint(&mut report, &started.chosen);
-        Ok(report)
+        let (began, wait) = (tokio::time::Instant::now(), request.wait);
+        let chosen = self.choose(&request.cwd, request.interpreter.as_deref()).await?;
+        let id = self.start(request, &chosen, owner, None).await?;
+        // Waiting for a place is waiting, too.
+        let left = wait.map(|wait| wait.saturating_sub(began.elapsed()));
+        Ok(self.record(&id)?.settled(left).await)
+    }
+
+    /// Waits until a call is over, however long that takes.
+    pub async fn settled(&self, id: &ExecutionId) -> Result<PythonReport, EngineError> {
+        Ok(self.record(id)?.settled(None).await)
     }
 
     /// What has become of a call, after waiting for its end for so long.
@@ -107,6 +133,16 @@ impl Engine {
     /// All sessions.
     pub fn sessions(&self) -> Vec<Listed> {
         self.shared.registry.list()
+    }
+
+    pub(crate) fn registry(&self) -> &Registry {
+        &self.shared.registry
+    }
+
+    /// The first that `look` finds in a call that is remembered.
+    pub(crate) fn find_call<T>(&self, look: impl Fn(&PythonReport) -> Option<T>) -> Option<T> {
+        let calls = &self.shared.executions;
+        calls.ids().iter().find_map(|id| calls.find(id)?.look(&look))
     }
 
     /// Where outputs are stored.
@@ -142,7 +178,12 @@ impl Engine {
 
     /// Ends everything; when it returns no kernel is left.
     pub async fn shutdown(&self) {
-        self.shared.registry.shutdown().await;
+        let shared = &self.shared;
+        shared.executions.cancel_all();
+        shared.registry.shutdown().await;
+        // Kernels that belong to one call end with it.
+        shared.tasks.close();
+        shared.tasks.wait().await;
     }
 
     fn record(&self, id: &ExecutionId) -> Result<Arc<Record>, EngineError> {
@@ -178,10 +219,18 @@ impl Engine {
         }
     }
 
-    async fn start(&self, request: PythonRequest, owner: OwnerId) -> Result<Started, EngineError> {
+    /// Begins a call in the kernel that was chosen for it. Everything its cells say goes to `tap`, if there
+    /// is one; it may hold them up.
+    pub async fn start(
+        &self,
+        request: PythonRequest,
+        chosen: &Chosen,
+        owner: OwnerId,
+        tap: Option<mpsc::Sender<Tapped>>,
+    ) -> Result<ExecutionId, EngineError> {
         let shared = &self.shared;
-        let chosen = shared.kernels.choose(&request.cwd, request.interpreter.as_deref()).await?;
-        let key = self.key(request.session.as_ref(), &request.cwd, request.interpreter.as_deref());
+        let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
+        let key = self.key(request.session.as_ref(), &request.cwd, explicit);
         let id = shared.executions.new_id();
         let record = Arc::new(Record::new(PythonReport {
             execution: id.clone(),
@@ -190,81 +239,124 @@ impl Engine {
             cells: request.cells.iter().map(unrun).collect(),
             kernel: None,
             withheld_hint: None,
+            death: None,
+            undelivered_bytes: 0,
         }));
-        shared.executions.add(id, Arc::clone(&record));
         let owner_of_artifacts = ArtifactSession::from(&key);
+        let file = match request.mode {
+            KernelMode::Session => self.session_file(&key),
+            KernelMode::PerCall => {
+                SessionFile::place(&shared.config.kernels.state_dir, (shared.config.random)())
+            }
+        };
         let call = Call {
             record: Arc::clone(&record),
             cells: request.cells,
             timeout: request.timeout,
-            env: self.managed(&owner_of_artifacts),
+            env: self.managed(&owner_of_artifacts, &file),
+            withheld: chosen.env.withheld.clone(),
+            reading: request.reading,
             limits: shared.config.output,
             budget_bytes: shared.config.call_bytes,
             artifacts: shared.artifacts.clone(),
             owner: owner_of_artifacts,
         };
-        match request.mode {
+        // It has its place in the queue before anybody can find the session idle and close it.
+        let enter = |session: &Session| (session.clone(), session.enter());
+        let (session, waiting) = match request.mode {
             KernelMode::Session => {
-                let session = self.attach(&key, owner, &chosen, request.wait).await?;
-                tokio::spawn(async move { call.run(&session).await });
+                self.attach_with(&key, owner, chosen, request.wait, enter).await?
             }
-            KernelMode::PerCall => {
-                let spec = chosen.spec.clone();
-                let session =
-                    Session::start(shared.kernels.backend(), spec, shared.config.policy, None);
-                tokio::spawn(async move {
-                    call.run(&session).await;
-                    session.close(CloseReason::Asked).await;
-                });
+            KernelMode::PerCall if shared.registry.is_ending() => {
+                return Err(SessionError::Attach(AttachError::Ending).into());
             }
-        }
-        Ok(Started { record, chosen })
+            KernelMode::PerCall => enter(&self.session_with_file(&key, owner, chosen, None, &file)),
+        };
+        shared.executions.add(id.clone(), record);
+        let mut tap = tap.map(Tap::new);
+        shared.tasks.spawn(async move {
+            let state = call.run(&session, waiting, &mut tap).await;
+            if request.mode == KernelMode::PerCall {
+                call.close(&session, &mut tap).await;
+            }
+            call.finish(state, tap);
+        });
+        Ok(id)
     }
 
-    async fn attach(
+    pub(crate) async fn attach(
         &self,
         key: &SessionKey,
         owner: OwnerId,
         chosen: &Chosen,
         wait: Option<Duration>,
     ) -> Result<Session, EngineError> {
+        self.attach_with(key, owner, chosen, wait, Session::clone).await
+    }
+
+    async fn attach_with<T>(
+        &self,
+        key: &SessionKey,
+        owner: OwnerId,
+        chosen: &Chosen,
+        wait: Option<Duration>,
+        take: impl Fn(&Session) -> T,
+    ) -> Result<T, EngineError> {
         let shared = &self.shared;
-        let make = |loss| {
-            let spec = chosen.spec.clone();
-            Session::start(shared.kernels.backend(), spec, shared.config.policy, loss)
-        };
+        let file = self.session_file(key);
+        let make = |loss| self.session_with_file(key, owner, chosen, loss, &file);
         let patience = wait.unwrap_or(Duration::from_secs(30));
-        let attached = shared.registry.attach(key, owner, patience, make).await;
+        let attached = shared.registry.attach_with(key, owner, patience, make, take).await;
         Ok(attached.map_err(SessionError::from)?)
     }
 
+    /// Where the file of a session that outlives its calls is.
+    fn session_file(&self, key: &SessionKey) -> PathBuf {
+        let mut hasher = DefaultHasher::new();
+        (self.shared.salt, key).hash(&mut hasher);
+        SessionFile::place(&self.shared.config.kernels.state_dir, hasher.finish())
+    }
+
+    /// A new session, and its file for as long as it is there.
+    fn session_with_file(
+        &self,
+        key: &SessionKey,
+        owner: OwnerId,
+        chosen: &Chosen,
+        loss: Option<Loss>,
+        file: &Path,
+    ) -> Session {
+        let shared = &self.shared;
+        let backend = shared.registry.sparing(shared.kernels.backend(), owner);
+        let spec = chosen.spec.clone();
+        let session = Session::start(backend, spec, shared.config.policy, loss);
+        let artifacts = shared.artifacts.folder(&ArtifactSession::from(key)).ok();
+        // Code runs without it where it cannot be written.
+        let written = SessionFile::write(file.to_owned(), key, chosen, artifacts.as_deref());
+        if let Ok(file) = written {
+            let mut state = session.watch();
+            shared.tasks.spawn(async move {
+                let _ = state.wait_for(|state| state.is_over).await;
+                drop(file);
+            });
+        }
+        session
+    }
+
     /// The variables that are set anew before every cell.
-    fn managed(&self, owner: &ArtifactSession) -> Vec<(String, Option<String>)> {
+    fn managed(&self, owner: &ArtifactSession, file: &Path) -> Vec<(String, Option<String>)> {
         // Without a folder the prelude says itself that there are no artifacts.
         let folder =
             self.shared.artifacts.folder(owner).ok().map(|path| path.display().to_string());
         vec![
             ("PI_ARTIFACTS_DIR".to_owned(), folder.clone()),
             ("ARTIFACTS".to_owned(), folder),
-            ("PI_SESSION_FILE".to_owned(), None),
+            ("PI_SESSION_FILE".to_owned(), Some(file.display().to_string())),
             ("PI_TOOL_BRIDGE_URL".to_owned(), None),
             ("PI_TOOL_BRIDGE_TOKEN".to_owned(), None),
             ("PI_TOOL_BRIDGE_SESSION".to_owned(), None),
         ]
     }
-
-    fn add_hint(&self, report: &mut PythonReport, chosen: &Chosen) {
-        let last = report.cells.iter().rev().find_map(|cell| cell.end.as_ref());
-        if let Some(EndReport::Exception(error)) = last {
-            report.withheld_hint = withheld_hint_for(&chosen.env.withheld, error);
-        }
-    }
-}
-
-/// A call that is under way.
-struct Started {
-    record: Arc<Record>,
-    chosen: Chosen,
 }
 
 fn unrun(source: &CellSource) -> CellReport {

@@ -11,8 +11,11 @@ use inkcell_notebook::{
     Candidate, EditError, NotebookError, Oddity, OpError, RefError, SelectorError, SubError,
     TextError,
 };
+use serde::{Deserialize, Serialize};
 
+use crate::artifact::ArtifactError;
 use crate::files::Version;
+use crate::inspect::InspectError;
 
 mod session;
 mod steps;
@@ -21,7 +24,8 @@ pub use session::SessionError;
 pub use steps::NextStep;
 
 /// What sort of failure it is; the only thing faces decide by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The request or the file cannot be as it is.
     Invalid,
@@ -328,6 +332,12 @@ pub enum EngineError {
     /// A session cannot be used as asked.
     #[error(transparent)]
     Session(#[from] SessionError),
+    /// A session's names cannot be looked at as asked.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+    /// Stored output cannot be had as asked.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
     /// The system refused.
     #[error("{path}: cannot {what}: {source}")]
     Io {
@@ -379,6 +389,8 @@ impl EngineError {
             EngineError::Launch(error) => launch_kind(error),
             EngineError::Setup(error) => setup_kind(error),
             EngineError::Session(error) => error.kind(),
+            EngineError::Inspect(error) => error.kind(),
+            EngineError::Artifact(error) => error.kind(),
             EngineError::Edit { error: EditError::Op { problem: OpError::Ref(_), .. }, .. } => {
                 Kind::NotFound
             }

@@ -24,25 +24,27 @@ const JOURNAL_BYTES: usize = 256 << 10;
 pub(crate) struct Record {
     report: watch::Sender<PythonReport>,
     pub(crate) journal: Journal<CallEvent>,
-    canceller: Mutex<Cancelling>,
-}
-
-#[derive(Default)]
-struct Cancelling {
-    canceller: Option<Canceller>,
-    times: u32,
+    canceller: Mutex<Option<Canceller>>,
+    /// How often it was taken back.
+    cancelled: watch::Sender<u32>,
 }
 
 impl Record {
     pub(crate) fn new(report: PythonReport) -> Record {
         let (report, _) = watch::channel(report);
         let journal = Journal::new(JOURNAL_BYTES);
-        Record { report, journal, canceller: Mutex::default() }
+        let (cancelled, _) = watch::channel(0);
+        Record { report, journal, canceller: Mutex::default(), cancelled }
     }
 
     /// The call as far as it has come.
     pub(crate) fn report(&self) -> PythonReport {
         self.report.borrow().clone()
+    }
+
+    /// Looks at it without a copy.
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&PythonReport) -> T) -> T {
+        look(&self.report.borrow())
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut PythonReport)) {
@@ -60,30 +62,39 @@ impl Record {
         self.report()
     }
 
-    fn cancelling(&self) -> MutexGuard<'_, Cancelling> {
+    fn canceller(&self) -> MutexGuard<'_, Option<Canceller>> {
         self.canceller.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes the call back; the second time by force.
     pub(crate) fn cancel(&self) {
-        let mut cancelling = self.cancelling();
-        cancelling.times += 1;
-        if let Some(canceller) = &cancelling.canceller {
+        let canceller = self.canceller();
+        self.cancelled.send_modify(|times| *times += 1);
+        if let Some(canceller) = &*canceller {
             canceller.cancel();
         }
     }
 
     /// The call has its turn; what was asked before is asked now.
     pub(crate) fn can_be_cancelled_by(&self, canceller: Canceller) {
-        let mut cancelling = self.cancelling();
-        for _ in 0..cancelling.times {
+        let mut known = self.canceller();
+        for _ in 0..self.times_cancelled() {
             canceller.cancel();
         }
-        cancelling.canceller = Some(canceller);
+        *known = Some(canceller);
     }
 
-    pub(crate) fn was_cancelled(&self) -> bool {
-        self.cancelling().times > 0
+    pub(crate) fn times_cancelled(&self) -> u32 {
+        *self.cancelled.borrow()
+    }
+
+    /// Returns once it was taken back more often than `times`.
+    pub(crate) async fn cancelled_after(&self, times: u32) {
+        let mut cancelled = self.cancelled.subscribe();
+        let more = cancelled.wait_for(|now| *now > times).await.is_ok();
+        if !more {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
@@ -137,6 +148,16 @@ impl Executions {
 
     pub(crate) fn find(&self, id: &ExecutionId) -> Option<Arc<Record>> {
         self.records().get(id).map(|kept| Arc::clone(&kept.record))
+    }
+
+    /// Takes every call back, by force.
+    pub(crate) fn cancel_all(&self) {
+        for kept in self.records().values() {
+            if !kept.record.report.borrow().state.is_end() {
+                kept.record.cancel();
+                kept.record.cancel();
+            }
+        }
     }
 
     /// The ids that are remembered.

@@ -2,10 +2,10 @@
 //!
 //! Owns the way from a working folder to a [`KernelSpec`]. Starting and running are for the session.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use inkcell_kernel::{
     Backend, BackendKind, ChildEnv, EnvRules, Finder, Interpreter, KernelSpec, ModuleSearch,
@@ -41,6 +41,7 @@ pub struct KernelsConfig {
 }
 
 /// A kernel that can be launched, and how it was chosen.
+#[derive(Clone)]
 pub struct Chosen {
     /// What it is to be.
     pub spec: KernelSpec,
@@ -55,12 +56,20 @@ pub(crate) struct Kernels {
     config: KernelsConfig,
     finder: Finder,
     backend: Arc<dyn Backend>,
+    /// What was chosen a moment ago, by folder and interpreter asked for.
+    recent: Mutex<HashMap<Place, (Instant, Chosen)>>,
 }
+
+type Place = (PathBuf, Option<String>);
+
+/// How long a choice holds. Looking at candidates costs more than running a small cell, and calls follow
+/// each other more quickly than anybody installs a Python.
+const RECENT: Duration = Duration::from_secs(1);
 
 impl Kernels {
     pub(crate) fn new(config: KernelsConfig, backend: Arc<dyn Backend>) -> Kernels {
         let finder = Finder::with_cache_dir(config.state_dir.clone());
-        Kernels { config, finder, backend }
+        Kernels { config, finder, backend, recent: Mutex::default() }
     }
 
     pub(crate) fn backend(&self) -> Arc<dyn Backend> {
@@ -75,14 +84,29 @@ impl Kernels {
     pub(crate) async fn choose(
         &self,
         cwd: &Path,
-        interpreter: Option<&Path>,
+        interpreter: Option<&str>,
     ) -> Result<Chosen, EngineError> {
         check_cwd(cwd)?;
+        let place = (cwd.to_owned(), interpreter.map(str::to_owned));
+        if let Some(chosen) = self.recent(&place) {
+            return Ok(chosen);
+        }
+        let chosen = self.look(cwd, interpreter).await?;
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.insert(place, (Instant::now(), chosen.clone()));
+        Ok(chosen)
+    }
+
+    fn recent(&self, place: &Place) -> Option<Chosen> {
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.retain(|_, (at, _)| at.elapsed() < RECENT);
+        recent.get(place).map(|(_, chosen)| chosen.clone())
+    }
+
+    async fn look(&self, cwd: &Path, interpreter: Option<&str>) -> Result<Chosen, EngineError> {
         let config = &self.config;
         let search = Search {
-            setting: interpreter
-                .map(|path| path.display().to_string())
-                .or_else(|| config.interpreter.clone()),
+            setting: interpreter.map(str::to_owned).or_else(|| config.interpreter.clone()),
             cwd: cwd.to_owned(),
             home: config.home.clone(),
             state: Some(config.state_dir.clone()),

@@ -2,6 +2,8 @@
 //!
 //! Owns finding, making, keeping and letting go of sessions. How a session runs code is its own business.
 
+mod scarce;
+
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
@@ -10,12 +12,16 @@ use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use inkcell_kernel::BackendKind;
-use tokio::sync::watch;
+use serde::{Deserialize, Serialize};
+use tokio::sync::{Notify, watch};
 
 use crate::session::{CloseReason, Closing, Loss, Session, SessionState};
 
+/// How long a session that is being closed is waited for at least; its kernel is gone by then.
+const ENDING: Duration = Duration::from_secs(5);
+
 /// What a session is called.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct SessionName(pub String);
 
 impl fmt::Display for SessionName {
@@ -64,7 +70,8 @@ pub enum IdleRule {
 }
 
 /// Whether a session is let go of when nobody uses it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Keep {
     /// As the limits say.
     WhileUsed,
@@ -114,21 +121,27 @@ pub struct Registry {
 struct Shared {
     limits: Limits,
     state: Mutex<State>,
+    /// Told when a session that was to be closed is there again.
+    stayed: Notify,
 }
 
 #[derive(Default)]
 struct State {
     entries: HashMap<SessionKey, Entry>,
     /// What became of sessions that their next users must be told about.
-    losses: HashMap<SessionKey, Loss>,
+    losses: HashMap<SessionKey, (CloseReason, Instant)>,
     is_ending: bool,
     is_swept: bool,
+    /// Since when this process has been awake: what passed before is nobody's idleness.
+    awake: Option<Instant>,
 }
 
 struct Entry {
     session: Session,
     owners: HashSet<OwnerId>,
     keep: Keep,
+    /// Why it is being closed. It keeps its place until its kernel is gone.
+    closing: Option<CloseReason>,
 }
 
 impl Shared {
@@ -140,7 +153,8 @@ impl Shared {
 impl Registry {
     /// No sessions yet.
     pub fn new(limits: Limits) -> Registry {
-        Registry { shared: Arc::new(Shared { limits, state: Mutex::default() }) }
+        let (state, stayed) = (Mutex::default(), Notify::new());
+        Registry { shared: Arc::new(Shared { limits, state, stayed }) }
     }
 
     /// The session of this key, made by `make` when there is none; callers that come at once share it. Where
@@ -153,39 +167,68 @@ impl Registry {
         patience: Duration,
         make: impl Fn(Option<Loss>) -> Session,
     ) -> Result<Session, AttachError> {
-        let deadline = tokio::time::Instant::now() + patience;
+        self.attach_with(key, owner, patience, make, Session::clone).await
+    }
+
+    /// The same, and `take` is done to it before anybody can find it idle and close it.
+    pub async fn attach_with<T>(
+        &self,
+        key: &SessionKey,
+        owner: OwnerId,
+        patience: Duration,
+        make: impl Fn(Option<Loss>) -> Session,
+        take: impl Fn(&Session) -> T,
+    ) -> Result<T, AttachError> {
+        let began = tokio::time::Instant::now();
         loop {
+            let mut stayed = Box::pin(self.shared.stayed.notified());
+            // Registered before looking, so that nothing that happens in between is slept through.
+            stayed.as_mut().enable();
+            let mut patience = patience;
             let (evict, watches) = {
                 let mut state = self.shared.state();
                 if state.is_ending {
                     return Err(AttachError::Ending);
                 }
-                state.entries.retain(|_, entry| !entry.session.state().is_over);
-                if let Some(entry) = state.entries.get_mut(key) {
-                    entry.owners.insert(owner);
-                    return Ok(entry.session.clone());
-                }
-                if state.entries.len() < self.shared.limits.sessions {
-                    let session = make(state.losses.remove(key));
-                    let owners = HashSet::from([owner]);
-                    let entry = Entry { session: session.clone(), owners, keep: Keep::WhileUsed };
-                    state.entries.insert(key.clone(), entry);
-                    self.start_sweeping(&mut state);
-                    return Ok(session);
-                }
+                state.tidy();
                 // From here on no change is missed.
                 let watches = state.watches();
-                (state.longest_idle(), watches)
+                if let Some(entry) = state.entries.get_mut(key) {
+                    if entry.closing.is_none() {
+                        entry.owners.insert(owner);
+                        return Ok(take(&entry.session));
+                    }
+                    // The next one is made when this one's kernel is gone, which is soon in any case.
+                    patience = patience.max(ENDING);
+                    (None, watches)
+                } else if state.entries.len() < self.shared.limits.sessions {
+                    let lost = state.losses.remove(key);
+                    let session = make(lost.map(|(reason, at)| Loss::Closed {
+                        reason,
+                        ago: now().saturating_duration_since(at),
+                    }));
+                    let owners = HashSet::from([owner]);
+                    let (taken, keep) = (take(&session), Keep::WhileUsed);
+                    let entry = Entry { session, owners, keep, closing: None };
+                    state.entries.insert(key.clone(), entry);
+                    self.start_sweeping(&mut state);
+                    return Ok(taken);
+                } else {
+                    let evict = state.longest_idle();
+                    state.begin_closing(evict.as_slice(), CloseReason::Evicted);
+                    (evict, watches)
+                }
             };
             if let Some((key, session)) = evict {
-                self.close_idle(&key, &session, CloseReason::Evicted).await;
+                self.close_idle(key, session, CloseReason::Evicted).await;
                 continue;
             }
             let changes = watches
                 .into_iter()
-                .map(|mut watch| async move { drop(watch.changed().await) }.boxed());
+                .map(|mut watch| async move { drop(watch.changed().await) }.boxed())
+                .chain([stayed.boxed()]);
             let change = futures_util::future::select_all(changes);
-            if tokio::time::timeout_at(deadline, change).await.is_err() {
+            if tokio::time::timeout_at(began + patience, change).await.is_err() {
                 let limit = self.shared.limits.sessions;
                 let busy = self.list().into_iter().map(|listed| listed.key.name).collect();
                 return Err(AttachError::Full { limit, busy });
@@ -193,9 +236,20 @@ impl Registry {
         }
     }
 
+    /// Whether everything is being ended, or has been.
+    pub fn is_ending(&self) -> bool {
+        self.shared.state().is_ending
+    }
+
     /// The session of this key, if there is one.
     pub fn find(&self, key: &SessionKey) -> Option<Session> {
         self.shared.state().entries.get(key).map(|entry| entry.session.clone())
+    }
+
+    /// Why and how long ago a session was closed that its next user will be told about.
+    pub fn closed(&self, key: &SessionKey) -> Option<(CloseReason, Duration)> {
+        let lost = self.shared.state().losses.get(key).copied();
+        lost.map(|(reason, at)| (reason, now().saturating_duration_since(at)))
     }
 
     /// All sessions.
@@ -230,21 +284,23 @@ impl Registry {
                 entry.owners.remove(&owner);
             }
             let is_abandoned =
-                |entry: &Entry| entry.owners.is_empty() && entry.keep == Keep::WhileUsed;
-            state
-                .entries
-                .extract_if(|_, entry| is_abandoned(entry))
-                .map(|(_, e)| e.session)
-                .collect()
+                |entry: &&mut Entry| entry.owners.is_empty() && entry.keep == Keep::WhileUsed;
+            let abandoned = state.entries.values_mut().filter(is_abandoned);
+            abandoned.map(|entry| entry.close(CloseReason::Asked)).collect()
         };
         close_all(abandoned, CloseReason::Asked).await;
+        self.shared.state().tidy();
     }
 
     /// Ends one session by its key.
     pub async fn close(&self, key: &SessionKey) {
-        let entry = self.shared.state().entries.remove(key);
-        if let Some(entry) = entry {
-            entry.session.close(CloseReason::Asked).await;
+        let closing = {
+            let mut state = self.shared.state();
+            state.entries.get_mut(key).map(|entry| entry.close(CloseReason::Asked))
+        };
+        if let Some(session) = closing {
+            session.close(CloseReason::Asked).await;
+            self.shared.state().tidy();
         }
     }
 
@@ -253,22 +309,27 @@ impl Registry {
         let all: Vec<Session> = {
             let mut state = self.shared.state();
             state.is_ending = true;
-            state.entries.drain().map(|(_, entry)| entry.session).collect()
+            state.entries.values_mut().map(|entry| entry.close(CloseReason::Shutdown)).collect()
         };
         close_all(all, CloseReason::Shutdown).await;
+        self.shared.state().tidy();
     }
 
-    /// Closes a session if it is still idle, and keeps the word for its next user.
-    async fn close_idle(&self, key: &SessionKey, session: &Session, reason: CloseReason) {
-        if session.close_if_idle(reason).await == Closing::Busy {
-            return;
-        }
-        let mut state = self.shared.state();
-        if state.entries.get(key).is_some_and(|entry| entry.session.state().is_over) {
-            state.entries.remove(key);
-            let at = tokio::time::Instant::now().into_std();
-            state.losses.insert(key.clone(), Loss::Closed { reason, at });
-        }
+    /// Closes a session that is marked so, if it is still idle; its next user is told. Whoever waits for this
+    /// may go away: it is done all the same.
+    async fn close_idle(&self, key: SessionKey, session: Session, reason: CloseReason) {
+        let shared = Arc::clone(&self.shared);
+        let closing = tokio::spawn(async move {
+            let closing = session.close_if_idle(reason).await;
+            let mut state = shared.state();
+            match state.entries.get_mut(&key) {
+                Some(entry) if closing == Closing::Busy => entry.closing = None,
+                _ => state.tidy(),
+            }
+            drop(state);
+            shared.stayed.notify_waiters();
+        });
+        let _ = closing.await;
     }
 
     /// Looks for idle sessions from time to time, as long as there are any.
@@ -284,24 +345,36 @@ impl Registry {
 }
 
 async fn sweep(shared: Weak<Shared>, every: Duration) {
+    let mut looked = now();
     loop {
         tokio::time::sleep(every).await;
         let Some(shared) = shared.upgrade() else { return };
         let registry = Registry { shared };
-        let now = tokio::time::Instant::now().into_std();
+        let before = std::mem::replace(&mut looked, now());
         let idle = {
             let mut state = registry.shared.state();
-            state.entries.retain(|_, entry| !entry.session.state().is_over);
+            state.tidy();
             if state.entries.is_empty() {
                 state.is_swept = false;
                 return;
             }
-            state.idle_since(now, registry.shared.limits.idle)
+            // A sleep that took so much longer was not ours: the whole process stood still.
+            if looked.saturating_duration_since(before) > 2 * every {
+                state.awake = Some(looked);
+            }
+            let idle = state.idle_since(looked, registry.shared.limits.idle);
+            state.begin_closing(&idle, CloseReason::Idle);
+            idle
         };
         for (key, session) in idle {
-            registry.close_idle(&key, &session, CloseReason::Idle).await;
+            registry.close_idle(key, session, CloseReason::Idle).await;
         }
     }
+}
+
+/// The clock of timers, as sessions have it.
+fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 async fn close_all(sessions: Vec<Session>, reason: CloseReason) {
@@ -309,7 +382,33 @@ async fn close_all(sessions: Vec<Session>, reason: CloseReason) {
     futures_util::future::join_all(closing).await;
 }
 
+impl Entry {
+    /// Marks it as being closed; what is to be closed.
+    fn close(&mut self, reason: CloseReason) -> Session {
+        self.closing.get_or_insert(reason);
+        self.session.clone()
+    }
+}
+
 impl State {
+    /// Forgets sessions that are over, and keeps the word for the next user of those that were not asked to
+    /// end.
+    fn tidy(&mut self) {
+        for (key, entry) in self.entries.extract_if(|_, entry| entry.session.state().is_over) {
+            if let Some(reason @ (CloseReason::Idle | CloseReason::Evicted)) = entry.closing {
+                self.losses.insert(key, (reason, now()));
+            }
+        }
+    }
+
+    fn begin_closing(&mut self, these: &[(SessionKey, Session)], reason: CloseReason) {
+        for (key, _) in these {
+            if let Some(entry) = self.entries.get_mut(key) {
+                entry.close(reason);
+            }
+        }
+    }
+
     /// To be told of the next change of any session.
     fn watches(&self) -> Vec<watch::Receiver<SessionState>> {
         let watch = |entry: &Entry| {
@@ -324,7 +423,8 @@ impl State {
     fn longest_idle(&self) -> Option<(SessionKey, Session)> {
         self.entries
             .iter()
-            .filter(|(_, entry)| entry.keep == Keep::WhileUsed && !entry.session.state().is_busy)
+            .filter(|(_, entry)| entry.keep == Keep::WhileUsed && entry.closing.is_none())
+            .filter(|(_, entry)| !entry.session.state().is_busy)
             .min_by_key(|(_, entry)| entry.session.state().used)
             .map(|(key, entry)| (key.clone(), entry.session.clone()))
     }
@@ -332,13 +432,15 @@ impl State {
     fn idle_since(&self, now: Instant, rule: IdleRule) -> Vec<(SessionKey, Session)> {
         let is_due = |entry: &Entry| {
             let state = entry.session.state();
-            let idle = now.saturating_duration_since(state.used);
+            let since = self.awake.map_or(state.used, |awake| awake.max(state.used));
+            let idle = now.saturating_duration_since(since);
             let is_long = match rule {
                 IdleRule::Always(limit) => idle >= limit,
                 IdleRule::WithoutOwner(limit) => entry.owners.is_empty() && idle >= limit,
                 IdleRule::Never => false,
             };
-            is_long && !state.is_busy && entry.keep == Keep::WhileUsed
+            let is_kept = entry.keep == Keep::Always || entry.closing.is_some();
+            is_long && !state.is_busy && !is_kept
         };
         self.entries
             .iter()

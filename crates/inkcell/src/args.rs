@@ -10,9 +10,15 @@ use inkcell_engine::notebook::Outputs;
 use crate::exit;
 use crate::output::Form;
 
+mod agents;
+mod artifacts;
 mod python;
 
-pub(crate) use python::{Env, EnvCommand, EnvSetup, Py, PythonArgs, ShowSettings};
+pub(crate) use agents::{Doctor, Setup};
+pub(crate) use artifacts::{
+    Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
+};
+pub(crate) use python::{Env, EnvCommand, EnvSetup, Py, PythonArgs, ShowSettings, View};
 
 /// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
@@ -63,8 +69,18 @@ pub(crate) enum Command {
     Py(Box<Py>),
     /// Say which Python would run code here, and why.
     Env(Box<Env>),
+    /// Show stored output: whole, by lines, by pattern, or a value of JSON.
+    Result(ShowResult),
+    /// List or remove stored output.
+    Artifacts(Artifacts),
+    /// Say where inkcell keeps what it keeps.
+    State(State),
     /// List every setting, its value and where it comes from.
     Settings(ShowSettings),
+    /// Show or write the configuration that gives an agent inkcell's tools.
+    Setup(Setup),
+    /// Say what works here, what does not, and what to type.
+    Doctor(Doctor),
 }
 
 impl Command {
@@ -73,6 +89,7 @@ impl Command {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
             Command::Env(env) => env.python.cwd.as_deref(),
+            Command::Doctor(doctor) => doctor.python.cwd.as_deref(),
             _ => None,
         }
     }

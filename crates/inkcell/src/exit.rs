@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use inkcell_engine::artifact::ArtifactError;
 use inkcell_engine::{EngineError, Kind, is_notebook_path};
 
 use crate::output::{Form, Output, visible};
@@ -35,7 +36,7 @@ const TABLE: [(Exit, &str); 10] = [
     (Exit::Invalid, "wrong arguments, or a file that cannot be used as it is"),
     (Exit::Unavailable, "something needed is not there, such as a Python, or space on the disk"),
     (Exit::Conflict, "someone else changed the same thing, or the file already exists"),
-    (Exit::NotFound, "no such file or cell"),
+    (Exit::NotFound, "no such file, cell or artifact"),
     (Exit::Busy, "another inkcell is using the file"),
     (Exit::KernelDied, "the kernel died"),
     (Exit::Internal, "inkcell or the machine failed"),
@@ -87,6 +88,12 @@ pub(crate) enum Failure {
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
         Failure::Engine(error)
+    }
+}
+
+impl From<ArtifactError> for Failure {
+    fn from(error: ArtifactError) -> Failure {
+        Failure::Engine(error.into())
     }
 }
 

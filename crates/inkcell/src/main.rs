@@ -5,9 +5,11 @@
 mod args;
 mod cli;
 mod exit;
+mod exposure;
 mod output;
 mod render;
 mod settings;
+mod setup;
 
 use std::process::ExitCode;
 

@@ -48,6 +48,11 @@ impl Output {
         self.form == Form::Json
     }
 
+    /// Whether somebody looks at the answer on a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// Bytes exactly as they are. A terminal gets control characters made visible instead, so that what
     /// a notebook holds cannot drive it, and at the very end a line end.
     pub(crate) fn raw(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -1,7 +1,9 @@
 //! What the process environment and the settings files say, read once and made into configurations.
 //!
 //! Owns every look at an environment variable. The parts: `table` (which settings there are), `value` (what
-//! each may be), `file` (the two files), `resolve` (which source counts).
+//! each may be), `file` (the two files), `variables` (the names), `resolve` (which source counts), `read` (values
+//! as types), `engine` (what an engine is told), `calls` (what holds for a call that does not say),
+//! `clients` (where agents' programs look).
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,16 +14,24 @@ use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, system_random};
 
 use crate::exit::Failure;
 
+mod calls;
+mod clients;
+mod engine;
 mod file;
+mod read;
 mod resolve;
 mod table;
 mod value;
+mod variables;
 
+#[allow(unused_imports, reason = "commands that run code are about to use them")]
+pub(crate) use engine::{artifacts_config, engine_config, runner_config, size_policy};
 pub(crate) use resolve::{Resolved, Setting, Source, anchored};
-pub(crate) use table::{Key, ProjectFile};
+pub(crate) use table::{Key, Profile, ProjectFile, Row};
 pub(crate) use value::Value;
 
 use file::{FileError, Owner, Said};
+use read::Read;
 
 /// How long an edit waits for another one of the same file.
 const LOCK_WAIT: Duration = Duration::from_secs(10);
@@ -65,7 +75,7 @@ impl Settings {
         let home = path_base.home.clone();
         let files =
             settings_files(&works_in.map_or(cwd.clone(), |folder| cwd.join(folder)), &home)?;
-        for name in table::TABLE.iter().flat_map(table::Row::variables) {
+        for name in variables::known() {
             if std::env::var_os(&name).is_some_and(|value| value.to_str().is_none()) {
                 return Err(Failure::argument(
                     &name,
@@ -81,10 +91,7 @@ impl Settings {
                 Value::Bytes(size) => size,
                 _ => u64::MAX,
             },
-            roots: match roots {
-                [] => Roots::Anywhere,
-                some => Roots::Only(some.iter().map(|root| cwd.join(root)).collect()),
-            },
+            roots: roots_of(roots, &resolved, &cwd, home.as_deref()),
             path_base,
             lock_wait: LOCK_WAIT,
             random: system_random,
@@ -94,64 +101,92 @@ impl Settings {
             _ => MarkerIds::Auto,
         };
         let (files, said): (Vec<PathBuf>, Vec<Said>) = files.into_iter().unzip();
-        let warnings = said.into_iter().flat_map(|said| said.warnings).collect();
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        let mut warnings = variables::misspelt(names);
+        warnings.extend(said.into_iter().flat_map(|said| said.warnings));
         let notebooks = Notebooks::new(config);
         Ok(Settings { notebooks, marker_ids, cwd, home, state_dir, resolved, files, warnings })
     }
 
-    /// What is set for kernels.
+    /// What is set for the kernels of a command.
     pub(crate) fn python(&self) -> PythonSettings {
-        let word = |key| match self.resolved.get(key).value {
-            Value::Choice(word) => word,
-            _ => "",
-        };
-        let time = |key, usual| match self.resolved.get(key).value {
-            Value::Seconds(time) => time,
-            _ => usual,
-        };
-        let list = |key| match &self.resolved.get(key).value {
-            Value::List(words) => words.clone(),
-            _ => Vec::new(),
-        };
-        let patterns = list(Key::EnvPass).into_iter();
+        self.python_in(Profile::CommandLine)
+    }
+
+    /// What is set for kernels.
+    fn python_in(&self, profile: Profile) -> PythonSettings {
+        let read = Read { resolved: &self.resolved, profile };
+        let patterns = read.list(Key::EnvPass).into_iter();
         PythonSettings {
             interpreter: self.interpreter(),
-            shell: match word(Key::PythonShell) {
+            shell: match read.word(Key::PythonShell) {
                 "ipython" => Shell::IPython,
                 _ => Shell::Lite,
             },
-            prelude: match word(Key::PythonPrelude) {
+            prelude: match read.word(Key::PythonPrelude) {
                 "minimal" => Prelude::Minimal,
                 "off" => Prelude::Off,
                 _ => Prelude::Full,
             },
-            project_modules: match word(Key::PythonProjectModules) {
+            project_modules: match read.word(Key::PythonProjectModules) {
                 "off" => ProjectModules::Off,
                 _ => ProjectModules::On,
             },
-            start_timeout: time(Key::PythonStartTimeout, Duration::from_secs(30)),
-            ladder: Ladder::new(time(Key::KernelInterruptGrace, Ladder::GRACE)),
-            env_mode: match word(Key::EnvMode) {
-                "filtered" => EnvMode::Filtered,
-                _ => EnvMode::Inherit,
+            start_timeout: read.time(Key::PythonStartTimeout).unwrap_or(Duration::from_secs(30)),
+            ladder: Ladder::new(read.time(Key::KernelInterruptGrace).unwrap_or(Ladder::GRACE)),
+            env_mode: match read.word(Key::EnvMode) {
+                "inherit" => EnvMode::Inherit,
+                _ => EnvMode::Filtered,
             },
             // They were read once already, when the setting was.
             env_pass: patterns.filter_map(|pattern| pattern.parse().ok()).collect(),
         }
     }
 
-    /// The interpreter that is set. A relative one in a project's file begins at the project's folder.
+    /// The interpreter that is set where inkcell works.
     fn interpreter(&self) -> Option<String> {
-        let Setting { value: Value::Text(given), source } =
-            self.resolved.get(Key::PythonInterpreter)
-        else {
-            return None;
-        };
-        let base = match source {
-            Source::File(path) if path.ends_with(file::PROJECT_FILE) => file::project_folder(path),
-            _ => &self.cwd,
-        };
-        Some(anchored(given, base))
+        self.interpreter_of(self.resolved.get(Key::PythonInterpreter))
+    }
+
+    /// The interpreter that is set for code that works in this folder. One that a project names is for what
+    /// works inside the project (B:C-08).
+    #[allow(dead_code, reason = "a host that works in many folders is still to come")]
+    pub(crate) fn interpreter_for(&self, folder: &Path) -> Option<String> {
+        self.interpreter_of(self.resolved.get_for(Key::PythonInterpreter, folder))
+    }
+
+    /// A relative one in a project's file begins at the project's folder.
+    fn interpreter_of(&self, setting: &Setting) -> Option<String> {
+        let Setting { value: Value::Text(given), source } = setting else { return None };
+        Some(anchored(given, source.project().unwrap_or(&self.cwd)))
+    }
+
+    /// The modules that are imported ahead for code that works in this folder.
+    #[allow(dead_code, reason = "a host that works in many folders is still to come")]
+    pub(crate) fn preload_for(&self, folder: &Path) -> Vec<String> {
+        match &self.resolved.get_for(Key::PythonPreload, folder).value {
+            Value::List(modules) => modules.clone(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What a project's file decides that whoever runs code in this folder should know of, each in a sentence.
+    /// It belongs into the first answer of a session (B:C-08).
+    #[allow(dead_code, reason = "the first answer of a session is still to be made")]
+    pub(crate) fn decided_by_project(&self, folder: &Path) -> Vec<String> {
+        let rows = table::TABLE.iter();
+        let rows = rows.filter(|row| row.project_file == ProjectFile::InsideAndTold);
+        let set = rows.map(|row| (row, self.resolved.get_for(row.key, folder)));
+        let told = set.filter(|(_, setting)| setting.source.project().is_some());
+        told.map(|(row, Setting { value, source })| {
+            format!("{} is {value}, set by {source}", row.name)
+        })
+        .collect()
+    }
+
+    /// A path as settings spell it.
+    fn path(&self, given: &str) -> PathBuf {
+        folder(given, &self.cwd, self.home.as_deref())
     }
 
     /// The environment this process was started with.
@@ -159,9 +194,34 @@ impl Settings {
         ParentEnv::from_os(std::env::vars_os())
     }
 
+    /// Variables that begin like ours and set nothing.
+    pub(crate) fn unknown_variables(&self) -> Vec<String> {
+        variables::unknown(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+    }
+
     /// Whether a terminal may be given colours.
     pub(crate) fn may_colour(&self) -> bool {
         std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+}
+
+/// Where notebooks may be: as the command was told, else as the settings say.
+fn roots_of(told: &[PathBuf], resolved: &Resolved, cwd: &Path, home: Option<&Path>) -> Roots {
+    match (told, &resolved.get(Key::NotebookRoots).value) {
+        ([], Value::List(set)) if !set.is_empty() => {
+            Roots::Only(set.iter().map(|root| folder(root, cwd, home)).collect())
+        }
+        ([], _) => Roots::Anywhere,
+        (told, _) => Roots::Only(told.iter().map(|root| cwd.join(root)).collect()),
+    }
+}
+
+/// A path as settings spell it.
+fn folder(given: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
+    match (given.strip_prefix('~'), home) {
+        (Some(""), Some(home)) => home.to_owned(),
+        (Some(rest), Some(home)) if rest.starts_with('/') => home.join(&rest[1..]),
+        _ => cwd.join(given),
     }
 }
 
@@ -208,8 +268,7 @@ fn variable_path(name: &str) -> Option<PathBuf> {
 /// A folder that was not chosen by hand and cannot be made is no reason to fail.
 fn state_dir(told: &Value, cwd: &Path, home: Option<&Path>) -> PathBuf {
     if let Value::Text(dir) = told {
-        let expanded = dir.strip_prefix("~/").and_then(|rest| home.map(|home| home.join(rest)));
-        return expanded.unwrap_or_else(|| cwd.join(dir));
+        return folder(dir, cwd, home);
     }
     let xdg = variable_path("XDG_STATE_HOME").filter(|dir| dir.is_absolute());
     let usual = xdg.or_else(|| home.map(|home| home.join(".local/state")));
@@ -221,3 +280,6 @@ fn state_dir(told: &Value, cwd: &Path, home: Option<&Path>) -> PathBuf {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

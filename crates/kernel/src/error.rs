@@ -56,6 +56,14 @@ pub enum LaunchError {
     /// The caller gave up.
     #[error("the start was cancelled")]
     Cancelled,
+    /// The runner's own files cannot be where state is kept.
+    #[error("cannot lay out the runner's files in the state folder, {folder}: {source}")]
+    StateFolder {
+        /// The folder.
+        folder: String,
+        /// What the system said.
+        source: io::Error,
+    },
     /// The machine could not provide what a kernel needs.
     #[error("cannot {what}: {source}")]
     Resources {

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 use crate::question::{Answer, AskId};
 
@@ -163,7 +164,7 @@ pub enum Outcome {
 }
 
 /// An exception as the kernel describes it.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct PyError {
     /// The class.
     pub name: String,
@@ -176,7 +177,7 @@ pub struct PyError {
 }
 
 /// The end of a kernel.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Death {
     /// Why.
     pub cause: DeathCause,
@@ -194,7 +195,7 @@ impl Death {
 }
 
 /// A process that a cell started and that left the kernel's group.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stray {
     /// Its process id.
     pub pid: u32,
@@ -205,7 +206,8 @@ pub struct Stray {
 }
 
 /// What has become of a stray process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// It was ended with the kernel.
     Ended,
@@ -214,7 +216,8 @@ pub enum Fate {
 }
 
 /// Why a kernel is gone.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DeathCause {
     /// It was asked to end.
     Shutdown,

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
@@ -39,7 +40,8 @@ pub trait Backend: Send + Sync {
 }
 
 /// The three ways to get a kernel.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum BackendKind {
     /// The embedded runner.
     Runner,
@@ -107,7 +109,7 @@ pub enum Force {
 }
 
 /// What is known about a kernel from its start.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct KernelInfo {
     /// Which backend made it.
     pub backend: BackendKind,
@@ -122,12 +124,16 @@ pub struct KernelInfo {
 }
 
 /// How a kernel came to be, as its status shows it.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Origin {
     /// It is a copy of a fork server.
     Forked,
-    /// It was started ahead of time and waited.
-    Spare,
+    /// It was started ahead of time and waited, because of this.
+    Spare {
+        /// Why it is no copy of a fork server.
+        reason: String,
+    },
     /// It was started when it was asked for, because of this.
     Started {
         /// Why it is no copy of a fork server.

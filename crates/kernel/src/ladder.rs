@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 /// The steps from an interrupt to an answer in any case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ladder {
@@ -12,7 +14,8 @@ pub struct Ladder {
 }
 
 /// One step.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Rung {
     /// [`Kernel::interrupt`](crate::Kernel::interrupt).
     Interrupt,

@@ -3,6 +3,7 @@
 //! Owns the list of families and their command lines. Nothing here is a test: a missed goal is
 //! printed, and only `--check` turns it into a failure. Must not know how a figure is taken.
 
+mod engine;
 mod floor;
 mod kernel;
 mod notebook;
@@ -19,6 +20,7 @@ use clap::Parser;
 const FAMILIES: &[(&str, &str)] = &[
     ("notebook", "one-cell edit and outline of 1, 10 and 100 MB notebooks, beside the peers"),
     ("kernel", "starts, round trips, output and memory of kernels, beside the peers"),
+    ("engine", "a cell's way, output through sink and artifact, many sessions"),
 ];
 
 #[derive(Parser)]
@@ -54,9 +56,13 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((family, _)) if family == "kernel" => {
             kernel::run(&kernel::KernelArgs::parse_from(args))
         }
+        Some((family, _)) if family == "engine" => {
+            engine::run(&engine::EngineArgs::parse_from(args))
+        }
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
         Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),
+        Some((hidden, rest)) if hidden == "engine-host" => engine::run_host(rest),
         Some((other, _)) => {
             let names: Vec<_> = FAMILIES.iter().map(|(name, _)| *name).collect();
             bail!("no family of measurements is called {other:?}; there are: {}", names.join(", "))

@@ -18,20 +18,34 @@ pub enum ArtifactError {
     /// Not an id.
     #[error(
         "{shown:?} is not an artifact id: an id is 16 characters of a-z and 0-9, as an answer gave it \
-         behind artifact://"
+         behind artifact://{}", near_words(.near)
     )]
     BadId {
         /// What was given, shortened.
         shown: String,
+        /// Those it may have been meant for.
+        near: Vec<ArtifactId>,
     },
     /// No artifact of this id.
     #[error(
-        "there is no artifact {id}: it is of another session, or it was removed because of its age or \
-         to make room"
+        "there is no artifact {id}: it was removed because of its age or to make room, or it is of \
+         another session{}", near_words(.near)
     )]
     Unknown {
         /// The id.
         id: ArtifactId,
+        /// Those it may have been meant for.
+        near: Vec<ArtifactId>,
+    },
+    /// Lines of something that has none.
+    #[error("artifact {id} is {kind}, which has no lines; read all of it, or open {}", .path.display())]
+    NotText {
+        /// The artifact.
+        id: ArtifactId,
+        /// Its MIME type.
+        kind: String,
+        /// Its file.
+        path: PathBuf,
     },
     /// It is being written.
     #[error("artifact {id} is being written; try again when its execution has ended")]
@@ -89,7 +103,7 @@ pub enum ArtifactError {
 
 impl ArtifactError {
     pub(super) fn bad_id(given: &str) -> ArtifactError {
-        ArtifactError::BadId { shown: shortened(given) }
+        ArtifactError::BadId { shown: shortened(given), near: Vec::new() }
     }
 
     pub(super) fn io(
@@ -107,6 +121,7 @@ impl ArtifactError {
             | ArtifactError::Refused { .. }
             | ArtifactError::Pattern { .. }
             | ArtifactError::JsonPath { .. }
+            | ArtifactError::NotText { .. }
             | ArtifactError::NotJson { .. } => Kind::Invalid,
             ArtifactError::Unknown { .. } => Kind::NotFound,
             ArtifactError::Busy { .. } => Kind::Busy,
@@ -129,6 +144,17 @@ impl From<ArtifactError> for io::Error {
             _ => io::ErrorKind::Other,
         };
         io::Error::new(kind, error)
+    }
+}
+
+fn near_words(near: &[ArtifactId]) -> String {
+    match near {
+        [] => String::new(),
+        [one] => format!("; the nearest is {one}"),
+        some => {
+            let ids: Vec<&str> = some.iter().map(ArtifactId::as_str).collect();
+            format!("; it may be one of {}", ids.join(", "))
+        }
     }
 }
 

@@ -3,10 +3,11 @@
 //! Owns the walk over lines of any length with a bounded buffer, and how a match is shown. It must not
 //! know where the artifact lies.
 
+use inkcell_notebook::LineRange;
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::error::ArtifactError;
-use super::read::{Artifact, BLOCK, whole_characters};
+use super::read::{Artifact, whole_characters};
 
 /// How long a pattern may be, and how large what is made of it.
 const MAX_PATTERN_BYTES: usize = 4096;
@@ -71,13 +72,36 @@ pub struct GrepRead {
     pub total_bytes: u64,
 }
 
-/// Where the walk is.
-struct Walk<'a> {
+/// A line that matches, as the walk comes upon it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Hit<'a> {
+    /// Its number, from 1.
+    pub(super) line: u64,
+    /// The line, or the part of it that was looked at.
+    pub(super) text: &'a [u8],
+    /// Where in that the first match begins.
+    at: usize,
+    /// Whether it is only a part of the line.
+    pub(super) is_part: bool,
+}
+
+impl Hit<'_> {
+    /// What is shown of it.
+    pub(super) fn shown(&self, max_bytes: usize) -> GrepHit {
+        let (shown, is_cut) = around(self.text, self.at, max_bytes);
+        let text = String::from_utf8_lossy(shown).into_owned();
+        GrepHit { line: self.line, text, is_cut: is_cut || self.is_part }
+    }
+}
+
+/// A walk over a text that comes in blocks, line by line.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
     pattern: &'a Regex,
-    limits: GrepLimits,
-    hits: Vec<GrepHit>,
+    /// The beginning of the line the walk is in, or of a part of it.
+    held: Vec<u8>,
     matching: u64,
-    /// The number of the line the walk is in.
+    /// The number of that line.
     line: u64,
     /// This line was found already, in an earlier part of it.
     is_found: bool,
@@ -85,27 +109,85 @@ struct Walk<'a> {
     is_continued: bool,
 }
 
-impl Walk<'_> {
-    /// Looks at a line, or at a part of one that is too long.
-    fn look(&mut self, text: &[u8], is_part: bool) {
-        if self.is_found {
-            return;
+/// Takes a line by its number, or a piece of one.
+type TakeLine<'a, E> = &'a mut dyn FnMut(u64, &[u8]) -> Result<(), E>;
+
+/// What is done with a line that matches.
+type OnHit<'a, E> = &'a mut dyn FnMut(Hit<'_>) -> Result<(), E>;
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(pattern: &'a Pattern) -> Walk<'a> {
+        Walk {
+            pattern: &pattern.0,
+            held: Vec::new(),
+            matching: 0,
+            line: 1,
+            is_found: false,
+            is_continued: false,
         }
-        let Some(found) = self.pattern.find(text) else { return };
+    }
+
+    /// Takes the next block.
+    pub(super) fn feed<E>(&mut self, mut block: &[u8], hit: OnHit<'_, E>) -> Result<(), E> {
+        while let Some(feed) = memchr::memchr(b'\n', block) {
+            if self.held.is_empty() {
+                self.look(&block[..feed], false, hit)?;
+            } else {
+                self.held.extend_from_slice(&block[..feed]);
+                self.look_at_held(false, hit)?;
+            }
+            self.next_line();
+            block = &block[feed + 1..];
+        }
+        // What a line holds is bounded by the size of a block and of a part.
+        self.held.extend_from_slice(block);
+        if self.held.len() > MAX_LINE_BYTES {
+            self.look_at_held(true, hit)?;
+            self.is_continued = true;
+            self.held.drain(..self.held.len() - OVERLAP);
+        }
+        Ok(())
+    }
+
+    /// The end of the text; its last line needs no end.
+    pub(super) fn finish<E>(&mut self, hit: OnHit<'_, E>) -> Result<(), E> {
+        if !self.held.is_empty() {
+            self.look_at_held(false, hit)?;
+            self.next_line();
+        }
+        Ok(())
+    }
+
+    pub(super) fn totals(self, hits: Vec<GrepHit>, total_bytes: u64) -> GrepRead {
+        let (matching_lines, total_lines) = (self.matching, self.line - 1);
+        GrepRead { hits, matching_lines, total_lines, total_bytes }
+    }
+
+    fn look_at_held<E>(&mut self, is_part: bool, hit: OnHit<'_, E>) -> Result<(), E> {
+        let held = std::mem::take(&mut self.held);
+        let looked = self.look(&held, is_part, hit);
+        self.held = held;
+        looked
+    }
+
+    /// Looks at a line, or at a part of one that is too long.
+    fn look<E>(&mut self, text: &[u8], is_part: bool, hit: OnHit<'_, E>) -> Result<(), E> {
+        if self.is_found {
+            return Ok(());
+        }
+        let text = if is_part { text } else { text.strip_suffix(b"\r").unwrap_or(text) };
+        let Some(found) = self.pattern.find(text) else { return Ok(()) };
         self.is_found = true;
         self.matching += 1;
-        if self.hits.len() < self.limits.max_hits {
-            let (shown, is_cut) = around(text, found.start(), self.limits.max_hit_bytes);
-            let is_cut = is_cut || is_part || self.is_continued;
-            let text = String::from_utf8_lossy(shown).into_owned();
-            self.hits.push(GrepHit { line: self.line, text, is_cut });
-        }
+        let is_part = is_part || self.is_continued;
+        hit(Hit { line: self.line, text, at: found.start(), is_part })
     }
 
     fn next_line(&mut self) {
         self.line += 1;
         self.is_found = false;
         self.is_continued = false;
+        self.held.clear();
     }
 }
 
@@ -121,55 +203,40 @@ fn around(line: &[u8], at: usize, max_bytes: usize) -> (&[u8], bool) {
 }
 
 impl Artifact {
-    /// The lines that match a pattern. The whole file is looked at, so the numbers are exact. In a line
-    /// of more than a mebibyte, a match may reach over at most 4096 bytes.
+    /// The lines that match a pattern, as they were written. The whole file is looked at, so the numbers
+    /// are exact. In a line of more than a mebibyte, a match may reach over at most 4096 bytes.
     pub fn grep(&self, pattern: &Pattern, limits: GrepLimits) -> Result<GrepRead, ArtifactError> {
-        let mut walk = Walk {
-            pattern: &pattern.0,
-            limits,
-            hits: Vec::new(),
-            matching: 0,
-            line: 1,
-            is_found: false,
-            is_continued: false,
+        let mut hits = Vec::new();
+        let mut walk = Walk::new(pattern);
+        let mut hit = |hit: Hit<'_>| {
+            hits.extend((hits.len() < limits.max_hits).then(|| hit.shown(limits.max_hit_bytes)));
+            Ok::<(), ArtifactError>(())
         };
-        let mut buffer = vec![0; MAX_LINE_BYTES + BLOCK];
-        let (mut at, mut held) = (0, 0);
-        loop {
-            let room = held + BLOCK;
-            let filled = self.fill(at, &mut buffer[held..room])?;
-            at += filled as u64;
-            let end = held + filled;
-            let mut from = 0;
-            // What is held has no line end in it.
-            for feed in memchr::memchr_iter(b'\n', &buffer[held..end]) {
-                let line = &buffer[from..held + feed];
-                walk.look(line.strip_suffix(b"\r").unwrap_or(line), false);
-                walk.next_line();
-                from = held + feed + 1;
+        self.pass_bytes(0, u64::MAX, &mut |block| walk.feed(block, &mut hit))?;
+        walk.finish(&mut hit)?;
+        Ok(walk.totals(hits, self.info().bytes))
+    }
+
+    /// Hands on every line that matches, whole and as it was written, with its number and without its
+    /// end. A long line comes in several pieces under the same number.
+    pub fn pass_matches<E: From<ArtifactError>>(
+        &self,
+        pattern: &Pattern,
+        take: TakeLine<'_, E>,
+    ) -> Result<GrepRead, E> {
+        let mut walk = Walk::new(pattern);
+        let mut hit = |hit: Hit<'_>| {
+            if !hit.is_part {
+                return take(hit.line, hit.text);
             }
-            if filled == 0 {
-                if from < end {
-                    walk.look(&buffer[from..end], false);
-                    // What is held of a line that went by in parts may be its overlap alone, but then
-                    // there was more of it before.
-                    walk.next_line();
-                }
-                break;
-            }
-            if end - from > MAX_LINE_BYTES {
-                walk.look(&buffer[from..end], true);
-                walk.is_continued = true;
-                from = end - OVERLAP;
-            }
-            buffer.copy_within(from..end, 0);
-            held = end - from;
-        }
-        Ok(GrepRead {
-            hits: walk.hits,
-            matching_lines: walk.matching,
-            total_lines: walk.line - 1,
-            total_bytes: self.info().bytes,
-        })
+            let line = usize::try_from(hit.line).unwrap_or(usize::MAX);
+            let range = LineRange { start: line, end: Some(line) };
+            let mut whole =
+                |bytes: &[u8]| take(hit.line, bytes.strip_suffix(b"\n").unwrap_or(bytes));
+            self.pass_lines(&[range], &mut whole).map(drop)
+        };
+        self.pass_bytes(0, u64::MAX, &mut |block| walk.feed(block, &mut hit))?;
+        walk.finish(&mut hit)?;
+        Ok(walk.totals(Vec::new(), self.info().bytes))
     }
 }

@@ -1,19 +1,18 @@
 //! A walk over JSON in a file, without loading it.
 //!
-//! Owns a small buffer and the grammar, as Python's `json` reads it. Nesting is counted, not recursed.
-//! It must not know paths.
+//! Owns a small buffer and the steps from entry to entry; whole values are gone over by `json_scan.rs`. It
+//! must not know paths.
 
 use super::error::ArtifactError;
 use super::json_path::JsonKind;
+use super::json_scan::{Progress, Scan, Wrong, is_space, kind_of};
 use super::read::Artifact;
 
 const BUFFER: usize = 64 * 1024;
-/// As deep as notebooks may nest.
-const MAX_DEPTH: usize = 995;
-/// The longest number or word that is read.
-const MAX_SCALAR_BYTES: usize = 8192;
 /// The longest key that is compared.
 const MAX_KEY_BYTES: usize = 64 * 1024;
+/// What is said where the text stops too early.
+const CUT_OFF: &str = "the text ends in the middle";
 
 /// A place in an artifact.
 pub(super) struct JsonWalk<'a> {
@@ -23,6 +22,9 @@ pub(super) struct JsonWalk<'a> {
     start: u64,
     filled: usize,
     at: usize,
+    scan: Scan,
+    /// The last key as it is spelled, with its quotes.
+    spelled: Vec<u8>,
 }
 
 /// What a value is, found out by going over it.
@@ -37,8 +39,15 @@ pub(super) struct Passed {
 impl<'a> JsonWalk<'a> {
     /// Stands at the first value.
     pub(super) fn new(artifact: &'a Artifact) -> Result<JsonWalk<'a>, ArtifactError> {
-        let buffer = vec![0; BUFFER];
-        let mut walk = JsonWalk { artifact, buffer, start: 0, filled: 0, at: 0 };
+        let mut walk = JsonWalk {
+            artifact,
+            buffer: vec![0; BUFFER],
+            start: 0,
+            filled: 0,
+            at: 0,
+            scan: Scan::default(),
+            spelled: Vec::new(),
+        };
         if artifact.block(0, 3)? == b"\xef\xbb\xbf" {
             walk.seek(3);
         }
@@ -58,36 +67,36 @@ impl<'a> JsonWalk<'a> {
         }
     }
 
-    /// What is filled and not yet passed; empty at the end of the file only.
-    fn rest(&mut self) -> Result<&[u8], ArtifactError> {
+    /// Has something to look at, but at the end of the file.
+    fn refill(&mut self) -> Result<(), ArtifactError> {
         if self.at == self.filled {
             (self.start, self.at) = (self.offset(), 0);
             self.filled = self.artifact.fill(self.start, &mut self.buffer)?;
         }
-        Ok(&self.buffer[self.at..self.filled])
+        Ok(())
+    }
+
+    fn rest(&self) -> &[u8] {
+        &self.buffer[self.at..self.filled]
     }
 
     fn peek(&mut self) -> Result<Option<u8>, ArtifactError> {
-        Ok(self.rest()?.first().copied())
+        self.refill()?;
+        Ok(self.rest().first().copied())
     }
 
-    pub(super) fn fail<T>(&mut self, problem: &'static str) -> Result<T, ArtifactError> {
-        let problem = if self.peek()?.is_none() { "the text ends in the middle" } else { problem };
+    fn fail<T>(&mut self, problem: &'static str) -> Result<T, ArtifactError> {
+        let problem = if self.peek()?.is_none() { CUT_OFF } else { problem };
         let id = self.artifact.info().id.clone();
         Err(ArtifactError::NotJson { id, problem, offset: self.offset() })
     }
 
     fn skip_space(&mut self) -> Result<(), ArtifactError> {
-        loop {
-            let rest = self.rest()?;
-            let is_space = |byte: &&u8| matches!(byte, b' ' | b'\n' | b'\r' | b'\t');
-            let space = rest.iter().take_while(is_space).count();
-            let goes_on = space > 0 && space == rest.len();
+        while self.peek()?.is_some_and(is_space) {
+            let space = self.rest().iter().take_while(|byte| is_space(**byte)).count();
             self.at += space;
-            if !goes_on {
-                return Ok(());
-            }
         }
+        Ok(())
     }
 
     /// Steps over this byte; stays when something else is here.
@@ -99,15 +108,10 @@ impl<'a> JsonWalk<'a> {
 
     /// The kind of value that begins here.
     pub(super) fn kind(&mut self) -> Result<JsonKind, ArtifactError> {
-        Ok(match self.peek()? {
-            Some(b'{') => JsonKind::Object,
-            Some(b'[') => JsonKind::Array,
-            Some(b'"') => JsonKind::String,
-            Some(b't' | b'f') => JsonKind::Bool,
-            Some(b'n') => JsonKind::Null,
-            Some(b'-' | b'0'..=b'9' | b'N' | b'I') => JsonKind::Number,
-            _ => return self.fail("a value is wanted"),
-        })
+        match self.peek()?.and_then(kind_of) {
+            Some(kind) => Ok(kind),
+            None => self.fail("a value is wanted"),
+        }
     }
 
     /// Goes into the object or array that begins here, to its first entry. False when it is empty.
@@ -129,128 +133,88 @@ impl<'a> JsonWalk<'a> {
         if self.step(close)? { Ok(false) } else { self.fail("a comma or the end is wanted") }
     }
 
-    /// Reads a key and goes to its value. None for a key that is too long to be compared.
-    pub(super) fn key(&mut self) -> Result<Option<String>, ArtifactError> {
-        let from = self.offset();
-        let length = (self.pass_key()? - from) as usize;
-        if length > MAX_KEY_BYTES {
-            return Ok(None);
-        }
-        // Half a surrogate pair is no text, so no path can name such a key.
-        Ok(serde_json::from_slice(&self.artifact.block(from, length)?).ok())
-    }
-
-    /// Goes over a key to its value; gives where the key ended.
-    fn pass_key(&mut self) -> Result<u64, ArtifactError> {
+    /// Reads a key and goes to its value. False for a key that no path can name: it is too long, or half
+    /// of a surrogate pair is in it.
+    pub(super) fn key(&mut self, key: &mut String) -> Result<bool, ArtifactError> {
         if self.peek()? != Some(b'"') {
             return self.fail("a key in double quotes is wanted");
         }
-        self.string()?;
-        let end = self.offset();
+        let has_escapes = self.spell_key()?;
         self.skip_space()?;
         if !self.step(b':')? {
             return self.fail("a colon is wanted");
         }
         self.skip_space()?;
-        Ok(end)
+        key.clear();
+        let inner = self.spelled.len().saturating_sub(1);
+        if inner > MAX_KEY_BYTES {
+            return Ok(false);
+        }
+        if has_escapes {
+            let decoded: Option<String> = serde_json::from_slice(&self.spelled).ok();
+            key.push_str(decoded.as_deref().unwrap_or_default());
+            return Ok(decoded.is_some());
+        }
+        let text = std::str::from_utf8(&self.spelled[1..inner]);
+        key.push_str(text.unwrap_or_default());
+        Ok(text.is_ok())
     }
 
-    fn string(&mut self) -> Result<(), ArtifactError> {
+    /// Copies the key that begins here, as far as it can be of use; says whether escapes are in it.
+    fn spell_key(&mut self) -> Result<bool, ArtifactError> {
+        self.spelled.clear();
+        self.spelled.push(b'"');
         self.at += 1;
+        let mut has_escapes = false;
         loop {
-            let rest = self.rest()?;
+            self.refill()?;
+            let rest = &self.buffer[self.at..self.filled];
             if rest.is_empty() {
-                return self.fail("");
+                return self.fail(CUT_OFF);
             }
-            let Some(found) = memchr::memchr2(b'"', b'\\', rest) else {
-                self.at = self.filled;
-                continue;
-            };
-            let is_end = rest[found] == b'"';
-            self.at += found + 1;
-            if is_end {
-                return Ok(());
+            let found = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'));
+            let length = found.map_or(rest.len(), |found| found + 1);
+            let is_end = found.is_some_and(|found| rest[found] == b'"');
+            if self.spelled.len() <= MAX_KEY_BYTES {
+                self.spelled.extend_from_slice(&rest[..length]);
             }
-            if self.peek()?.is_none() {
-                return self.fail("");
-            }
-            self.at += 1;
-        }
-    }
-
-    fn scalar(&mut self) -> Result<(), ArtifactError> {
-        let rest = self.rest()?;
-        let length = rest.iter().take_while(|byte| is_scalar_byte(**byte)).count();
-        if length < rest.len() {
-            let is_scalar = is_scalar(&rest[..length]);
             self.at += length;
-            return if is_scalar { Ok(()) } else { self.fail("a value is wanted") };
-        }
-        // It goes on behind the buffer, or the text ends with it.
-        let mut word = Vec::new();
-        while let Some(byte) = self.peek()?.filter(|byte| is_scalar_byte(*byte)) {
-            if word.len() == MAX_SCALAR_BYTES {
-                return self.fail("a number is too long");
+            if is_end {
+                return Ok(has_escapes);
             }
-            word.push(byte);
-            self.at += 1;
+            if found.is_some() {
+                has_escapes = true;
+                let Some(byte) = self.peek()? else { return self.fail(CUT_OFF) };
+                self.spelled.push(byte);
+                self.at += 1;
+            }
         }
-        if is_scalar(&word) { Ok(()) } else { self.fail("a value is wanted") }
     }
 
     /// Goes over the value that begins here.
     pub(super) fn pass(&mut self) -> Result<Passed, ArtifactError> {
-        let kind = self.kind()?;
-        let mut entries = 0;
-        let mut open: Vec<JsonKind> = Vec::new();
+        self.scan.begin();
         loop {
-            match self.kind()? {
-                JsonKind::String => self.string()?,
-                inner @ (JsonKind::Object | JsonKind::Array) => {
-                    if open.len() == MAX_DEPTH {
-                        return self.fail("values are nested more than 995 deep");
-                    }
-                    if self.enter()? {
-                        open.push(inner);
-                        entries += u64::from(open.len() == 1);
-                        self.key_if(inner)?;
-                        continue;
-                    }
-                }
-                _ => self.scalar()?,
-            }
-            loop {
-                let Some(&inner) = open.last() else {
-                    let has_entries = matches!(kind, JsonKind::Object | JsonKind::Array);
-                    let entries = has_entries.then_some(entries);
-                    return Ok(Passed { kind, end: self.offset(), entries });
-                };
-                if self.next_entry(inner)? {
-                    entries += u64::from(open.len() == 1);
-                    self.key_if(inner)?;
+            self.refill()?;
+            let rest = &self.buffer[self.at..self.filled];
+            if rest.is_empty() {
+                if self.scan.ends() {
                     break;
                 }
-                open.pop();
+                return self.fail(CUT_OFF);
+            }
+            match self.scan.feed(rest) {
+                Ok(Progress::More) => self.at = self.filled,
+                Ok(Progress::Done(length)) => {
+                    self.at += length;
+                    break;
+                }
+                Err(Wrong { at, problem }) => {
+                    self.at += at;
+                    return self.fail(problem);
+                }
             }
         }
+        Ok(Passed { kind: self.scan.kind(), end: self.offset(), entries: self.scan.entries() })
     }
-
-    fn key_if(&mut self, kind: JsonKind) -> Result<(), ArtifactError> {
-        if kind == JsonKind::Object { self.pass_key().map(drop) } else { Ok(()) }
-    }
-}
-
-fn is_scalar_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.')
-}
-
-/// Whether this is a number or one of the words. Only what the way needs is checked: `1.2.3` passes.
-fn is_scalar(word: &[u8]) -> bool {
-    let words: [&[u8]; 6] = [b"true", b"false", b"null", b"NaN", b"Infinity", b"-Infinity"];
-    let digits = word.strip_prefix(b"-").unwrap_or(word);
-    let is_number = digits.first().is_some_and(u8::is_ascii_digit)
-        && digits
-            .iter()
-            .all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
-    is_number || words.contains(&word)
 }

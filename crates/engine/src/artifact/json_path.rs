@@ -4,14 +4,18 @@
 //! `[-1]` for the last, `["any key"]`, one after the other; nothing, `.` or `$` is all of it. It must
 //! not know how JSON is spelled.
 
+use std::collections::VecDeque;
+
 use super::error::{ArtifactError, shortened};
-use super::json::JsonWalk;
+use super::json::{JsonWalk, Passed};
 use super::read::{Artifact, whole_characters};
 
 /// How many keys are named where a path leads nowhere, and how long each may be.
 const NAMED_KEYS: usize = 20;
 const NAMED_KEY_CHARS: usize = 60;
 const MAX_PATH_BYTES: usize = 4096;
+/// How many entries are remembered on the way to one that is counted from the end.
+const MAX_REMEMBERED: usize = 4096;
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Step {
@@ -120,32 +124,30 @@ fn step(text: &str) -> Option<(Step, &str)> {
     Some((Step::Index(index.parse().ok()?), rest))
 }
 
-/// What came of one step.
-enum Followed {
-    To(u64),
-    Nowhere { entries: Option<u64>, keys: Vec<String> },
+/// Where steps led.
+enum Outcome {
+    Value { offset: u64, passed: Passed },
+    Nothing { followed: usize, kind: JsonKind, entries: Option<u64>, keys: Vec<String> },
+}
+
+/// Whether the walk has to end behind the value it looks into.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rest {
+    Needed,
+    Unneeded,
 }
 
 impl Artifact {
-    /// The value at a path, at most `max_bytes` of it. The file is passed over once for each step, in
-    /// small pieces. Of equal keys the last one counts, as in Python.
+    /// The value at a path, at most `max_bytes` of it. The file is passed over once, in small pieces, and
+    /// only as far as is needed. Of equal keys the last one counts, as in Python.
     pub fn json(&self, path: &JsonPath, max_bytes: usize) -> Result<JsonFound, ArtifactError> {
         let mut walk = JsonWalk::new(self)?;
-        for (followed, step) in path.steps.iter().enumerate() {
-            let (from, kind) = (walk.offset(), walk.kind()?);
-            match follow(&mut walk, step, kind)? {
-                Followed::To(offset) => walk.seek(offset),
-                Followed::Nowhere { mut entries, keys } => {
-                    if entries.is_none() && matches!(kind, JsonKind::Object | JsonKind::Array) {
-                        walk.seek(from);
-                        entries = walk.pass()?.entries;
-                    }
-                    return Ok(JsonFound::Nothing { followed, kind, entries, keys });
-                }
+        let (offset, passed) = match follow(&mut walk, &path.steps, 0, Rest::Unneeded)? {
+            Outcome::Value { offset, passed } => (offset, passed),
+            Outcome::Nothing { followed, kind, entries, keys } => {
+                return Ok(JsonFound::Nothing { followed, kind, entries, keys });
             }
-        }
-        let offset = walk.offset();
-        let passed = walk.pass()?;
+        };
         let total_bytes = passed.end - offset;
         let length = usize::try_from(total_bytes).unwrap_or(usize::MAX).min(max_bytes);
         let mut bytes = self.block(offset, length)?;
@@ -157,60 +159,123 @@ impl Artifact {
     }
 }
 
-/// Finds where the value of one step begins.
-fn follow(walk: &mut JsonWalk<'_>, step: &Step, kind: JsonKind) -> Result<Followed, ArtifactError> {
+/// Follows the steps that are left into the value the walk stands at. Each goes one value deeper, and values
+/// are nested only so deep, so this does not recurse for ever.
+fn follow(
+    walk: &mut JsonWalk<'_>,
+    steps: &[Step],
+    followed: usize,
+    rest: Rest,
+) -> Result<Outcome, ArtifactError> {
+    let offset = walk.offset();
+    let Some(step) = steps.get(followed) else {
+        return Ok(Outcome::Value { offset, passed: walk.pass()? });
+    };
+    let kind = walk.kind()?;
     match (step, kind) {
-        (Step::Key(wanted), JsonKind::Object) => follow_key(walk, wanted),
-        (Step::Index(wanted), JsonKind::Array) => {
-            let from = walk.offset();
-            let Ok(index) = u64::try_from(*wanted) else {
-                let total = walk.pass()?.entries.unwrap_or(0);
-                walk.seek(from);
-                return match total.checked_sub(wanted.unsigned_abs()) {
-                    Some(index) => follow_index(walk, index),
-                    None => Ok(Followed::Nowhere { entries: Some(total), keys: Vec::new() }),
-                };
-            };
-            follow_index(walk, index)
-        }
+        (Step::Key(wanted), JsonKind::Object) => follow_key(walk, wanted, steps, followed),
+        (Step::Index(wanted), JsonKind::Array) => match u64::try_from(*wanted) {
+            Ok(index) => follow_index(walk, index, steps, followed, rest),
+            Err(_) => follow_back(walk, wanted.unsigned_abs(), steps, followed),
+        },
         _ => {
-            let keys = Vec::new();
-            Ok(Followed::Nowhere { entries: None, keys })
+            let entries = walk.pass()?.entries;
+            Ok(Outcome::Nothing { followed, kind, entries, keys: Vec::new() })
         }
     }
 }
 
-fn follow_key(walk: &mut JsonWalk<'_>, wanted: &str) -> Result<Followed, ArtifactError> {
+fn follow_key(
+    walk: &mut JsonWalk<'_>,
+    wanted: &str,
+    steps: &[Step],
+    followed: usize,
+) -> Result<Outcome, ArtifactError> {
     let (mut entries, mut keys, mut found) = (0, Vec::new(), None);
+    let mut key = String::new();
     let mut goes_on = walk.enter()?;
     while goes_on {
         entries += 1;
-        let key = walk.key()?;
-        if key.as_deref() == Some(wanted) {
-            found = Some(walk.offset());
+        let can_be_named = walk.key(&mut key)?;
+        if can_be_named && keys.len() < NAMED_KEYS {
+            keys.push(key.chars().take(NAMED_KEY_CHARS).collect());
         }
-        if keys.len() < NAMED_KEYS {
-            keys.extend(key.map(|key| key.chars().take(NAMED_KEY_CHARS).collect()));
+        if can_be_named && key == wanted {
+            found = Some(follow(walk, steps, followed + 1, Rest::Needed)?);
+        } else {
+            walk.pass()?;
         }
-        walk.pass()?;
         goes_on = walk.next_entry(JsonKind::Object)?;
     }
-    let entries = Some(entries);
-    Ok(found.map_or(Followed::Nowhere { entries, keys }, Followed::To))
+    let (kind, entries) = (JsonKind::Object, Some(entries));
+    Ok(found.unwrap_or(Outcome::Nothing { followed, kind, entries, keys }))
 }
 
-fn follow_index(walk: &mut JsonWalk<'_>, wanted: u64) -> Result<Followed, ArtifactError> {
-    let mut entries = 0;
+fn follow_index(
+    walk: &mut JsonWalk<'_>,
+    wanted: u64,
+    steps: &[Step],
+    followed: usize,
+    rest: Rest,
+) -> Result<Outcome, ArtifactError> {
+    let (mut entries, mut found) = (0, None);
     let mut goes_on = walk.enter()?;
     while goes_on {
         if entries == wanted {
-            return Ok(Followed::To(walk.offset()));
+            let outcome = follow(walk, steps, followed + 1, rest)?;
+            if rest == Rest::Unneeded {
+                return Ok(outcome);
+            }
+            found = Some(outcome);
+        } else {
+            walk.pass()?;
         }
         entries += 1;
-        walk.pass()?;
         goes_on = walk.next_entry(JsonKind::Array)?;
     }
-    Ok(Followed::Nowhere { entries: Some(entries), keys: Vec::new() })
+    let (kind, entries) = (JsonKind::Array, Some(entries));
+    Ok(found.unwrap_or(Outcome::Nothing { followed, kind, entries, keys: Vec::new() }))
+}
+
+/// An entry counted from the end. Where the last ones begin is remembered on the way to the end.
+fn follow_back(
+    walk: &mut JsonWalk<'_>,
+    back: u64,
+    steps: &[Step],
+    followed: usize,
+) -> Result<Outcome, ArtifactError> {
+    let remembered = usize::try_from(back).unwrap_or(usize::MAX).min(MAX_REMEMBERED);
+    let mut last = VecDeque::with_capacity(remembered);
+    let from = walk.offset();
+    let mut entries = 0;
+    let mut goes_on = walk.enter()?;
+    while goes_on {
+        if last.len() == remembered {
+            last.pop_front();
+        }
+        last.push_back(walk.offset());
+        walk.pass()?;
+        entries += 1;
+        goes_on = walk.next_entry(JsonKind::Array)?;
+    }
+    let end = walk.offset();
+    let Some(index) = u64::checked_sub(entries, back) else {
+        let (kind, entries) = (JsonKind::Array, Some(entries));
+        return Ok(Outcome::Nothing { followed, kind, entries, keys: Vec::new() });
+    };
+    let outcome = match last.front() {
+        Some(offset) if back == remembered as u64 => {
+            walk.seek(*offset);
+            follow(walk, steps, followed + 1, Rest::Unneeded)
+        }
+        // So far back that it is found faster from the beginning.
+        _ => {
+            walk.seek(from);
+            follow_index(walk, index, steps, followed, Rest::Unneeded)
+        }
+    }?;
+    walk.seek(end);
+    Ok(outcome)
 }
 
 #[cfg(test)]

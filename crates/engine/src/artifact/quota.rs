@@ -7,12 +7,12 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use super::Artifacts;
 use super::entry::Entry;
 use super::error::ArtifactError;
 use super::folder::{Folder, IfAbsent};
 use super::id::ArtifactSession;
 use super::record::Cause;
+use super::{Artifacts, Scope};
 
 /// How much is written in one process before it is looked again at what is kept. Several processes can
 /// exceed the limits together by so much each, and no more.
@@ -63,6 +63,7 @@ impl Artifacts {
             other => Cause::Failed(other.to_string()),
         };
         let root = self.root(IfAbsent::Leave).map_err(failed)?.ok_or(Cause::Gone)?;
+        self.clean_up_if_due();
         let limits = self.config.limits;
         let quotas = [(Some(session), limits.session_bytes), (None, limits.total_bytes)];
         let mut room = [0; 2];
@@ -83,6 +84,29 @@ impl Artifacts {
             }
         }
         Ok((room[0], room[1]))
+    }
+}
+
+/// What is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Kept {
+    /// How many artifacts.
+    pub artifacts: u64,
+    /// How many bytes their files have, records and all: what counts against the limits.
+    pub bytes: u64,
+}
+
+impl Artifacts {
+    /// What is kept of all sessions together.
+    pub fn kept(&self) -> Result<Kept, ArtifactError> {
+        let mut kept = Kept::default();
+        for folder in self.folders(Scope::All)? {
+            for entry in Entry::list(&folder)? {
+                kept.artifacts += u64::from(matches!(entry.open(&folder), Ok(Some(_))));
+                kept.bytes += entry.size(&folder);
+            }
+        }
+        Ok(kept)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Owns positions and cuts. No answer loads more of the file than it holds, however large the file is,
 //! and each says exactly what it is a part of. It must not know patterns or JSON, nor what cleaning the
-//! reader wants: what comes out is what was written.
+//! reader wants: what comes out is what was written. `clean.rs` has the other reading.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -62,8 +62,9 @@ pub struct CutLine {
     pub shown_bytes: u64,
     /// How many it has, without its end.
     pub line_bytes: u64,
-    /// Where the rest begins, to be read by bytes.
-    pub next_offset: u64,
+    /// Where the rest begins, to be read by bytes; none where the line was cleaned, since then it has no
+    /// such place in the file.
+    pub next_offset: Option<u64>,
 }
 
 /// Lines of an artifact.
@@ -190,6 +191,7 @@ impl Artifact {
                 let next_offset = offset + bytes.len() as u64;
                 let line_bytes = self.line_end(next_offset)? - offset;
                 let shown_bytes = bytes.len() as u64;
+                let next_offset = Some(next_offset);
                 answer.cut = Some(CutLine { line: first, shown_bytes, line_bytes, next_offset });
                 answer.pieces.push(Piece { first, last: first, offset, bytes });
                 answer.next_line = Some(first + 1).filter(|next| *next <= last);
@@ -243,7 +245,7 @@ impl Artifact {
     }
 
     /// Where a line begins; the end of the file when there are not so many.
-    fn line_start(&self, line: u64) -> Result<u64, ArtifactError> {
+    pub(super) fn line_start(&self, line: u64) -> Result<u64, ArtifactError> {
         let (from, feeds) = self.marks.before_line(line);
         let mut missing = line.saturating_sub(1) - feeds;
         if missing == 0 {

@@ -3,7 +3,12 @@
 //! Owns the order in which artifacts go: the oldest first, and never one that is being written. It must
 //! not know how they are read or written.
 
-use std::time::SystemTime;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{Mode, OFlags};
 
 use super::entry::{Entry, Removal};
 use super::error::ArtifactError;
@@ -11,6 +16,11 @@ use super::folder::{Folder, IfAbsent};
 use super::id::{ArtifactId, ArtifactSession};
 use super::record::ArtifactInfo;
 use super::{Artifacts, Scope};
+
+/// How often old artifacts are looked for while others are written.
+const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
+/// The file in the state folder whose time says when that was last done.
+const SWEPT: &str = "artifacts-swept";
 
 /// Why an artifact was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,6 +175,33 @@ impl Survey {
 }
 
 impl Artifacts {
+    /// Removes what has become too old, now and then, while others are written: nobody has to ask for it.
+    /// It is looked once an hour for all processes together; a file's time tells when it was.
+    pub(super) fn clean_up_if_due(&self) {
+        let now = (self.config.now)();
+        if matches!(self.note_clean_up(now), Ok(true)) {
+            // What does not go now goes the next time.
+            let _ = self.gc(now);
+        }
+    }
+
+    /// Whether a clean-up is due; then it is noted that it is done.
+    fn note_clean_up(&self, now: SystemTime) -> io::Result<bool> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let path = self.config.state_dir.join(SWEPT);
+        let file = File::from(rustix::fs::open(path, flags, Mode::from_raw_mode(0o600))?);
+        let found = file.metadata()?;
+        // A new file is empty; one that has been noted is not. A time in the future is a clock that was
+        // set back, and must not keep things for ever.
+        let age = now.duration_since(found.modified()?).unwrap_or(Duration::MAX);
+        if found.len() > 0 && age < SWEEP_EVERY {
+            return Ok(false);
+        }
+        file.write_all_at(b"\n", 0)?;
+        file.set_modified(now)?;
+        Ok(true)
+    }
+
     /// Removes what is too old, what is too much, and what killed writers left.
     pub fn gc(&self, now: SystemTime) -> Result<Removed, ArtifactError> {
         let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Removed::default()) };
@@ -190,7 +227,6 @@ impl Artifacts {
 
     /// Removes one artifact.
     pub fn remove(&self, id: &ArtifactId, scope: Scope<'_>) -> Result<ArtifactInfo, ArtifactError> {
-        let unknown = || ArtifactError::Unknown { id: id.clone() };
         for folder in self.folders(scope)? {
             let io = ArtifactError::io(folder.path(), "remove an artifact");
             let Some(entry) = Entry::find(&folder, id).map_err(&io)? else { continue };
@@ -200,7 +236,22 @@ impl Artifacts {
                 Removal::Busy => Err(ArtifactError::Busy { id: id.clone() }),
             };
         }
-        Err(unknown())
+        Err(self.unknown(id, scope))
+    }
+
+    /// Removes those that `goes` picks, but for those that are being written.
+    pub fn remove_all(
+        &self,
+        goes: impl Fn(&ArtifactInfo) -> bool,
+    ) -> Result<Removed, ArtifactError> {
+        let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Removed::default()) };
+        let mut survey = Survey::of(root.sessions()?)?;
+        survey.sweep();
+        survey.remove(RemovedFor::Asked, goes)?;
+        for folder in &survey.folders {
+            root.remove_if_empty(folder);
+        }
+        Ok(survey.removed)
     }
 
     /// Removes all artifacts of a session, but for those that are being written.

@@ -199,7 +199,7 @@ fn lines_are_read_by_number() {
         assert_eq!(read.total_bytes, content.len() as u64);
         assert_eq!(read.cut.map(|cut| cut.line), cut, "{content:?}");
         if let Some(cut) = read.cut {
-            assert_eq!((cut.shown_bytes, cut.line_bytes, cut.next_offset), (19, 22, 19));
+            assert_eq!((cut.shown_bytes, cut.line_bytes, cut.next_offset), (19, 22, Some(19)));
         }
     }
 }

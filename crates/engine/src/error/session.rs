@@ -1,8 +1,11 @@
 //! What can go wrong between a caller and a session.
 
+use std::time::Duration;
+
 use crate::api::ExecutionId;
 use crate::error::Kind;
 use crate::registry::{AttachError, SessionName};
+use crate::session::CloseReason;
 
 /// Why a session cannot be used as asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -21,6 +24,16 @@ pub enum SessionError {
         /// Those there are.
         known: Vec<String>,
     },
+    /// It was let go of.
+    #[error("there is no session {name} any more: {} {}; a call begins a new one", closed(*.reason), elapsed(*.ago))]
+    Closed {
+        /// Its name.
+        name: SessionName,
+        /// Why.
+        reason: CloseReason,
+        /// How long ago.
+        ago: Duration,
+    },
     /// No call of that id, or it is forgotten.
     #[error("there is no execution {}; results are kept for a while only{}", .id.0, listed("executions", .known))]
     NoExecution {
@@ -38,8 +51,26 @@ impl SessionError {
                 Kind::Busy
             }
             SessionError::Attach(AttachError::Ending) => Kind::Cancelled,
-            SessionError::NoSession { .. } | SessionError::NoExecution { .. } => Kind::NotFound,
+            SessionError::NoSession { .. }
+            | SessionError::Closed { .. }
+            | SessionError::NoExecution { .. } => Kind::NotFound,
         }
+    }
+}
+
+fn closed(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Asked | CloseReason::Shutdown => "it was closed",
+        CloseReason::Idle => "it was closed because nobody used it",
+        CloseReason::Evicted => "it was closed to make room for another",
+    }
+}
+
+fn elapsed(time: Duration) -> String {
+    match time.as_secs() {
+        0..120 => format!("{} s ago", time.as_secs()),
+        seconds @ 120..7200 => format!("{} min ago", seconds / 60),
+        seconds => format!("{} h ago", seconds / 3600),
     }
 }
 

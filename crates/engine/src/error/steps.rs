@@ -10,6 +10,8 @@ use inkcell_kernel::LaunchError;
 use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, RefError, SubError, TextError};
 
 use super::EngineError;
+use crate::api::{KernelStep, Problem};
+use crate::artifact::ArtifactError;
 
 /// What a caller can do next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,9 +74,27 @@ pub enum NextStep<'a> {
     ChooseCwd,
     /// Give a kernel more time to start.
     RaiseStartTimeout,
+    /// Allow more open files.
+    RaiseOpenFiles,
+    /// See what is stored.
+    SeeArtifacts,
 }
 
 impl EngineError {
+    /// As reports tell it.
+    pub(crate) fn problem(&self) -> Problem {
+        let step = match self.next_step() {
+            Some(NextStep::NameOtherPython) => Some(KernelStep::NameOtherPython),
+            Some(NextStep::ChooseCwd) => Some(KernelStep::ChooseCwd),
+            Some(NextStep::RaiseStartTimeout) => Some(KernelStep::RaiseStartTimeout),
+            Some(NextStep::RaiseOpenFiles) => Some(KernelStep::RaiseOpenFiles),
+            Some(NextStep::ChooseState) => Some(KernelStep::ChooseState),
+            Some(NextStep::TryLater) => Some(KernelStep::TryLater),
+            _ => None,
+        };
+        Problem { kind: self.kind(), message: self.to_string(), step }
+    }
+
     /// What to do next, if there is something to do.
     pub fn next_step(&self) -> Option<NextStep<'_>> {
         Some(match self {
@@ -127,15 +147,22 @@ impl EngineError {
                 LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => {
                     NextStep::ChooseCwd
                 }
+                LaunchError::Spawn { source, .. } | LaunchError::Resources { source, .. }
+                    if is_scarce(source) =>
+                {
+                    NextStep::RaiseOpenFiles
+                }
                 LaunchError::Spawn { .. } | LaunchError::EndedEarly { .. } => {
                     NextStep::NameOtherPython
                 }
                 LaunchError::TimedOut { .. } => NextStep::RaiseStartTimeout,
                 // The reason names the file, or the package, and what is wrong with it.
+                LaunchError::StateFolder { .. } => NextStep::ChooseState,
                 LaunchError::Startup { .. }
                 | LaunchError::Cancelled
                 | LaunchError::Resources { .. } => return None,
             },
+            EngineError::Artifact(error) => artifact_step(error)?,
             EngineError::Io { what: "use the state folder", .. } => NextStep::ChooseState,
             EngineError::Io { path, what: "find the folder", source }
                 if source.kind() == io::ErrorKind::NotFound =>
@@ -150,4 +177,19 @@ impl EngineError {
             _ => return None,
         })
     }
+}
+
+fn artifact_step(error: &ArtifactError) -> Option<NextStep<'static>> {
+    match error {
+        ArtifactError::BadId { .. } | ArtifactError::Unknown { .. } => Some(NextStep::SeeArtifacts),
+        ArtifactError::Io { what: "use the state folder", .. } => Some(NextStep::ChooseState),
+        // The others say in their own words what to do.
+        _ => None,
+    }
+}
+
+/// Whether the process or the system has no descriptor left.
+fn is_scarce(error: &io::Error) -> bool {
+    let scarce = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
+    scarce.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

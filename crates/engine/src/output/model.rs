@@ -6,9 +6,11 @@
 use std::fmt;
 
 use bytes::Bytes;
+use serde::{Deserialize, Serialize};
 
 /// A piece of what is shown, in order.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Part {
     /// What the program wrote or displayed, cleaned.
     Text(String),
@@ -17,7 +19,8 @@ pub enum Part {
 }
 
 /// What inkcell says in the midst of a program's text.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mark {
     /// Text is left out here.
     Elided {
@@ -67,7 +70,7 @@ pub fn size(bytes: u64) -> String {
 }
 
 /// Where all of something is stored.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Stored {
     /// The id of the artifact.
     pub id: String,
@@ -76,11 +79,12 @@ pub struct Stored {
 }
 
 /// An image for the reader.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ImageItem {
     /// The MIME type of `data`.
     pub mime: String,
     /// The image, within the budget; none when it could not be made to fit or is broken.
+    #[serde(with = "crate::encoding::base64_option")]
     pub data: Option<Bytes>,
     /// Width and height of `data`, or of the original where there is none.
     pub pixels: Option<(u32, u32)>,
@@ -89,7 +93,7 @@ pub struct ImageItem {
 }
 
 /// A JSON value for the reader.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct JsonItem {
     /// The value as the kernel sent it, unless it is too large to be handed on.
     pub raw: Option<String>,
@@ -100,7 +104,8 @@ pub struct JsonItem {
 }
 
 /// What a rich item is.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum RichKind {
     /// A picture.
     Image(ImageItem),
@@ -118,7 +123,7 @@ pub enum RichKind {
 }
 
 /// Something that is more than text.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct RichItem {
     /// Counted from 1 in the order of display.
     pub number: u64,
@@ -129,7 +134,7 @@ pub struct RichItem {
 }
 
 /// Exact numbers. Lines are line ends and one more when there is any text (B:O-04).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Counts {
     /// Bytes as the program wrote them.
     pub raw_bytes: u64,
@@ -162,7 +167,7 @@ pub struct Counts {
 }
 
 /// What is shown of a text that is larger than the budget.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Truncation {
     /// First and last line of the beginning, counted from 1; none when only the end is kept.
     pub head: Option<(u64, u64)>,
@@ -180,7 +185,8 @@ pub struct Truncation {
 }
 
 /// Something the reader must know about this output.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Notice {
     /// More came than fits.
     Truncated {
@@ -248,7 +254,7 @@ impl fmt::Display for Notice {
 }
 
 /// What a reader gets of one execution.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ModelOutput {
     /// Text and marks, in order.
     pub parts: Vec<Part>,

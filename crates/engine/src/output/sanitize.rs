@@ -2,8 +2,8 @@
 //! with carriage returns and backspaces played.
 //!
 //! Owns what a terminal would do with the bytes on its current line. It must not know budgets, streams
-//! or where the text goes. The text does not depend on how the bytes were cut into chunks, and cleaning
-//! clean text changes nothing.
+//! or where the text goes. The text does not depend on how the bytes were cut into chunks, cleaning clean
+//! text changes nothing, and every line feed stays.
 
 use memchr::memchr2;
 
@@ -75,7 +75,9 @@ impl Cleaner {
                 State::Control { number, number_ended, is_plain } => {
                     self.control(bytes, number, number_ended, is_plain)
                 }
-                State::Text { kind, skipped, before } => self.skip(bytes, kind, skipped, before),
+                State::Text { kind, skipped, before } => {
+                    self.skip(bytes, kind, skipped, before, out)
+                }
             };
         }
     }
@@ -301,6 +303,7 @@ impl Cleaner {
         kind: Kind,
         mut skipped: u32,
         mut before: Before,
+        out: &mut dyn FnMut(&str),
     ) -> &'a [u8] {
         for (at, &byte) in bytes.iter().enumerate() {
             if before == Before::Escape {
@@ -315,6 +318,10 @@ impl Cleaner {
                 b'\n' if kind == Kind::OperatingSystem => return self.abandon(&bytes[at..]),
                 _ => false,
             };
+            if byte == b'\n' {
+                // Every line end stays, so that a line has the same number here and in the raw bytes.
+                self.line.write("\n", out);
+            }
             skipped += 1;
             before = match byte {
                 0x1b => Before::Escape,

@@ -206,8 +206,9 @@ impl RawLog {
         let state = State::Failed { id: None, cause: Some(cause_of(error)) };
         if let State::Open(opened) = std::mem::replace(&mut self.state, state)
             && let State::Failed { id, .. } = &mut self.state
-            // A file that took nothing is not worth naming.
+            // A file that took nothing is not worth naming, and one that is gone cannot be read.
             && self.written > 0
+            && error.kind() != io::ErrorKind::NotFound
         {
             *id = Some(opened.id);
         }

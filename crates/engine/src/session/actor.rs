@@ -9,18 +9,26 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
-    Backend, CodeRequest, Death, ExecEvent, ExecId, Kernel, KernelEvent, KernelEvents, KernelInfo,
-    KernelSpec, LaunchError, Launched,
+    AskId, Backend, CodeRequest, Death, ExecEvent, ExecId, Kernel, KernelEvent, KernelEvents,
+    KernelSpec, LaunchError, Launched, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 use super::end::{CellEnd, NotRun, RunEnd};
-use super::machine::{CloseReason, Effect, Fact, Input, Machine, ResetEnd, RunRequest, Ticket};
+use super::machine::{
+    AskEnd, AskRequest, CloseReason, Effect, Fact, Input, Machine, ResetEnd, RunRequest, Ticket,
+};
+use super::orphans::Orphans;
 use super::outbox::Outbox;
+use super::state::{Seen, SessionState};
+use super::waiting::{at, last_event, next_event, now, pending_or, room};
 
 /// How long a kernel that is shut down may take before it is made to.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
+
+/// The same when somebody listens to what it says at its end.
+const LAST_WORDS_GRACE: Duration = Duration::from_secs(3);
 
 /// What a handle asks of the loop.
 pub(super) enum Command {
@@ -29,8 +37,15 @@ pub(super) enum Command {
     Leave(Ticket),
     Cancel(Ticket),
     Reset(Option<Ticket>, oneshot::Sender<ResetEnd>),
+    Ask(AskRequest, Question, oneshot::Sender<AskEnd>),
+    /// To say that this was reached.
+    Settle(oneshot::Sender<()>),
     Interrupt,
     Close(CloseReason),
+    /// To end, and to tell what the kernel says at its end, and how it ended.
+    CloseHeard(LastWords),
+    /// To let go of everything; a kernel that is still there is killed.
+    Abandon,
     /// To end, unless somebody has or waits for a turn; whether it will.
     CloseIfIdle(CloseReason, oneshot::Sender<bool>),
 }
@@ -43,6 +58,12 @@ pub(super) struct Job {
     pub(super) reply: oneshot::Sender<Ran>,
 }
 
+/// Who is told about the end of a kernel that is shut down.
+pub(super) struct LastWords {
+    pub(super) listener: mpsc::Sender<KernelEvent>,
+    pub(super) reply: oneshot::Sender<Option<Death>>,
+}
+
 /// A run that is over.
 #[derive(Debug)]
 pub struct Ran {
@@ -50,21 +71,6 @@ pub struct Ran {
     pub end: RunEnd,
     /// Bytes of output that a listener which had stopped listening did not get.
     pub undelivered_bytes: u64,
-}
-
-/// What can be seen of a session at any time.
-#[derive(Clone, PartialEq, Debug)]
-pub struct SessionState {
-    /// The kernel, when there is one.
-    pub kernel: Option<KernelInfo>,
-    /// Whether a call has its turn.
-    pub is_busy: bool,
-    /// Calls that wait.
-    pub waiting: usize,
-    /// When it last did something for somebody.
-    pub used: Instant,
-    /// Whether it has ended.
-    pub is_over: bool,
 }
 
 /// What a session is made of.
@@ -81,10 +87,12 @@ struct Actor {
     kernel: Option<(Box<dyn Kernel>, KernelEvents)>,
     starting: Option<(CancellationToken, BoxFuture<'static, Result<Launched, LaunchError>>)>,
     /// The events are kept until it is gone: a kernel whose events nobody takes is killed.
-    ending: Option<(BoxFuture<'static, Death>, KernelEvents)>,
+    ending: Option<(BoxFuture<'static, Death>, Option<KernelEvents>)>,
     turns: HashMap<Ticket, oneshot::Sender<Result<(), NotRun>>>,
     resets: VecDeque<oneshot::Sender<ResetEnd>>,
+    asks: HashMap<AskId, (Question, oneshot::Sender<AskEnd>)>,
     job: Option<(Job, Outbox)>,
+    last_words: Option<(Outbox, oneshot::Sender<Option<Death>>)>,
     /// Output of no run, for whoever runs next.
     orphans: Orphans,
     wake: Option<Instant>,
@@ -95,6 +103,7 @@ struct Actor {
 enum Woke {
     Command(Option<Command>),
     Event(Option<KernelEvent>),
+    LastWord(Option<KernelEvent>),
     Launched(Result<Launched, LaunchError>),
     Ended(Death),
     Time,
@@ -111,7 +120,9 @@ pub(super) async fn run(parts: Parts) {
         ending: None,
         turns: HashMap::new(),
         resets: VecDeque::new(),
+        asks: HashMap::new(),
         job: None,
+        last_words: None,
         orphans: Orphans::default(),
         wake: None,
         is_over: false,
@@ -135,15 +146,26 @@ impl Actor {
         let is_stopping = self.wake.is_some();
         let stuck =
             self.job.as_ref().filter(|_| is_stopping).and_then(|(_, outbox)| outbox.stuck_at());
-        let outbox = self.job.as_mut().map(|(_, outbox)| outbox);
+        let is_heard = self.last_words.as_ref().is_some_and(|(outbox, _)| outbox.has_room());
+        let outbox = match (&mut self.job, &mut self.last_words) {
+            (Some((_, outbox)), _) => Some(outbox),
+            (None, Some((outbox, _))) => Some(outbox),
+            (None, None) => None,
+        };
+        let is_full = outbox.as_ref().is_some_and(|outbox| !outbox.has_room());
+        let (ending, last) = match &mut self.ending {
+            Some((ending, events)) => (Some(ending), events.as_mut()),
+            None => (None, None),
+        };
         tokio::select! {
             command = self.parts.commands.recv() => Woke::Command(command),
             event = next_event(self.kernel.as_mut()), if has_room => Woke::Event(event),
             launched = pending_or(self.starting.as_mut().map(|(_, launch)| launch)) => {
                 Woke::Launched(launched)
             }
-            death = pending_or(self.ending.as_mut().map(|(end, _)| end)) => Woke::Ended(death),
-            () = room(outbox), if !has_room => Woke::Room,
+            event = last_event(last), if is_heard => Woke::LastWord(event),
+            death = pending_or(ending) => Woke::Ended(death),
+            () = room(outbox), if is_full => Woke::Room,
             () = at(self.wake) => Woke::Time,
             () = at(stuck) => Woke::Stuck,
         }
@@ -164,8 +186,25 @@ impl Actor {
                 self.starting = None;
                 Some(Input::LaunchFailed(error))
             }
+            Woke::LastWord(event) => {
+                match (event, &mut self.last_words, &mut self.ending) {
+                    (Some(event), Some((outbox, _)), _) => outbox.put(now(), event),
+                    // Nothing more is to be heard; the end itself is still awaited.
+                    (_, _, Some((_, events))) => *events = None,
+                    _ => {}
+                }
+                None
+            }
             Woke::Ended(death) => {
-                self.ending = None;
+                let events = self.ending.take().and_then(|(_, events)| events);
+                if let Some((mut outbox, reply)) = self.last_words.take() {
+                    if let Some(mut events) = events {
+                        while let Some(Some(event)) = events.next().now_or_never() {
+                            outbox.put(now(), event);
+                        }
+                    }
+                    let _ = reply.send(Some(death.clone()));
+                }
                 Some(Input::Kernel(Fact::Died(death)))
             }
             Woke::Event(event) => self.event(event),
@@ -203,8 +242,25 @@ impl Actor {
                 self.resets.push_back(reply);
                 Input::Reset(by)
             }
+            Command::Ask(request, question, reply) => {
+                self.asks.insert(request.id, (question, reply));
+                Input::Ask(request)
+            }
+            Command::Settle(reply) => {
+                // What came before is shown already.
+                let _ = reply.send(());
+                Input::Deadline
+            }
             Command::Interrupt => Input::Interrupt,
             Command::Close(reason) => Input::Close(reason),
+            Command::CloseHeard(LastWords { listener, reply }) => {
+                self.last_words = Some((Outbox::new(listener), reply));
+                Input::Close(CloseReason::Asked)
+            }
+            Command::Abandon => {
+                self.is_over = true;
+                Input::Close(CloseReason::Asked)
+            }
             Command::CloseIfIdle(reason, reply) => {
                 let is_idle = self.parts.machine.is_idle();
                 let _ = reply.send(is_idle);
@@ -237,6 +293,9 @@ impl Actor {
             KernelEvent::Exec { exec, event: ExecEvent::Finished(outcome) } => {
                 return Some(Input::Kernel(Fact::Finished(*exec, outcome.clone())));
             }
+            KernelEvent::Answer { id, answer } => {
+                return Some(Input::Kernel(Fact::Answered(*id, answer.clone())));
+            }
             KernelEvent::Exec { exec, event: ExecEvent::Started { .. } } => Fact::Started(*exec),
             KernelEvent::Exec { exec, event: ExecEvent::InputRequested { .. } } => {
                 Fact::InputRequested(*exec)
@@ -268,6 +327,11 @@ impl Actor {
             Effect::Grant(ticket) => self.answer_turn(ticket, Ok(())),
             Effect::Refuse(ticket, why) => self.answer_turn(ticket, Err(why)),
             Effect::Launch => self.launch(),
+            Effect::AbortLaunch => {
+                if let Some((token, _)) = &self.starting {
+                    token.cancel();
+                }
+            }
             Effect::Execute(exec) => self.execute(exec),
             Effect::RefuseInput(exec) => {
                 if let Some((kernel, _)) = &mut self.kernel {
@@ -283,11 +347,19 @@ impl Actor {
             }
             Effect::Shutdown => {
                 if let Some((kernel, events)) = self.kernel.take() {
-                    self.ending = Some((kernel.shutdown(SHUTDOWN_GRACE), events));
+                    let is_heard = self.last_words.is_some();
+                    let grace = if is_heard { LAST_WORDS_GRACE } else { SHUTDOWN_GRACE };
+                    self.ending = Some((kernel.shutdown(grace), Some(events)));
                 }
             }
-            Effect::Abandon => self.kernel = None,
+            // Also one that is being shut down: its end must not be taken for that of the next.
+            Effect::Abandon => (self.kernel, self.ending) = (None, None),
             Effect::Resolve(exec, end) => self.resolve(exec, *end),
+            Effect::Ask(id) => self.ask(id),
+            Effect::Answer(id, end) => {
+                // Whoever asked may have gone.
+                let _ = self.asks.remove(&id).map(|(_, reply)| reply.send(*end));
+            }
             Effect::ResetDone(ResetEnd::Refused) => {
                 let _ = self.resets.pop_back().map(|reply| reply.send(ResetEnd::Refused));
             }
@@ -328,6 +400,14 @@ impl Actor {
         }
     }
 
+    fn ask(&mut self, id: AskId) {
+        let Some((question, _)) = self.asks.get(&id) else { return };
+        if let Some((kernel, _)) = &mut self.kernel {
+            // A kernel that is gone says so by its last event.
+            let _ = kernel.ask(id, question.clone());
+        }
+    }
+
     fn resolve(&mut self, exec: ExecId, end: RunEnd) {
         let Some((job, outbox)) = self.job.take_if(|(job, _)| job.code.exec == exec) else {
             return;
@@ -338,90 +418,20 @@ impl Actor {
 
     /// Shows what has changed, which between most events is nothing.
     fn show(&mut self) {
-        let (is_busy, waiting) = (!self.parts.machine.is_idle(), self.turns.len());
-        let (has_kernel, is_over) = (self.kernel.is_some(), self.is_over);
-        let pid = self.kernel.as_ref().and_then(|(kernel, _)| kernel.info().pid);
-        self.parts.state.send_if_modified(|shown| {
-            let kernel = shown.kernel.as_ref();
-            let is_same = shown.is_busy == is_busy
-                && shown.waiting == waiting
-                && shown.is_over == is_over
-                && kernel.is_some() == has_kernel
-                && kernel.and_then(|info| info.pid) == pid;
-            if is_same {
-                return false;
-            }
-            *shown = SessionState {
-                kernel: self.kernel.as_ref().map(|(kernel, _)| kernel.info().clone()),
-                is_busy,
-                waiting,
-                used: if is_busy || shown.is_busy { now() } else { shown.used },
-                is_over,
-            };
-            true
-        });
-    }
-}
-
-/// What came while nothing ran: threads that went on, children that were left.
-#[derive(Default)]
-struct Orphans {
-    events: VecDeque<KernelEvent>,
-}
-
-impl Orphans {
-    /// As much as a listener has room for is kept; what is older is gone.
-    const MOST: usize = 16;
-
-    fn keep(&mut self, event: KernelEvent) {
-        if !matches!(event, KernelEvent::Orphan(_)) {
-            return;
-        }
-        if self.events.len() == Orphans::MOST {
-            self.events.pop_front();
-        }
-        self.events.push_back(event);
-    }
-
-    fn take(&mut self) -> VecDeque<KernelEvent> {
-        std::mem::take(&mut self.events)
+        let machine = &self.parts.machine;
+        let now_seen = Seen {
+            kernel: self.kernel.as_ref().map(|(kernel, _)| kernel.info()),
+            code: self.job.as_ref().map(|(job, _)| &job.code),
+            loss: machine.loss(),
+            is_busy: !machine.is_idle(),
+            waiting: self.turns.len(),
+            is_over: self.is_over,
+        };
+        self.parts.state.send_if_modified(|shown| now_seen.put_into(shown, now()));
     }
 }
 
 fn refuse(job: Job) {
     let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
     let _ = job.reply.send(Ran { end, undelivered_bytes: 0 });
-}
-
-/// The clock of timers, so that a test that holds it still holds decisions still.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
-async fn at(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant.into()).await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn next_event(kernel: Option<&mut (Box<dyn Kernel>, KernelEvents)>) -> Option<KernelEvent> {
-    match kernel {
-        Some((_, events)) => events.next().await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn pending_or<T>(future: Option<&mut BoxFuture<'static, T>>) -> T {
-    match future {
-        Some(future) => future.await,
-        None => std::future::pending().await,
-    }
-}
-
-async fn room(outbox: Option<&mut Outbox>) {
-    match outbox {
-        Some(outbox) => outbox.room().await,
-        None => std::future::pending().await,
-    }
 }

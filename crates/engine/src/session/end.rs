@@ -2,9 +2,10 @@
 //!
 //! Owns the vocabulary of ends. How they are worded is for the faces.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use inkcell_kernel::{Death, LaunchError, PyError, Rung};
+use serde::{Deserialize, Serialize};
 
 use super::machine::CloseReason;
 
@@ -51,6 +52,11 @@ pub enum CellEnd {
 }
 
 impl CellEnd {
+    /// Whether the code did not end by itself.
+    pub fn had_to_stop(&self) -> bool {
+        matches!(self, CellEnd::TimedOut { .. } | CellEnd::Cancelled { .. })
+    }
+
     /// It was cancelled, and the code did not get to say where it was.
     pub(crate) fn taken_back(fate: KernelFate) -> CellEnd {
         CellEnd::Cancelled { fate, stopped: None }
@@ -58,7 +64,8 @@ impl CellEnd {
 }
 
 /// What became of the kernel when code had to be stopped.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum KernelFate {
     /// The code had not begun, or listened: the kernel and its variables are there.
     Kept,
@@ -68,6 +75,8 @@ pub enum KernelFate {
     Ended {
         /// The last one climbed.
         by: Rung,
+        /// Its end; none when it was not seen to end in time.
+        death: Option<Death>,
     },
 }
 
@@ -76,6 +85,8 @@ pub enum KernelFate {
 pub enum NotRun {
     /// There is no kernel to be had.
     Launch(LaunchError),
+    /// There was no kernel yet when the time it was given had passed.
+    Late(Duration),
     /// The session was closed.
     Closed,
     /// Its turn was taken back before it came.
@@ -83,16 +94,20 @@ pub enum NotRun {
 }
 
 /// What a reader must know about a run besides its end.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Note {
     /// The kernel is new and what earlier calls left is gone.
     StateLost(Loss),
     /// The kernel died in it once, and the code was run again from the start.
     RanTwice(Death),
+    /// The kernel itself said so.
+    Kernel(String),
 }
 
 /// Why a session's variables are gone.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Loss {
     /// The kernel died.
     Died(Death),
@@ -105,7 +120,8 @@ pub enum Loss {
     Closed {
         /// Why.
         reason: CloseReason,
-        /// When.
-        at: Instant,
+        /// How long before there was another one.
+        #[serde(with = "crate::encoding::seconds")]
+        ago: Duration,
     },
 }

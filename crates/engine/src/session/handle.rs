@@ -6,12 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use inkcell_kernel::{Backend, CodeRequest, ExecId, History, KernelEvent, KernelSpec};
+use inkcell_kernel::{
+    AskId, Backend, CodeRequest, Death, ExecId, History, KernelEvent, KernelSpec, Question,
+};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::actor::{self, Command, Job, Parts, Ran, SessionState};
+use super::actor::{self, Command, Job, LastWords, Parts, Ran};
 use super::end::{CellEnd, Loss, NotRun, RunEnd};
-use super::machine::{CloseReason, Machine, Policy, ResetEnd, Ticket};
+use super::machine::{AskEnd, AskRequest, CloseReason, Machine, Policy, ResetEnd, Ticket};
+use super::state::SessionState;
 
 /// A session, by one of its handles.
 #[derive(Clone)]
@@ -48,6 +51,8 @@ impl Session {
             kernel: None,
             is_busy: false,
             waiting: 0,
+            running: None,
+            loss: loss.clone(),
             used: tokio::time::Instant::now().into_std(),
             is_over: false,
         };
@@ -59,17 +64,32 @@ impl Session {
 
     /// Waits for this call's turn. Dropped before, the call gives its place up.
     pub async fn turn(&self) -> Result<Turn, NotRun> {
+        self.enter().granted().await
+    }
+
+    /// Takes a place in the queue, at once.
+    pub fn enter(&self) -> Waiting {
         let ticket = Ticket(self.next());
         let (reply, answer) = oneshot::channel();
-        let turn = Turn { session: self.clone(), ticket };
-        self.commands.send(Command::Enter(ticket, reply)).map_err(|_| NotRun::Closed)?;
-        answer.await.map_err(|_| NotRun::Closed)??;
-        Ok(turn)
+        // A session that is over drops the question, which is an answer.
+        let _ = self.commands.send(Command::Enter(ticket, reply));
+        Waiting { turn: Turn { session: self.clone(), ticket }, answer }
     }
 
     /// Ends the kernel, and what runs in it; the next run starts another.
     pub async fn reset(&self) -> ResetEnd {
         self.reset_by(None).await
+    }
+
+    /// Asks the kernel something about the user's names. It waits for no run: a kernel that cannot look while
+    /// it runs something is busy. It starts no kernel and leaves no trace in one.
+    pub async fn ask(&self, question: Question, limit: Duration) -> AskEnd {
+        let request = AskRequest { id: AskId(self.next()), limit };
+        let (reply, answer) = oneshot::channel();
+        if self.commands.send(Command::Ask(request, question, reply)).is_err() {
+            return AskEnd::Closed;
+        }
+        answer.await.unwrap_or(AskEnd::Closed)
     }
 
     /// Interrupts what runs, and no more.
@@ -85,6 +105,23 @@ impl Session {
         let _ = state.wait_for(|state| state.is_over).await;
     }
 
+    /// Ends the session and returns the end of its kernel, if it had one. What the code left to be done at
+    /// exit is done, and what it says then goes to `listener`.
+    pub async fn close_heard(&self, listener: mpsc::Sender<KernelEvent>) -> Option<Death> {
+        let (reply, answer) = oneshot::channel();
+        let words = LastWords { listener, reply };
+        let _ = self.commands.send(Command::CloseHeard(words));
+        let death = answer.await.unwrap_or(None);
+        let mut state = self.state.clone();
+        let _ = state.wait_for(|state| state.is_over).await;
+        death
+    }
+
+    /// Lets go of everything at once: a kernel that is still there is killed.
+    pub fn abandon(&self) {
+        let _ = self.commands.send(Command::Abandon);
+    }
+
     /// Ends the session unless somebody has or waits for a turn, and says whether it has.
     pub async fn close_if_idle(&self, reason: CloseReason) -> Closing {
         let (reply, answer) = oneshot::channel();
@@ -96,6 +133,13 @@ impl Session {
         let mut state = self.state.clone();
         let _ = state.wait_for(|state| state.is_over).await;
         Closing::Closed
+    }
+
+    /// Returns when what was asked of it before is done, as far as it can be at once, and can be seen.
+    pub async fn settled(&self) {
+        let (reply, answer) = oneshot::channel();
+        let _ = self.commands.send(Command::Settle(reply));
+        let _ = answer.await;
     }
 
     /// What can be seen of it now.
@@ -128,6 +172,20 @@ pub enum Closing {
     Closed,
     /// Somebody uses it.
     Busy,
+}
+
+/// A call that has a place in the queue. Dropped, it gives its place up.
+pub struct Waiting {
+    turn: Turn,
+    answer: oneshot::Receiver<Result<(), NotRun>>,
+}
+
+impl Waiting {
+    /// Waits for its turn.
+    pub async fn granted(self) -> Result<Turn, NotRun> {
+        self.answer.await.map_err(|_| NotRun::Closed)??;
+        Ok(self.turn)
+    }
 }
 
 /// A call that has its turn: nobody else's cells run until it is dropped.

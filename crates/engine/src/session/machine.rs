@@ -4,14 +4,16 @@
 //! its turn and keeps it for all its cells, so the queue is of calls; in its turn it runs one cell after
 //! the other. The promises, held by the tests beside this file:
 //!
-//! - every request for a turn, every run and every reset is answered exactly once;
+//! - every request for a turn, every run, every reset and every question is answered exactly once;
 //! - one run at a time, and a kernel is asked for a run only when it is idle;
 //! - code that has begun is run again only where the policy says so, and never more than once;
 //! - a run that must stop is answered within the ladder's time, whatever the kernel does.
 
+mod asking;
 mod climb;
 #[cfg(test)]
 mod model;
+mod run;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -19,10 +21,13 @@ mod words;
 use std::collections::VecDeque;
 use std::time::Instant;
 
-use inkcell_kernel::{Death, ExecId, Force, LaunchError, Outcome, Rung};
+use inkcell_kernel::{Death, ExecId, Force, LaunchError, Rung};
 
 use super::end::{CellEnd, KernelFate, Loss, NotRun, Note, RunEnd};
+use asking::Ask;
+pub use asking::{AskEnd, AskRequest};
 use climb::{Climb, Why};
+use run::Run;
 pub use words::{CloseReason, Effect, Fact, Input, Policy, ResetEnd, Retry, RunRequest, Ticket};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,19 +39,6 @@ enum Kernel {
     Ending,
 }
 
-/// The run that is under way.
-#[derive(Debug)]
-struct Run {
-    request: RunRequest,
-    /// The kernel has it.
-    is_sent: bool,
-    has_started: bool,
-    wanted_input: bool,
-    deadline: Option<Instant>,
-    climb: Option<Climb>,
-    notes: Vec<Note>,
-}
-
 /// The session, as decisions.
 #[derive(Debug)]
 pub struct Machine {
@@ -54,7 +46,10 @@ pub struct Machine {
     kernel: Kernel,
     queue: VecDeque<Ticket>,
     holder: Option<Ticket>,
+    /// The holder was taken back while it ran nothing; what it wants to run then is not run.
+    is_taken_back: bool,
     run: Option<Run>,
+    asks: Vec<Ask>,
     /// Kernels that were started since the last run that succeeded, without the first.
     restarts: u32,
     had_kernel: bool,
@@ -73,7 +68,9 @@ impl Machine {
             kernel: Kernel::Absent,
             queue: VecDeque::new(),
             holder: None,
+            is_taken_back: false,
             run: None,
+            asks: Vec::new(),
             restarts: 0,
             had_kernel: false,
             resets: 0,
@@ -84,16 +81,21 @@ impl Machine {
         }
     }
 
-    /// Whether no call has or waits for its turn.
+    /// Whether no call has or waits for its turn, and nobody asks anything.
     pub fn is_idle(&self) -> bool {
-        self.holder.is_none() && self.queue.is_empty()
+        self.holder.is_none() && self.queue.is_empty() && self.asks.is_empty()
+    }
+
+    /// What became of the kernel before, when nobody was told yet.
+    pub fn loss(&self) -> Option<&Loss> {
+        self.loss.as_ref()
     }
 
     /// Takes in what happened and says what is to be done.
     pub fn step(&mut self, now: Instant, input: Input) -> Vec<Effect> {
         let mut out = Vec::new();
         if self.is_stopped {
-            refuse_all(&input, &mut out);
+            input.refuse(&mut out);
             return out;
         }
         match input {
@@ -102,8 +104,9 @@ impl Machine {
             Input::Leave(ticket) => self.leave(ticket, &mut out),
             Input::Cancel(ticket) => self.cancel(now, ticket, &mut out),
             Input::Reset(by) => self.reset(by, &mut out),
+            Input::Ask(request) => self.ask(now, request, &mut out),
             Input::Interrupt => {
-                if self.run.as_ref().is_some_and(|run| run.is_sent) {
+                if !self.asks.is_empty() || self.run.as_ref().is_some_and(|run| run.is_sent) {
                     out.push(Effect::Interrupt);
                 }
             }
@@ -114,6 +117,7 @@ impl Machine {
             Input::Deadline => {}
         }
         self.tick(now, &mut out);
+        self.tick_asks(now, &mut out);
         self.next_turn(&mut out);
         self.arm(&mut out);
         out
@@ -132,6 +136,7 @@ impl Machine {
         let is_free = self.holder.is_none() && self.run.is_none();
         if is_free && self.resets == 0 && self.closing.is_none() {
             self.holder = self.queue.pop_front();
+            self.is_taken_back = false;
             out.extend(self.holder.map(Effect::Grant));
         }
         if self.closing.is_some() && self.kernel == Kernel::Absent && self.run.is_none() {
@@ -167,22 +172,26 @@ impl Machine {
             out.push(Effect::Resolve(request.exec, Box::new(end)));
             return;
         }
-        self.run = Some(Run {
-            request,
-            is_sent: false,
-            has_started: false,
-            wanted_input: false,
-            deadline: None,
-            climb: None,
-            notes: Vec::new(),
-        });
+        if self.is_taken_back {
+            let end = CellEnd::taken_back(KernelFate::Kept);
+            let end = RunEnd { end, notes: Vec::new() };
+            out.push(Effect::Resolve(request.exec, Box::new(end)));
+            return;
+        }
+        // A kernel that takes longer to come than its code may take is not waited for.
+        let deadline = request.timeout.and_then(|timeout| now.checked_add(timeout));
+        self.run = Some(Run::new(request, deadline));
         self.provide(now, out);
     }
 
     /// Brings the run to a kernel: the one that is there, or a new one.
     fn provide(&mut self, now: Instant, out: &mut Vec<Effect>) {
         match self.kernel {
-            Kernel::Ready => self.execute(now, out),
+            Kernel::Ready => {
+                if self.is_free_of_questions(now) {
+                    self.execute(now, out);
+                }
+            }
             Kernel::Starting | Kernel::Ending => {}
             Kernel::Absent => {
                 if self.had_kernel {
@@ -245,7 +254,7 @@ impl Machine {
                 Some(climb) => climb.hurry(now),
             },
             Some(_) => self.resolve(CellEnd::taken_back(KernelFate::Kept), out),
-            None => {}
+            None => self.is_taken_back = true,
         }
     }
 
@@ -277,6 +286,7 @@ impl Machine {
             Kernel::Starting => self.kernel = Kernel::Ending,
             Kernel::Ready => {
                 self.kernel = Kernel::Ending;
+                self.drop_asks(&AskEnd::TakenAway, out);
                 out.push(Effect::Shutdown);
             }
         }
@@ -289,6 +299,9 @@ impl Machine {
         self.closing = Some(reason);
         for ticket in self.queue.drain(..) {
             out.push(Effect::Refuse(ticket, NotRun::Closed));
+        }
+        if self.kernel == Kernel::Starting {
+            out.push(Effect::AbortLaunch);
         }
         self.end_kernel(out);
         if self.run.as_ref().is_some_and(|run| !run.is_sent) {
@@ -319,6 +332,7 @@ impl Machine {
                     self.resolve(end, out);
                 }
             }
+            Fact::Answered(id, answer) => self.answered(id, answer, out),
             Fact::Died(death) => self.died(now, death, out),
         }
     }
@@ -326,6 +340,7 @@ impl Machine {
     fn died(&mut self, now: Instant, death: Death, out: &mut Vec<Effect>) {
         let was_ending = self.kernel == Kernel::Ending;
         self.kernel = Kernel::Absent;
+        self.drop_asks(&AskEnd::Died(death.clone()), out);
         self.finish_resets(out);
         let Some(run) = self.run.as_mut().filter(|run| run.is_sent) else {
             // Asked for, it is no loss; the run that waited for the end goes on with a new kernel.
@@ -339,7 +354,7 @@ impl Machine {
         if let Some(climb) = &run.climb {
             let by = climb.climbed();
             self.loss = Some(Loss::Killed { by });
-            let end = climb.end(KernelFate::Ended { by }, None);
+            let end = climb.end(KernelFate::Ended { by, death: Some(death) }, None);
             self.resolve(end, out);
             return;
         }
@@ -354,6 +369,7 @@ impl Machine {
             Retry::Once => true,
         };
         if is_rerun && is_first {
+            run.begun = run.has_started.then(|| death.clone());
             run.notes.push(Note::RanTwice(death));
             (run.is_sent, run.has_started, run.deadline) = (false, false, None);
             self.provide(now, out);
@@ -371,9 +387,13 @@ impl Machine {
 
     /// Does what is due.
     fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        let Some(run) = self.run.as_mut().filter(|run| run.is_sent) else { return };
+        let Some(run) = &mut self.run else { return };
         if run.climb.is_none() && run.deadline.is_some_and(|deadline| deadline <= now) {
             let after = run.request.timeout.unwrap_or_default();
+            if !run.is_sent {
+                self.resolve(CellEnd::NotRun(NotRun::Late(after)), out);
+                return;
+            }
             run.climb = Some(Climb::new(Why::TimedOut(after), self.policy.interrupt_grace));
         }
         let Some(climb) = &mut run.climb else { return };
@@ -383,9 +403,10 @@ impl Machine {
                 Rung::Terminate => out.push(Effect::Force(Force::Terminate)),
                 Rung::Kill => out.push(Effect::Force(Force::Kill)),
                 Rung::Answer => {
-                    let end = climb.end(KernelFate::Ended { by: Rung::Answer }, None);
+                    let end = climb.end(KernelFate::Ended { by: Rung::Answer, death: None }, None);
                     self.kernel = Kernel::Absent;
                     self.loss = Some(Loss::Killed { by: Rung::Answer });
+                    self.drop_asks(&AskEnd::TakenAway, out);
                     out.push(Effect::Abandon);
                     self.finish_resets(out);
                     self.resolve(end, out);
@@ -396,7 +417,16 @@ impl Machine {
     }
 
     fn resolve(&mut self, end: CellEnd, out: &mut Vec<Effect>) {
-        if let Some(run) = self.run.take() {
+        if let Some(mut run) = self.run.take() {
+            let end = match (end, run.begun.take()) {
+                // It had begun in a kernel that died, and was not run again after all.
+                (CellEnd::NotRun(_), Some(death)) => {
+                    run.notes.retain(|note| !matches!(note, Note::RanTwice(_)));
+                    self.loss = Some(Loss::Died(death.clone()));
+                    CellEnd::KernelDied(death)
+                }
+                (end, _) => end,
+            };
             let end = RunEnd { end, notes: run.notes };
             out.push(Effect::Resolve(run.request.exec, Box::new(end)));
         }
@@ -404,47 +434,10 @@ impl Machine {
 
     /// Asks to be woken when something is due, if that has changed.
     fn arm(&mut self, out: &mut Vec<Effect>) {
-        let wake = self.run.as_ref().filter(|run| run.is_sent).and_then(|run| match &run.climb {
-            Some(climb) => climb.next(),
-            None => run.deadline,
-        });
+        let wake = self.run.as_ref().and_then(Run::due).into_iter().chain(self.next_ask()).min();
         if wake != self.woken_at {
             self.woken_at = wake;
             out.push(Effect::Wake(wake));
         }
-    }
-}
-
-impl Run {
-    /// The end of a run that the kernel finished.
-    fn end_of(&self, outcome: Outcome) -> CellEnd {
-        if let Some(climb) = &self.climb {
-            // It may have finished by itself in the very moment; the time was up all the same.
-            let stopped = match outcome {
-                Outcome::Error(error) => Some(error),
-                Outcome::Ok | Outcome::Aborted => None,
-            };
-            return climb.end(KernelFate::Kept, stopped);
-        }
-        match outcome {
-            Outcome::Error(error) if self.wanted_input => CellEnd::InputRefused(Some(error)),
-            _ if self.wanted_input => CellEnd::InputRefused(None),
-            Outcome::Ok => CellEnd::Ok,
-            Outcome::Error(error) => CellEnd::PythonError(error),
-            Outcome::Aborted => CellEnd::taken_back(KernelFate::Kept),
-        }
-    }
-}
-
-/// A session that is over still answers.
-fn refuse_all(input: &Input, out: &mut Vec<Effect>) {
-    match input {
-        Input::Enter(ticket) => out.push(Effect::Refuse(*ticket, NotRun::Closed)),
-        Input::Run(_, request) => {
-            let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
-            out.push(Effect::Resolve(request.exec, Box::new(end)));
-        }
-        Input::Reset(_) => out.push(Effect::ResetDone(ResetEnd::Refused)),
-        _ => {}
     }
 }

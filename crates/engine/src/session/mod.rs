@@ -5,11 +5,16 @@ mod actor;
 mod end;
 mod handle;
 mod machine;
+mod orphans;
 mod outbox;
+mod state;
+mod waiting;
 
-pub use actor::{Ran, SessionState};
+pub use actor::Ran;
 pub use end::{CellEnd, KernelFate, Loss, NotRun, Note, RunEnd};
-pub use handle::{Canceller, CellRequest, Closing, Session, Turn};
+pub use handle::{Canceller, CellRequest, Closing, Session, Turn, Waiting};
 pub use machine::{
-    CloseReason, Effect, Fact, Input, Machine, Policy, ResetEnd, Retry, RunRequest, Ticket,
+    AskEnd, AskRequest, CloseReason, Effect, Fact, Input, Machine, Policy, ResetEnd, Retry,
+    RunRequest, Ticket,
 };
+pub use state::{Running, SessionState};

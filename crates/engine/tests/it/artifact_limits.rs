@@ -188,6 +188,39 @@ fn leavings_are_removed_and_other_files_are_not() {
     assert_eq!(left, wanted);
 }
 
+/// Times that are far enough apart to matter.
+fn in_a_month() -> SystemTime {
+    SystemTime::now() + 30 * DAY
+}
+
+fn in_a_month_and_a_day() -> SystemTime {
+    in_a_month() + DAY
+}
+
+/// Nobody has to ask for it: what is too old goes when something is stored, and that is looked at now and
+/// then, not every time.
+#[test]
+fn what_is_too_old_goes_by_itself() {
+    let state = tempfile::tempdir().expect("a folder");
+    let at = |now: fn() -> SystemTime| {
+        let limits = ArtifactLimits::STANDARD;
+        let state_dir = state.path().to_owned();
+        Artifacts::new(ArtifactsConfig { state_dir, limits, random: system_random, now })
+    };
+    let ids = || ids(&at(SystemTime::now), Scope::All);
+    let first = put(&at(SystemTime::now), "default", 5);
+    assert_eq!(ids(), [first]);
+    let second = put(&at(in_a_month), "default", 6);
+    assert_eq!(ids(), std::slice::from_ref(&second));
+    // Nothing is written to it, so nobody looks whether there is room.
+    let third = put(&at(SystemTime::now), "default", 0);
+    put(&at(in_a_month), "default", 8);
+    assert!(ids().contains(&third), "it was looked at a moment ago");
+    put(&at(in_a_month_and_a_day), "default", 9);
+    assert!(!ids().contains(&third) && ids().contains(&second));
+    assert_eq!(at(in_a_month).kept().expect("counted").artifacts, 3);
+}
+
 /// The peak of this process's memory in bytes, and a way to forget it.
 #[cfg(target_os = "linux")]
 fn peak_bytes() -> u64 {
@@ -228,6 +261,7 @@ fn a_large_artifact_is_read_without_loading_it() {
         assert!(text.starts_with(&format!("line {first} x")), "{}", &text[..40]);
         assert!(text.contains(&format!("\nline {} x", first + 1)));
         assert_eq!((read.total_lines, read.next_line), (number, None));
+        assert_eq!(found.cleaned().lines(&[range], limits).expect("read"), read);
     }
     let pattern = Pattern::new(&format!("^line {} ", number - 5)).expect("a pattern");
     let hits = found.grep(&pattern, GrepLimits { max_hits: 5, max_hit_bytes: 100 }).expect("read");

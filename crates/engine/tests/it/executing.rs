@@ -1,19 +1,23 @@
-//! One execution to its end, with kernels that follow a script and a clock that waits for nobody.
+//! One run of a cell to its end, with kernels that follow a script and a clock that waits for nobody.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
     AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Force, Gone,
-    History, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, Ladder, Launched, Origin,
-    Prelude, Question, Rung, Shell, Startup, StreamName,
+    History, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
+    Origin, Question, Rung, StreamName,
 };
-use inkcell_engine::{Cancel, CellEnd, Execution, KernelFate, Limits, execute};
-use inkcell_testkit::scripted::{Asked, KernelNumber, ScriptedBackend, Step};
-use tokio::sync::mpsc;
+use inkcell_engine::session::{
+    CellEnd, CellRequest, KernelFate, Loss, NotRun, Note, Ran, Retry, Session,
+};
+use inkcell_testkit::scripted::{Asked, KernelNumber, Launch, ScriptedBackend, Step};
+use tokio::sync::{Notify, mpsc};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+
+use crate::sessions::{run as run_in, session, session_of};
 
 const ROOM: usize = 1000;
 
@@ -29,32 +33,17 @@ struct Seen {
     millis: u128,
 }
 
-fn spec() -> KernelSpec {
-    KernelSpec {
-        python: PathBuf::from("python"),
-        cwd: PathBuf::from("/"),
-        env: BTreeMap::new(),
-        start_timeout: Duration::from_secs(30),
-        startup: Startup {
-            shell: Shell::Lite,
-            prelude: Prelude::Off,
-            modules: Vec::new(),
-            preload: Vec::new(),
-        },
+fn start(backend: &ScriptedBackend) -> Session {
+    session(backend, Retry::IfNotStarted, None)
+}
+
+fn cell(timeout: Option<u64>) -> CellRequest {
+    CellRequest {
+        code: String::new(),
+        history: History::Store,
+        env: Vec::new(),
+        timeout: timeout.map(Duration::from_secs),
     }
-}
-
-fn request() -> CodeRequest {
-    let (exec, history) = (ExecId(1), History::Store);
-    CodeRequest { exec, code: String::new(), history, env: Vec::new(), cwd: None }
-}
-
-fn limits(timeout: Option<u64>) -> Limits {
-    Limits { timeout: timeout.map(Duration::from_secs), ladder: Ladder::new(Ladder::GRACE) }
-}
-
-async fn launch(backend: &ScriptedBackend) -> Launched {
-    backend.launch(&spec(), &CancellationToken::new()).await.expect("a kernel")
 }
 
 fn text_of(event: &KernelEvent) -> String {
@@ -70,14 +59,14 @@ fn text_of(event: &KernelEvent) -> String {
 async fn run(steps: Vec<Step>, timeout: Option<u64>, cancels: &[u64]) -> Seen {
     let backend = ScriptedBackend::new();
     backend.plan(steps);
-    let mut launched = launch(&backend).await;
+    let mut turn = start(&backend).turn().await.expect("a turn");
+    let canceller = turn.canceller();
     let (sender, mut receiver) = mpsc::channel(ROOM);
-    let cancel = Cancel::default();
     let start = Instant::now();
     let cancelling = async {
         for seconds in cancels {
             tokio::time::sleep_until(start + Duration::from_secs(*seconds)).await;
-            cancel.cancel();
+            canceller.cancel();
         }
         std::future::pending::<()>().await;
     };
@@ -91,23 +80,23 @@ async fn run(steps: Vec<Step>, timeout: Option<u64>, cancels: &[u64]) -> Seen {
             done.push((start.elapsed().as_millis(), new));
         }
     };
-    let Execution { end, undelivered_bytes } = tokio::select! {
+    let Ran { end, undelivered_bytes } = tokio::select! {
         // What was done is seen before the end it led to.
         biased;
         () = watching => unreachable!(),
         () = cancelling => unreachable!(),
-        execution = execute(&mut launched, request(), limits(timeout), &cancel, sender) => execution,
+        ran = turn.run(cell(timeout), sender) => ran,
     };
     let millis = start.elapsed().as_millis();
     let mut text = String::new();
     while let Some(event) = receiver.recv().await {
         text.push_str(&text_of(&event));
     }
-    Seen { end, undelivered_bytes, text, done, millis }
+    Seen { end: end.end, undelivered_bytes, text, done, millis }
 }
 
 fn ended(by: Rung) -> KernelFate {
-    KernelFate::Ended { by, death: death(DeathCause::IgnoredInterrupt) }
+    KernelFate::Ended { by, death: Some(death(DeathCause::IgnoredInterrupt)) }
 }
 
 fn death(cause: DeathCause) -> Death {
@@ -126,12 +115,14 @@ fn timed_out(end: &CellEnd, seconds: u64) -> (&KernelFate, Option<&str>) {
 #[tokio::test(start_paused = true)]
 async fn code_that_ends_by_itself_ends_as_it_does() {
     let seen = run(vec![Step::print("a"), Step::print("b")], Some(1), &[]).await;
-    assert_eq!((seen.end, seen.text.as_str()), (CellEnd::Ok, "ab"));
+    assert!(matches!(seen.end, CellEnd::Ok), "{:?}", seen.end);
+    assert_eq!(seen.text, "ab");
     let seen = run(vec![Step::fail("ValueError", "no")], Some(1), &[]).await;
     assert!(matches!(seen.end, CellEnd::PythonError(error) if error.value == "no"));
     let steps = vec![Step::print("a"), Step::Die(DeathCause::Exit { code: 3 })];
     let seen = run(steps, Some(1), &[]).await;
-    assert_eq!(seen.end, CellEnd::KernelDied { death: death(DeathCause::Exit { code: 3 }) });
+    let wanted = death(DeathCause::Exit { code: 3 });
+    assert!(matches!(&seen.end, CellEnd::KernelDied(death) if *death == wanted), "{:?}", seen.end);
     assert_eq!((seen.text.as_str(), seen.done.len()), ("a", 0));
 }
 
@@ -155,17 +146,17 @@ async fn code_that_listens_to_nothing_is_ended_step_by_step() {
 #[tokio::test(start_paused = true)]
 async fn the_ladder_ends_where_somebody_listens() {
     let seen = run(vec![Step::Hang], Some(2), &[]).await;
-    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Alive, Some("KeyboardInterrupt")));
+    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Kept, Some("KeyboardInterrupt")));
     assert_eq!(seen.millis, 2000);
     let seen = run(vec![Step::CatchInterrupt, Step::Hang], Some(2), &[]).await;
-    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Alive, Some("KeyboardInterrupt")));
+    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Kept, Some("KeyboardInterrupt")));
     assert_eq!(seen.millis, 3500);
     let seen = run(vec![Step::IgnoreInterrupts, Step::Hang], Some(2), &[]).await;
     assert_eq!(timed_out(&seen.end, 2), (&ended(Rung::Terminate), None));
     assert_eq!(seen.millis, 5000);
     // Code that survives the interrupt and then ends well took too long all the same.
     let seen = run(vec![Step::CatchInterrupt], Some(2), &[]).await;
-    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Alive, None));
+    assert_eq!(timed_out(&seen.end, 2), (&KernelFate::Kept, None));
 }
 
 /// B:X-23
@@ -176,7 +167,7 @@ async fn output_after_the_time_is_kept_and_so_is_a_death() {
     assert_eq!((seen.text.as_str(), seen.undelivered_bytes), ("ab", 0));
     let steps = vec![Step::CatchInterrupt, Step::Die(DeathCause::Signal { signal: 11 })];
     let seen = run(steps, Some(1), &[]).await;
-    let death = death(DeathCause::Signal { signal: 11 });
+    let death = Some(death(DeathCause::Signal { signal: 11 }));
     assert_eq!(timed_out(&seen.end, 1), (&KernelFate::Ended { by: Rung::Interrupt, death }, None));
 }
 
@@ -185,13 +176,13 @@ async fn output_after_the_time_is_kept_and_so_is_a_death() {
 async fn code_that_wants_input_is_refused() {
     let ask = || Step::Ask { prompt: "name? ".into(), password: false };
     let seen = run(vec![ask(), Step::print("went on")], Some(1), &[]).await;
-    assert_eq!(seen.end, CellEnd::InputRefused { error: None });
+    assert!(matches!(seen.end, CellEnd::InputRefused(None)), "{:?}", seen.end);
     assert_eq!(seen.text, "went on");
     for steps in
         [vec![ask(), Step::fail("EOFError", "")], vec![Step::fail("StdinNotImplementedError", "")]]
     {
         let seen = run(steps, Some(1), &[]).await;
-        assert!(matches!(seen.end, CellEnd::InputRefused { error: Some(_) }), "{:?}", seen.end);
+        assert!(matches!(seen.end, CellEnd::InputRefused(Some(_))), "{:?}", seen.end);
     }
 }
 
@@ -201,7 +192,7 @@ async fn the_second_cancel_kills_at_once() {
     let stubborn = || vec![Step::IgnoreTerminate, Step::Hang];
     let seen = run(vec![Step::Hang], None, &[7]).await;
     assert!(
-        matches!(&seen.end, CellEnd::Cancelled { fate: KernelFate::Alive, stopped: Some(_) }),
+        matches!(&seen.end, CellEnd::Cancelled { fate: KernelFate::Kept, stopped: Some(_) }),
         "{:?}",
         seen.end
     );
@@ -209,7 +200,11 @@ async fn the_second_cancel_kills_at_once() {
     let seen = run(stubborn(), None, &[7]).await;
     assert_eq!(seen.millis, 11_000, "one cancel climbs the ladder");
     let seen = run(stubborn(), None, &[7, 8]).await;
-    assert_eq!(seen.end, CellEnd::Cancelled { fate: ended(Rung::Kill), stopped: None });
+    assert!(
+        matches!(&seen.end, CellEnd::Cancelled { fate, stopped: None } if *fate == ended(Rung::Kill)),
+        "{:?}",
+        seen.end
+    );
     let wanted = [(7000, Asked::Interrupt), (8000, Asked::Force(Force::Kill))];
     assert_eq!(seen.done, wanted);
     // The time was up first, and that is what is told.
@@ -254,6 +249,23 @@ impl Kernel for Deaf {
     }
 }
 
+impl Backend for Deaf {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Runner
+    }
+
+    fn launch<'a>(
+        &'a self,
+        _spec: &'a KernelSpec,
+        _cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+        // The end that feeds the events is never dropped, so that they never end.
+        let (held, events) = KernelEvents::channel(1);
+        std::mem::forget(held);
+        Box::pin(async move { Ok(Launched { kernel: Box::new(Deaf(self.0.clone())), events }) })
+    }
+}
+
 /// B:R-21
 #[tokio::test(start_paused = true)]
 async fn there_is_an_answer_though_nothing_helps() {
@@ -264,12 +276,13 @@ async fn there_is_an_answer_though_nothing_helps() {
         executable: String::new(),
         origin: Origin::Forked,
     };
-    let (_held, events) = KernelEvents::channel(1);
-    let mut launched = Launched { kernel: Box::new(Deaf(info)), events };
+    let session = session_of(Arc::new(Deaf(info)), Retry::IfNotStarted, None);
+    let mut turn = session.turn().await.expect("a turn");
     let (sender, _receiver) = mpsc::channel(ROOM);
     let start = Instant::now();
-    let ran = execute(&mut launched, request(), limits(Some(1)), &Cancel::default(), sender).await;
-    assert_eq!(timed_out(&ran.end, 1), (&KernelFate::NotEnded, None));
+    let ran = turn.run(cell(Some(1)), sender).await;
+    let fate = KernelFate::Ended { by: Rung::Answer, death: None };
+    assert_eq!(timed_out(&ran.end.end, 1), (&fate, None));
     assert_eq!(start.elapsed().as_secs(), 6);
 }
 
@@ -277,7 +290,7 @@ async fn there_is_an_answer_though_nothing_helps() {
 #[tokio::test(start_paused = true)]
 async fn a_stuck_listener_does_not_stop_the_clock() {
     let table = [
-        (vec![], KernelFate::Alive),
+        (vec![], KernelFate::Kept),
         (vec![Step::IgnoreInterrupts], ended(Rung::Terminate)),
         (vec![Step::IgnoreTerminate], ended(Rung::Kill)),
     ];
@@ -286,12 +299,11 @@ async fn a_stuck_listener_does_not_stop_the_clock() {
         // More than all queues hold together.
         let flood = (0..500).map(|_| Step::print("0123456789"));
         backend.plan(first.into_iter().chain(flood).chain([Step::Hang]));
-        let mut launched = launch(&backend).await;
+        let mut turn = start(&backend).turn().await.expect("a turn");
         let (sender, receiver) = mpsc::channel(2);
         let start = Instant::now();
-        let cancel = Cancel::default();
-        let ran = execute(&mut launched, request(), limits(Some(60)), &cancel, sender).await;
-        assert_eq!(timed_out(&ran.end, 60).0, &wanted);
+        let ran = turn.run(cell(Some(60)), sender).await;
+        assert_eq!(timed_out(&ran.end.end, 60).0, &wanted);
         assert!(start.elapsed() <= Duration::from_secs(65), "{:?}", start.elapsed());
         assert!(ran.undelivered_bytes > 0);
         drop(receiver);
@@ -304,7 +316,7 @@ async fn a_slow_listener_gets_everything() {
     let backend = ScriptedBackend::new();
     let flood = (0..100).map(|_| Step::print("x"));
     backend.plan(flood.chain([Step::CatchInterrupt, Step::print("y")]));
-    let mut launched = launch(&backend).await;
+    let mut turn = start(&backend).turn().await.expect("a turn");
     let (sender, mut receiver) = mpsc::channel(1);
     let listening = async {
         let mut text = String::new();
@@ -314,40 +326,63 @@ async fn a_slow_listener_gets_everything() {
         }
         text
     };
-    let cancel = Cancel::default();
-    let running = execute(&mut launched, request(), limits(Some(1)), &cancel, sender);
+    let running = turn.run(cell(Some(1)), sender);
     let (ran, text) = tokio::join!(running, listening);
     assert_eq!(ran.undelivered_bytes, 0);
     assert_eq!(text.len(), 101, "{text}");
 }
 
-/// F-023
+/// F-001: a kernel that takes longer to come than its code may take is not waited for, and is there for the
+/// next run.
 #[tokio::test(start_paused = true)]
-async fn code_nobody_listens_to_is_stopped() {
-    for flood in [0, 500] {
-        let backend = ScriptedBackend::new();
-        backend.plan((0..flood).map(|_| Step::print("x")).chain([Step::Hang]));
-        let mut launched = launch(&backend).await;
-        let (sender, receiver) = mpsc::channel(1);
-        let leave = async {
-            tokio::time::sleep(Duration::from_secs(3)).await;
-            drop(receiver);
-        };
-        let cancel = Cancel::default();
-        let running = execute(&mut launched, request(), limits(None), &cancel, sender);
-        let (ran, ()) = tokio::join!(running, leave);
-        assert_eq!(ran.end, CellEnd::Unheard { fate: KernelFate::Alive }, "{flood}");
-    }
+async fn a_kernel_that_is_late_is_left_to_the_next_run() {
+    let backend = ScriptedBackend::new();
+    let gate = Arc::new(Notify::new());
+    backend.plan_launch(Launch::Gate(Arc::clone(&gate)));
+    backend.plan([Step::print("a")]);
+    let mut turn = start(&backend).turn().await.expect("a turn");
+    let (sender, _receiver) = mpsc::channel(ROOM);
+    let ran = turn.run(cell(Some(2)), sender).await;
+    let late =
+        |end: &CellEnd| matches!(end, CellEnd::NotRun(NotRun::Late(after)) if after.as_secs() == 2);
+    assert!(late(&ran.end.end), "{:?}", ran.end);
+    gate.notify_one();
+    let (ran, text) = run_in(&mut turn, "2").await;
+    assert!(matches!(ran.end.end, CellEnd::Ok), "{:?}", ran.end);
+    let is_launch = |(_, asked): &(_, Asked)| matches!(asked, Asked::Launch(_));
+    assert_eq!(backend.asked().iter().filter(|asked| is_launch(asked)).count(), 1);
+    assert_eq!(text, "a");
 }
 
-/// F-003
+/// What a kernel says while it is shut down is heard, and so is how it ended.
 #[tokio::test(start_paused = true)]
-async fn a_kernel_that_is_gone_says_so() {
+async fn the_last_words_of_a_kernel_are_heard() {
     let backend = ScriptedBackend::new();
-    let mut launched = launch(&backend).await;
-    backend.kill(KernelNumber(1), DeathCause::Signal { signal: 9 });
+    backend.plan([Step::print("a")]);
+    let session = start(&backend);
+    let mut turn = session.turn().await.expect("a turn");
+    let (ran, _) = run_in(&mut turn, "1").await;
+    assert!(matches!(ran.end.end, CellEnd::Ok));
+    drop(turn);
     let (sender, _receiver) = mpsc::channel(ROOM);
-    let cancel = Cancel::default();
-    let ran = execute(&mut launched, request(), limits(None), &cancel, sender).await;
-    assert_eq!(ran.end, CellEnd::KernelDied { death: death(DeathCause::Signal { signal: 9 }) });
+    let death = session.close_heard(sender).await.expect("there was a kernel");
+    assert_eq!(death.cause, DeathCause::Shutdown);
+    let (sender, _receiver) = mpsc::channel(ROOM);
+    assert_eq!(session.close_heard(sender).await, None, "it is over");
+}
+
+/// F-003: a kernel that died while nothing ran is replaced, and the reader is told.
+#[tokio::test(start_paused = true)]
+async fn a_kernel_that_is_gone_is_replaced_and_told() {
+    let backend = ScriptedBackend::new();
+    let session = start(&backend);
+    let mut turn = session.turn().await.expect("a turn");
+    let (ran, _) = run_in(&mut turn, "1").await;
+    assert!(matches!(ran.end.end, CellEnd::Ok));
+    backend.kill(KernelNumber(1), DeathCause::Signal { signal: 9 });
+    session.watch().wait_for(|state| state.kernel.is_none()).await.expect("it is there");
+    let (ran, _) = run_in(&mut turn, "2").await;
+    assert!(matches!(ran.end.end, CellEnd::Ok), "{:?}", ran.end);
+    let wanted = Note::StateLost(Loss::Died(death(DeathCause::Signal { signal: 9 })));
+    assert_eq!(ran.end.notes, [wanted]);
 }

@@ -1,7 +1,10 @@
 //! Notebooks on disk, as the engine's callers see them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod artifact_faults;
+mod artifact_ids;
 mod artifact_limits;
+mod artifact_python;
 mod artifacts;
 mod backup;
 mod bad_files;
@@ -9,6 +12,12 @@ mod by_id;
 mod by_index;
 mod change;
 mod executing;
+mod faults_calls;
+mod faults_descriptors;
+mod faults_kernels;
+mod faults_kit;
+mod faults_output;
+mod inspecting;
 mod keep;
 mod kit;
 mod locks;
@@ -20,4 +29,6 @@ mod registry;
 mod requests;
 mod roots;
 mod sessions;
+mod simulation;
+mod verbs;
 mod versions;

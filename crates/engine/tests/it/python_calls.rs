@@ -1,22 +1,24 @@
 //! Calls of the engine, on real kernels.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use inkcell_engine::api::{
-    CellKernel, CellSource, EndReport, ExecutionId, KernelMode, PythonReport, PythonRequest, State,
+    CellKernel, CellSource, EndReport, ExecutionId, KernelMode, PythonReport, PythonRequest,
+    Reading, State,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
-    EnvMode, EnvRules, ForkServer, ParentEnv, Prelude, ProjectModules, RunnerBackend, RunnerConfig,
-    Shell,
+    EnvMode, EnvRules, ExecEvent, ForkServer, KernelEvent, ParentEnv, Prelude, ProjectModules,
+    RunnerBackend, RunnerConfig, Shell,
 };
-use inkcell_engine::output::OutputLimits;
-use inkcell_engine::registry::{IdleRule, Limits, OwnerId};
-use inkcell_engine::session::{Policy, Retry};
+use inkcell_engine::output::{ModelOutput, OutputLimits};
+use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionName};
+use inkcell_engine::session::{Note, Policy, Retry};
 use inkcell_engine::{Engine, EngineConfig, EngineError, KernelsConfig, Kind, system_random};
 use tempfile::TempDir;
+use tokio::sync::mpsc;
 
 const ME: OwnerId = OwnerId(1);
 
@@ -31,6 +33,10 @@ fn python() -> String {
 
 impl Desk {
     fn new() -> Desk {
+        Desk::with(Retry::IfNotStarted)
+    }
+
+    fn with(retry: Retry) -> Desk {
         let dir = TempDir::new().expect("a folder");
         let state_dir = dir.path().join("state");
         let names = ["PATH", "HOME"];
@@ -50,11 +56,7 @@ impl Desk {
         };
         let config = EngineConfig {
             kernels,
-            policy: Policy {
-                retry: Retry::IfNotStarted,
-                interrupt_grace: Duration::from_secs(3),
-                max_restarts: 1,
-            },
+            policy: Policy { retry, interrupt_grace: Duration::from_secs(3), max_restarts: 1 },
             limits: Limits { sessions: 4, idle: IdleRule::Never, sweep: Duration::from_secs(30) },
             artifacts: ArtifactsConfig {
                 state_dir: state_dir.clone(),
@@ -87,7 +89,16 @@ impl Desk {
             mode: KernelMode::Session,
             timeout: Some(Duration::from_secs(60)),
             wait: Some(Duration::from_secs(60)),
+            reading: Reading::Bounded,
         }
+    }
+
+    fn stored(&self) -> usize {
+        self.engine.artifacts().list(Scope::All).map_or(0, |found| found.len())
+    }
+
+    fn session_files(&self) -> usize {
+        std::fs::read_dir(self.dir.path().join("state/sessions")).map_or(0, Iterator::count)
     }
 
     async fn run(&self, cells: &[&str]) -> PythonReport {
@@ -164,7 +175,7 @@ async fn what_does_not_fit_is_stored_whole() {
     desk.engine.shutdown().await;
 }
 
-/// B:K-02
+/// B:K-01 B:K-02
 #[tokio::test]
 async fn a_kernel_of_one_call_is_gone_after_it() {
     let desk = Desk::new();
@@ -174,4 +185,192 @@ async fn a_kernel_of_one_call_is_gone_after_it() {
     assert_eq!(report.state, State::Done);
     assert!(desk.engine.sessions().is_empty());
     desk.engine.shutdown().await;
+}
+
+/// Everything a call says goes to whoever taps it, who may be slow; nothing is lost, and nothing is stored.
+#[tokio::test]
+async fn a_caller_that_taps_gets_everything() {
+    let desk = Desk::new();
+    let mut request = desk.request(&["for n in range(50_000): print('line', n)", "print('end')"]);
+    (request.mode, request.reading) = (KernelMode::PerCall, Reading::Elsewhere);
+    let chosen = desk.engine.choose(&request.cwd, None).await.expect("a kernel");
+    let (sender, mut receiver) = mpsc::channel(1);
+    let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
+    let mut texts = [Vec::new(), Vec::new()];
+    while let Some((cell, event)) = receiver.recv().await {
+        if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
+            texts[cell].extend_from_slice(&data);
+        }
+    }
+    let wanted: String = (0..50_000).map(|n| format!("line {n}\n")).collect();
+    assert!(texts[0] == wanted.as_bytes(), "{} bytes", texts[0].len());
+    assert_eq!(texts[1], b"end\n");
+    let report = desk.engine.settled(&id).await.expect("a report");
+    assert_eq!((report.state, report.undelivered_bytes), (State::Done, 0));
+    assert_eq!(report.cells[0].output, ModelOutput::default());
+    assert!(!desk.dir.path().join("state/artifacts").exists() || desk.stored() == 0);
+    desk.engine.shutdown().await;
+}
+
+/// F-023: code that nobody hears is stopped.
+#[tokio::test]
+async fn a_caller_that_goes_away_ends_its_call() {
+    let desk = Desk::new();
+    let mut request = desk.request(&["while True: print('y' * 1000)"]);
+    (request.mode, request.timeout) = (KernelMode::PerCall, None);
+    let chosen = desk.engine.choose(&request.cwd, None).await.expect("a kernel");
+    let (sender, mut receiver) = mpsc::channel(1);
+    let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
+    receiver.recv().await.expect("something");
+    drop(receiver);
+    let report = desk.engine.settled(&id).await.expect("a report");
+    assert_eq!(report.state, State::Cancelled);
+    assert!(report.undelivered_bytes > 0);
+    desk.engine.shutdown().await;
+}
+
+/// F-091 B:K-08 B:X-21: a call that waits for its turn is taken back at once.
+#[tokio::test]
+async fn a_call_that_waits_is_taken_back_at_once() {
+    let desk = Desk::new();
+    let mut long = desk.request(&["import time\nwhile True: time.sleep(0.01)"]);
+    long.wait = Some(Duration::from_millis(100));
+    let first = desk.engine.python(long, ME).await.expect("a report");
+    let mut waiting = desk.request(&["print('never')"]);
+    waiting.wait = Some(Duration::from_millis(100));
+    let second = desk.engine.python(waiting, ME).await.expect("a report");
+    assert_eq!(second.state, State::Queued);
+    desk.engine.cancel(&second.execution).expect("it is known");
+    let second = desk.engine.settled(&second.execution).await.expect("it");
+    assert_eq!((second.state, texts(&second)), (State::Cancelled, vec![String::new()]));
+    let first = desk.engine.result(&first.execution, Duration::ZERO).await.expect("it");
+    assert_eq!(first.state, State::Running, "the other call goes on");
+    desk.engine.shutdown().await;
+}
+
+/// When the engine has ended, so has every kernel, also one that belongs to a call under way.
+#[tokio::test]
+async fn nothing_is_left_after_the_engine() {
+    let code = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
+                print(os.getpid(), flush=True)\nwhile True: time.sleep(1)";
+    for mode in [KernelMode::PerCall, KernelMode::Session] {
+        let desk = Desk::new();
+        let mut request = desk.request(&[code]);
+        request.mode = mode;
+        let chosen = desk.engine.choose(&request.cwd, None).await.expect("a kernel");
+        let (sender, mut receiver) = mpsc::channel(8);
+        let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
+        let pid = loop {
+            let (_, event) = receiver.recv().await.expect("an event");
+            if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
+                break String::from_utf8_lossy(&data).trim().to_owned();
+            }
+        };
+        assert!(Path::new(&format!("/proc/{pid}")).exists());
+        let shutdown = desk.engine.shutdown();
+        let (report, ()) = tokio::join!(desk.engine.settled(&id), shutdown);
+        assert!(report.expect("it").state.is_end());
+        assert!(!Path::new(&format!("/proc/{pid}")).exists(), "{mode:?}");
+        assert_eq!(desk.session_files(), 0);
+    }
+}
+
+/// B:E-30: programs that a cell starts can find out where they are.
+#[tokio::test]
+async fn a_session_has_a_file_that_goes_with_it() {
+    let desk = Desk::new();
+    let code = "import json, os\npath = os.environ['PI_SESSION_FILE']\n\
+                told = json.load(open(path))\n\
+                print(told['id'], told['backend'], told['cwd'] == os.path.realpath(os.getcwd()),\n\
+                      told['artifacts'] == os.environ['PI_ARTIFACTS_DIR'] == os.environ['ARTIFACTS'],\n\
+                      oct(os.stat(path).st_mode & 0o777))";
+    for mode in [KernelMode::Session, KernelMode::PerCall] {
+        let mut request = desk.request(&[code]);
+        request.mode = mode;
+        let report = desk.engine.python(request, ME).await.expect("a report");
+        assert_eq!(texts(&report), ["default runner True True 0o600\n"], "{report:?}");
+    }
+    // Two calls of one session see the same file.
+    let report = desk
+        .run(&["del os.environ['PI_SESSION_FILE']", "os.environ['PI_SESSION_FILE'] == path"])
+        .await;
+    assert_eq!(texts(&report)[1], "True\n");
+    assert_eq!(desk.session_files(), 1);
+    desk.engine.shutdown().await;
+    assert_eq!(desk.session_files(), 0);
+}
+
+/// B:K-12 B:K-13: a cell may begin with a new kernel, in the middle of a call too.
+#[tokio::test]
+async fn a_reset_forgets_and_the_rest_of_the_call_goes_on() {
+    let desk = Desk::new();
+    desk.run(&["x = 1"]).await;
+    let mut request = desk.request(&["x += 1", "'x' in globals()", "y = 5", "y"]);
+    request.cells[1].kernel = CellKernel::Fresh;
+    let report = desk.engine.python(request, ME).await.expect("a report");
+    assert_eq!(report.state, State::Done);
+    assert_eq!(texts(&report)[1..], ["False\n", "", "5\n"]);
+    assert_eq!(report.cells[1].count, Some(1), "the count begins anew");
+    assert!(report.cells.iter().all(|cell| cell.notes.is_empty()), "who asks for it is not told");
+    desk.engine.shutdown().await;
+}
+
+/// B:K-03 B:K-18: another name, another folder or another interpreter is another session, and a new engine
+/// knows none.
+#[tokio::test]
+async fn sessions_are_told_apart_by_name_folder_and_interpreter() {
+    let desk = Desk::new();
+    desk.run(&["x = 1"]).await;
+    let other = desk.dir.path().join("other");
+    std::fs::create_dir(&other).expect("a folder");
+    let code = ["'x' in globals()"];
+    let mut named = desk.request(&code);
+    named.session = Some(SessionName("mine".to_owned()));
+    let mut elsewhere = desk.request(&code);
+    elsewhere.cwd = other.clone();
+    let mut explicit = desk.request(&code);
+    explicit.interpreter = Some(python());
+    for request in [named, elsewhere, explicit] {
+        let report = desk.engine.python(request, ME).await.expect("a report");
+        assert_eq!(texts(&report), ["False\n"]);
+    }
+    // However it is spelled, the same folder is the same session.
+    let mut spelled = desk.request(&code);
+    spelled.cwd = other.join("..");
+    let report = desk.engine.python(spelled, ME).await.expect("a report");
+    assert_eq!(texts(&report), ["True\n"]);
+    assert_eq!(desk.engine.sessions().len(), 4);
+    desk.engine.shutdown().await;
+    assert!(Desk::new().engine.sessions().is_empty());
+}
+
+/// B:K-10 B:K-11 F-002: what is done about code whose kernel dies is the policy's; the next call works.
+#[tokio::test]
+async fn code_whose_kernel_dies_is_run_again_as_the_policy_says() {
+    // Dies as often as there are files to remove.
+    let code = "import os\nfor name in ('a', 'b'):\n    if os.path.exists(name):\n        \
+                os.remove(name)\n        os.kill(os.getpid(), 9)\nprint('went well')";
+    let table: [(Retry, &[&str], State, bool); 5] = [
+        (Retry::Once, &["a"], State::Done, true),
+        (Retry::Once, &["a", "b"], State::KernelDied, true),
+        (Retry::IfNotStarted, &["a"], State::KernelDied, false),
+        (Retry::Never, &["a"], State::KernelDied, false),
+        (Retry::Never, &[], State::Done, false),
+    ];
+    for (retry, deaths, wanted, is_twice) in table {
+        let desk = Desk::with(retry);
+        for name in deaths {
+            std::fs::write(desk.dir.path().join(name), "").expect("a file");
+        }
+        let report = desk.run(&[code]).await;
+        let what = format!("{retry:?} {deaths:?}: {report:?}");
+        assert_eq!(report.state, wanted, "{what}");
+        let notes = &report.cells[0].notes;
+        assert_eq!(notes.iter().any(|note| matches!(note, Note::RanTwice(_))), is_twice, "{what}");
+        let is_given_up = matches!(report.cells[0].end, Some(EndReport::GivenUp));
+        assert_eq!(is_given_up, deaths.len() == 2, "{what}");
+        let next = desk.run(&["'again'"]).await;
+        assert_eq!(texts(&next), ["'again'\n"], "{next:?}");
+        desk.engine.shutdown().await;
+    }
 }

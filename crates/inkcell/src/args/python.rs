@@ -21,26 +21,33 @@ pub(crate) struct PythonArgs {
 
 #[derive(ClapArgs, Debug)]
 #[command(
-    override_usage = "inkcell py [OPTIONS] CODE\n       inkcell py [OPTIONS] -f FILE\n       \
+    override_usage = "inkcell py [OPTIONS] CODE...\n       inkcell py [OPTIONS] -f FILE\n       \
                       inkcell py [OPTIONS] -",
-    after_help = "The value of the last expression is shown, as at a prompt. Every command has a Python of its \
-        own, which ends with it.\n\n\
+    after_help = "The value of the last expression is shown, as at a prompt. Each CODE is a cell of its own; the \
+        first that fails is the last that runs. Every command has a Python of its own, which ends with it.\n\n\
         Examples:\n  \
         inkcell py '1 + 1'\n  \
+        inkcell py 'x = 20' 'x + 22'\n  \
         inkcell py --timeout 60 -f job.py\n  \
         echo 'print(6 * 7)' | inkcell py -"
 )]
 pub(crate) struct Py {
-    /// The code; - reads standard input, and so does leaving it out.
+    /// The code, one argument a cell; - reads standard input, and so does leaving it out.
     #[arg(conflicts_with = "file")]
-    pub(crate) code: Option<String>,
+    pub(crate) code: Vec<String>,
     /// Run the code of this file; - for standard input.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) file: Option<String>,
+    /// The code has several cells, each after a line that begins with # %%; the rest of that line is its title.
+    #[arg(long)]
+    pub(crate) cells: bool,
     /// Run in a kernel that remembers nothing. It is so without it, too.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Stop the code after this many seconds; 0 for never.
+    /// Begin with a new kernel. It is so without it, too.
+    #[arg(long)]
+    pub(crate) reset: bool,
+    /// Stop the code after this many seconds, all cells together; 0 for never.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
@@ -48,6 +55,9 @@ pub(crate) struct Py {
     /// Whose rules the code follows; python.shell when left out.
     #[arg(long, value_enum)]
     pub(crate) shell: Option<ShellArg>,
+    /// How much is shown, and how.
+    #[arg(long, value_enum, default_value_t = View::Stream)]
+    pub(crate) view: View,
     /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
     #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
     pub(crate) env: Vec<Pattern>,
@@ -57,6 +67,16 @@ pub(crate) struct Py {
     /// Say which Python is used and why.
     #[arg(short, long)]
     pub(crate) verbose: bool,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum View {
+    /// Everything the code writes, as it comes.
+    Stream,
+    /// At the end, within bounds, as an agent gets it; what does not fit is stored, see inkcell artifacts.
+    Reply,
+    /// At the end, within bounds, one block a cell: its state, its code, its output.
+    Blocks,
 }
 
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

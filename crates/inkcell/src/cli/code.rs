@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io::{IsTerminal, Read};
 use std::os::unix::fs::FileTypeExt;
 
+use inkcell_engine::api::{CellKernel, CellSource};
 use inkcell_engine::{EngineError, Kind, is_notebook_path};
 
 use super::input;
@@ -16,21 +17,77 @@ use crate::settings::Settings;
 /// No program is longer; a pipe that says more is something else.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// The code, from wherever it is.
-pub(crate) fn of(args: &Py, settings: &Settings) -> Result<String, Failure> {
-    match (&args.code, &args.file) {
-        (Some(code), _) if code != "-" => Ok(code.clone()),
-        (_, Some(path)) if path != "-" => text(file_bytes(path, settings)?, "--file"),
-        (None, None) if std::io::stdin().is_terminal() => Err(Failure::argument(
-            "CODE",
-            "there is none; give it, for example: inkcell py '1 + 1', or inkcell py -f FILE",
-        )),
-        _ if std::io::stdin().is_terminal() => Err(Failure::argument(
+/// The cells, from wherever the code is.
+pub(crate) fn of(args: &Py, settings: &Settings) -> Result<Vec<CellSource>, Failure> {
+    let texts = match (&*args.code, &args.file) {
+        ([], Some(path)) if path != "-" => vec![text(file_bytes(path, settings)?, "--file")?],
+        ([], None) if std::io::stdin().is_terminal() => {
+            return Err(Failure::argument(
+                "CODE",
+                "there is none; give it, for example: inkcell py '1 + 1', or inkcell py -f FILE",
+            ));
+        }
+        ([], _) => vec![from_stdin()?],
+        (codes, _) if codes.iter().filter(|code| *code == "-").count() > 1 => {
+            return Err(Failure::argument(
+                "CODE",
+                "- is there more than once; standard input can be read once",
+            ));
+        }
+        (codes, _) => codes
+            .iter()
+            .map(|code| if code == "-" { from_stdin() } else { Ok(code.clone()) })
+            .collect::<Result<_, _>>()?,
+    };
+    let mut cells: Vec<CellSource> = match args.cells {
+        true => texts.iter().flat_map(|text| cells_of(text)).collect(),
+        false => texts.into_iter().map(|code| cell(None, code)).collect(),
+    };
+    if cells.is_empty() {
+        return Err(Failure::argument("--cells", "there is no code between the # %% lines"));
+    }
+    if args.reset {
+        cells[0].kernel = CellKernel::Fresh;
+    }
+    Ok(cells)
+}
+
+fn from_stdin() -> Result<String, Failure> {
+    if std::io::stdin().is_terminal() {
+        return Err(Failure::argument(
             "standard input",
             "it is a terminal; pipe the code in, for example: echo 'print(1)' | inkcell py -",
-        )),
-        _ => text(input::stdin_bytes()?, "standard input"),
+        ));
     }
+    text(input::stdin_bytes()?, "standard input")
+}
+
+fn cell(title: Option<String>, code: String) -> CellSource {
+    CellSource { code, title, timeout: None, kernel: CellKernel::Same }
+}
+
+/// The cells of a program whose cells begin with `# %%` lines, as editors know them. What follows on that
+/// line is the title; cells without code are left out.
+fn cells_of(program: &str) -> Vec<CellSource> {
+    let mut cells = vec![cell(None, String::new())];
+    for line in program.split_inclusive('\n') {
+        let title = line.strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("%%"));
+        // `# %%time` is a comment about a magic.
+        match title.filter(|title| title.is_empty() || title.starts_with(char::is_whitespace)) {
+            Some(title) => {
+                let title = title.trim();
+                let title = (!title.is_empty()).then(|| title.to_owned());
+                cells.push(cell(title, String::new()));
+            }
+            None => {
+                if let Some(last) = cells.last_mut() {
+                    last.code.push_str(line);
+                }
+            }
+        }
+    }
+    cells.retain(|cell| !cell.code.trim().is_empty());
+    cells
 }
 
 fn file_bytes(path: &str, settings: &Settings) -> Result<Vec<u8>, Failure> {
@@ -142,6 +199,21 @@ fn named(comment: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_begin_with_their_lines() {
+        let program =
+            "import x\n# %% Load the data\na = 1\n#%%\n\n# %%time\nb = 2\n# %% empty\n \n";
+        let found: Vec<(Option<String>, String)> =
+            cells_of(program).into_iter().map(|cell| (cell.title, cell.code)).collect();
+        let wanted = [
+            (None, "import x\n".to_owned()),
+            (Some("Load the data".to_owned()), "a = 1\n".to_owned()),
+            (None, "\n# %%time\nb = 2\n".to_owned()),
+        ];
+        assert_eq!(found, wanted);
+        assert_eq!(cells_of("# %%\n").len(), 0);
+    }
 
     #[test]
     fn code_is_decoded_as_python_decodes_a_file() {

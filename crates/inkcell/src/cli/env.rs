@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inkcell_engine::EngineError;
 use inkcell_engine::kernel::{
     Candidate, EnvMode, EnvRules, EnvSetup as Setup, Existing, Interpreter, LaunchError,
     ManagedEnv, Reason, SetupDone, SetupError, SetupEvent, candidates, child_environment,
     set_up_environment,
 };
-use inkcell_engine::{Cancel, EngineError};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::python::{self, text};
 use super::signals::Signals;
@@ -164,9 +165,17 @@ async fn set_up(
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let cancel = Cancel::default();
-    let signals = Signals::listen(cancel.clone())?;
-    let made = make(args, settings, output, &cancel).await;
+    let signals = Signals::listen()?;
+    let cancel = CancellationToken::new();
+    let pass_on = async {
+        signals.asked(1).await;
+        cancel.cancel();
+        std::future::pending::<()>().await;
+    };
+    let made = tokio::select! {
+        made = make(args, settings, output, &cancel) => made,
+        () = pass_on => Err(LaunchError::Cancelled.into()),
+    };
     // What a signal cut short is no failure of its own.
     let made = made.map_err(|error| match signals.first() {
         Some(signal) => Failure::Signal(signal),
@@ -196,7 +205,7 @@ async fn make(
     args: &EnvSetup,
     settings: &Settings,
     output: &mut Output,
-    cancel: &Cancel,
+    cancel: &CancellationToken,
 ) -> Result<ManagedEnv, EngineError> {
     let named = PythonArgs { cwd: None, python: args.python.clone() };
     let mut search = python::search(&named, settings, settings.cwd.clone());
@@ -205,7 +214,7 @@ async fn make(
     let finder = python::finder(settings);
     let base = tokio::select! {
         found = finder.find(&search) => found?,
-        () = cancel.token().cancelled() => return Err(LaunchError::Cancelled.into()),
+        () = cancel.cancelled() => return Err(LaunchError::Cancelled.into()),
     };
     if base.reason != Reason::Setting {
         let reason = python::reason(&base, &named, settings);
@@ -226,6 +235,6 @@ async fn make(
         SetupEvent::Failed(step) => output.aside(&format!("{step}: did not work")),
         SetupEvent::Done(_) => {}
     };
-    let made = set_up_environment(&setup, cancel.token(), &mut report).await;
+    let made = set_up_environment(&setup, cancel, &mut report).await;
     made.map_err(|error: SetupError| error.into())
 }

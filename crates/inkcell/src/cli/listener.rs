@@ -5,7 +5,7 @@
 
 use std::io;
 
-use inkcell_engine::kernel::KernelEvent;
+use inkcell_engine::Tapped;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::render::ending::Summary;
@@ -15,7 +15,7 @@ use crate::render::live::Show;
 const QUEUE: usize = 16;
 
 pub(crate) struct Listener {
-    pub(crate) events: mpsc::Sender<KernelEvent>,
+    pub(crate) events: mpsc::Sender<Tapped>,
     pub(crate) rest: Rest,
 }
 
@@ -49,17 +49,17 @@ impl Rest {
 
 fn listen(
     mut show: Box<dyn Show>,
-    mut queue: mpsc::Receiver<KernelEvent>,
+    mut queue: mpsc::Receiver<Tapped>,
     last: oneshot::Receiver<Summary>,
 ) -> io::Result<()> {
     loop {
         match queue.try_recv() {
-            Ok(event) => show.event(event)?,
+            Ok((cell, event)) => show.event(cell, event)?,
             Err(mpsc::error::TryRecvError::Disconnected) => break,
             Err(mpsc::error::TryRecvError::Empty) => {
                 show.pause()?;
                 match queue.blocking_recv() {
-                    Some(event) => show.event(event)?,
+                    Some((cell, event)) => show.event(cell, event)?,
                     None => break,
                 }
             }

@@ -1,8 +1,10 @@
 //! One file a command.
 
+mod artifacts;
 mod clean;
 mod code;
 mod diff;
+mod doctor;
 mod edit;
 mod env;
 mod input;
@@ -11,8 +13,11 @@ mod new;
 mod py;
 mod python;
 mod read;
+mod result;
 mod settings;
+mod setup;
 mod signals;
+mod state;
 mod to;
 mod write;
 
@@ -37,7 +42,12 @@ pub(crate) fn run(
         Command::To(args) => to::run(&args, settings, output),
         Command::Py(args) => py::run(&args, settings, output),
         Command::Env(args) => env::run(&args, settings, output),
+        Command::Result(args) => result::run(&args, settings, output),
+        Command::Artifacts(args) => artifacts::run(&args, settings, output),
+        Command::State(args) => state::run(&args, settings, output),
         Command::Settings(args) => settings::run(&args, settings, output),
+        Command::Setup(args) => setup::run(&args, settings, output),
+        Command::Doctor(args) => doctor::run(&args, settings, output),
     }
 }
 

@@ -1,32 +1,33 @@
 //! `inkcell py`: code run in a kernel of its own, its output shown as it comes.
+//!
+//! Owns how long a reader is waited for at the end. Running and stopping are the engine's.
 
-use std::collections::BTreeMap;
 use std::io::{ErrorKind, IsTerminal};
+use std::sync::Arc;
 use std::time::Duration;
 
+use inkcell_engine::api::{EndReport, KernelMode, PythonReport, PythonRequest, Reading, State};
 use inkcell_engine::kernel::{
-    Backend, ChildEnv, CodeRequest, Death, EnvMode, EnvRules, ExecId, ForkServer, History,
-    Interpreter, KernelEvent, KernelSpec, LaunchError, Launched, Pattern, RunnerBackend,
-    RunnerConfig, Startup, child_environment, withheld_hint_for,
+    EnvMode, ForkServer, LaunchError, Pattern, RunnerBackend, RunnerConfig,
 };
-use inkcell_engine::{Cancel, CellEnd, EngineError, KernelFate, Kind, Limits, execute};
+use inkcell_engine::registry::OwnerId;
+use inkcell_engine::{Chosen, Engine, EngineError, Kind};
 use rustix::process::Signal;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::listener::Listener;
 use super::signals::Signals;
 use super::{code, python};
-use crate::args::Py;
+use crate::args::{Py, View};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, Stream};
+use crate::render::blocks::Blocks;
 use crate::render::ending::Summary;
+use crate::render::hint;
 use crate::render::live::{Colour, Live, Show, last_words};
 use crate::render::recorded::Recorded;
-use crate::settings::Settings;
-
-/// How long a kernel may take to end once its code has, for what the code left to be done at exit.
-const SHUTDOWN_GRACE: Duration = Duration::from_secs(3);
+use crate::render::reply::Replied;
+use crate::settings::{Profile, Settings, anchored, engine_config};
 
 /// How long a reader that does not read is waited for at the end, at least.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -34,65 +35,96 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long standard error is waited for when nobody read the rest; it may be the same pipe.
 const OTHER_STREAM: Duration = Duration::from_millis(300);
 
+/// The only caller of this engine.
+const OWNER: OwnerId = OwnerId(0);
+
 pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    let code = code::of(args, settings)?;
-    super::runtime()?.block_on(run_code(args, code, settings, output))
+    let cells = code::of(args, settings)?;
+    let request = PythonRequest {
+        cells,
+        session: None,
+        cwd: python::working_folder(&args.python, settings)?,
+        interpreter: args.python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
+        mode: KernelMode::PerCall,
+        timeout: args.timeout.filter(|timeout| !timeout.is_zero()),
+        wait: None,
+        reading: match args.view {
+            View::Stream if !output.is_json() => Reading::Elsewhere,
+            _ => Reading::Bounded,
+        },
+    };
+    super::runtime()?.block_on(run_call(args, request, settings, output))
 }
 
-async fn run_code(
+async fn run_call(
     args: &Py,
-    code: String,
+    request: PythonRequest,
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let cancel = Cancel::default();
-    let signals = Signals::listen(cancel.clone())?;
-    let timeout = args.timeout.filter(|timeout| !timeout.is_zero());
-    let started = tokio::select! {
-        started = start(args, settings, output, &cancel) => started,
-        () = until(timeout.map(|timeout| Instant::now() + timeout)) => Err(late(args)),
+    let signals = Signals::listen()?;
+    let engine = engine(args, settings)?;
+    let timeout = request.timeout;
+    let chosen = tokio::select! {
+        chosen = engine.choose(&request.cwd, request.interpreter.as_deref()) => chosen,
+        () = signals.asked(1) => Err(EngineError::from(LaunchError::Cancelled)),
+        () = until(timeout.map(|timeout| Instant::now() + timeout)) => return Err(late(args)),
     };
     // What a signal cut short is no failure of its own.
-    let Started { mut launched, backend, interpreter, reason, child } =
-        started.map_err(|failure| signals.first().map_or(failure, Failure::Signal))?;
+    let chosen = chosen.map_err(|error| signals.first().map_or(error.into(), Failure::Signal))?;
+    let reason = python::reason(&chosen.interpreter, &args.python, settings);
+    tell_about(&chosen, &reason, args, output);
 
     let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
     let colour = if is_coloured { Colour::On } else { Colour::Off };
-    let show: Box<dyn Show> =
-        if output.is_json() { Box::new(Recorded::default()) } else { Box::new(Live::new(colour)) };
+    let show: Box<dyn Show> = match args.view {
+        _ if output.is_json() => Box::new(Recorded::default()),
+        View::Stream => Box::new(Live::new(colour)),
+        View::Reply => Box::new(Replied),
+        View::Blocks => {
+            let is_coloured = settings.may_colour() && std::io::stdout().is_terminal();
+            let colour = if is_coloured { Colour::On } else { Colour::Off };
+            Box::new(Blocks::new(colour, timeout))
+        }
+    };
     let listener = Listener::start(show);
     let Listener { events, rest } =
         listener.map_err(|error| Failure::Io("cannot start a thread", error))?;
-    let request =
-        CodeRequest { exec: ExecId(1), code, history: History::Store, env: Vec::new(), cwd: None };
-    let ladder = settings.python().ladder;
-    let limits = Limits { timeout, ladder };
     let began = Instant::now();
-    let execution = execute(&mut launched, request, limits, &cancel, events.clone()).await;
+    let id = engine.start(request, &chosen, OWNER, Some(events)).await?;
+    let pass_on = async {
+        for times in 1..=2 {
+            signals.asked(times).await;
+            // A call that is over has nothing to be taken back.
+            let _ = engine.cancel(&id);
+        }
+        std::future::pending::<()>().await;
+    };
+    let report = tokio::select! {
+        report = engine.settled(&id) => report?,
+        () = pass_on => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
+    };
     let took = began.elapsed();
-    let had_to_stop = had_to_stop(&execution.end);
-    let death = shut_down(launched, &execution.end, &cancel, events).await;
-    drop(backend);
-    let hint = match &execution.end {
-        CellEnd::PythonError(error) => withheld_hint_for(&child.withheld, error),
-        _ => None,
-    };
-    let summary = Summary {
-        end: execution.end,
-        death,
-        undelivered_bytes: execution.undelivered_bytes,
-        took,
-        hint,
-        python: python::to_json(&interpreter, &reason),
-    };
+    // Nothing of ours is left, whatever becomes of the answer.
+    engine.shutdown().await;
+    let has_begun = report.cells.iter().any(|cell| cell.count.is_some());
+    if let (Some(signal), false) = (signals.first(), has_begun) {
+        return Err(Failure::Signal(signal));
+    }
+    if let Some(failure) = not_begun(&report) {
+        return Err(failure);
+    }
+    let python = python::to_json(&chosen.interpreter, &reason);
+    let summary = Summary { report, took, python };
     let exit = summary.exit();
-    let was_unheard = matches!(summary.end, CellEnd::Unheard { .. });
+    let state = summary.report.state;
+    let had_to_stop = matches!(state, State::TimedOut | State::Cancelled);
     let mut words = last_words(&summary, colour);
     let soon = Instant::now() + LAST_WORDS;
     let limit = match timeout {
         // Whoever reads may come back for as long as code may take to stop.
-        Some(timeout) if exit == Exit::TimedOut => {
-            Some(soon.max(began + timeout + ladder.rungs()[4].0))
+        Some(timeout) if state == State::TimedOut => {
+            Some(soon.max(began + timeout + settings.python().ladder.rungs()[4].0))
         }
         _ if had_to_stop => Some(soon),
         Some(timeout) => Some(soon.max(began + timeout)),
@@ -100,7 +132,7 @@ async fn run_code(
     };
     let shown = tokio::select! {
         shown = rest.finish(summary) => Some(shown),
-        () = cancel.token().cancelled(), if !had_to_stop => None,
+        () = signals.asked(1), if !had_to_stop => None,
         () = until(limit) => None,
     };
     if let Some(signal) = signals.first() {
@@ -109,7 +141,7 @@ async fn run_code(
     match shown {
         Some(Ok(())) => Ok(exit),
         Some(Err(error)) if error.kind() == ErrorKind::BrokenPipe => {
-            if was_unheard {
+            if state == State::Cancelled {
                 // Code that was stopped halfway did not end well; other programs end by this signal.
                 return Err(Failure::Signal(Signal::PIPE.as_raw()));
             }
@@ -130,149 +162,75 @@ async fn run_code(
     }
 }
 
-/// Python was not ready when the time that the code was given had passed.
-fn late(args: &Py) -> Failure {
-    let seconds = args.timeout.unwrap_or_default().as_secs_f64();
-    Failure::Told {
-        exit: Exit::TimedOut,
-        kind: Kind::Unavailable,
-        message: format!("Python was not ready within the {seconds} s of --timeout; nothing was run"),
-        hint: Some(
-            "give it more time, see which Python it is and why (inkcell env), or name another one: --python \
-             PATH"
-                .to_owned(),
-        ),
+/// An engine for one call.
+fn engine(args: &Py, settings: &Settings) -> Result<Engine, Failure> {
+    let mut config = engine_config(settings, Profile::CommandLine);
+    let kernels = &mut config.kernels;
+    if args.env_all {
+        kernels.env_rules.mode = EnvMode::Inherit;
     }
-}
-
-/// Why there is no kernel, with the folder where that is the reason.
-fn not_launched(error: LaunchError, settings: &Settings) -> Failure {
-    match error {
-        LaunchError::Resources { what, source } if what.contains("state folder") => Failure::Told {
-            exit: Exit::Unavailable,
-            kind: Kind::Unavailable,
-            message: format!("cannot {what}, {}: {source}", settings.state_dir.display()),
-            hint: Some(
-                "name a folder of yours that can be written: INKCELL_STATE_DIR=DIR, or state.dir in your \
-                 settings file"
-                    .to_owned(),
-            ),
-        },
-        error => EngineError::from(error).into(),
+    kernels.env_rules.pass.extend(args.env.iter().cloned());
+    if let Some(shell) = args.shell {
+        kernels.shell = shell.into();
     }
-}
-
-/// A kernel that is ready, and how it came to be.
-struct Started {
-    launched: Launched,
-    /// Its thread is the kernel's parent; the system ends a kernel whose parent is gone.
-    backend: RunnerBackend,
-    interpreter: Interpreter,
-    reason: String,
-    child: ChildEnv,
-}
-
-async fn start(
-    args: &Py,
-    settings: &Settings,
-    output: &mut Output,
-    cancel: &Cancel,
-) -> Result<Started, Failure> {
-    let set = settings.python();
-    let cwd = python::working_folder(&args.python, settings)?;
-    let search = python::search(&args.python, settings, cwd.clone());
-    let finder = python::finder(settings);
-    let found = tokio::select! {
-        found = finder.find(&search) => found.map_err(EngineError::from)?,
-        () = cancel.token().cancelled() => return Err(EngineError::from(LaunchError::Cancelled).into()),
-    };
-    let reason = python::reason(&found, &args.python, settings);
-    if args.verbose {
-        output.aside(&format!("python: {}", python::line(&found, &reason)));
-        for skipped in &found.skipped {
-            output.aside(&format!("skipped: {skipped}: {}", skipped.reason));
-        }
-    }
-    let mode = if args.env_all { EnvMode::Inherit } else { set.env_mode };
-    let pass = [set.env_pass, args.env.clone()].concat();
-    let mut child = child_environment(&search.env, &EnvRules { mode, pass }, &BTreeMap::new());
-    for name in &child.missing {
-        output.aside(&format!("note: {name} is not set here, so the code does not get it"));
-    }
-    for pattern in &args.env {
-        if let Pattern::Name(name) = pattern
-            && child.withheld.contains(name)
-        {
-            output.aside(&format!(
-                "note: {name} is a secret of inkcell's own, which code never gets"
-            ));
-        }
-    }
-    found.apply_to(&mut child.vars);
-    let spec = KernelSpec {
-        python: found.path.clone(),
-        cwd: cwd.clone(),
-        env: child.vars.clone(),
-        start_timeout: set.start_timeout,
-        startup: Startup {
-            shell: args.shell.map_or(set.shell, Into::into),
-            prelude: set.prelude,
-            modules: python::modules(settings, cwd)?,
-            // A kernel that runs once would only start later for them.
-            preload: Vec::new(),
-        },
-    };
+    // A kernel that runs once would only start later for them.
+    kernels.preload = Vec::new();
     let backend = RunnerBackend::new(RunnerConfig {
         state_dir: settings.state_dir.clone(),
         fork_server: ForkServer::Off,
         spares: 0,
     });
     let backend = backend.map_err(EngineError::from)?;
-    let launched = backend.launch(&spec, cancel.token()).await;
-    let launched = launched.map_err(|error| not_launched(error, settings))?;
-    Ok(Started { launched, backend, interpreter: found, reason, child })
+    Ok(Engine::new(config, Arc::new(backend)))
 }
 
-/// Whether the code did not end by itself.
-fn had_to_stop(end: &CellEnd) -> bool {
-    matches!(end, CellEnd::TimedOut { .. } | CellEnd::Cancelled { .. } | CellEnd::Unheard { .. })
-}
-
-/// Ends a kernel that is still there, politely: what the code left to be done at exit is done, and what
-/// it says then is shown.
-async fn shut_down(
-    launched: Launched,
-    end: &CellEnd,
-    cancel: &Cancel,
-    listener: mpsc::Sender<KernelEvent>,
-) -> Option<Death> {
-    let is_gone = match end {
-        CellEnd::KernelDied { .. } => true,
-        CellEnd::TimedOut { fate, .. }
-        | CellEnd::Cancelled { fate, .. }
-        | CellEnd::Unheard { fate } => *fate != KernelFate::Alive,
-        CellEnd::Ok | CellEnd::PythonError(_) | CellEnd::InputRefused { .. } => false,
-    };
-    if is_gone {
-        return None;
-    }
-    let Launched { kernel, mut events } = launched;
-    let was_cancelled = cancel.token().is_cancelled();
-    let pass_on = async {
-        while let Some(event) = events.next().await {
-            if listener.send(event).await.is_err() {
-                break;
-            }
+/// Says which Python it is, if that was asked for, and what code does not get of what it was promised.
+fn tell_about(chosen: &Chosen, reason: &str, args: &Py, output: &mut Output) {
+    if args.verbose {
+        let line = python::line(&chosen.interpreter, reason);
+        output.aside(&format!("python: {line}"));
+        for skipped in &chosen.interpreter.skipped {
+            output.aside(&format!("skipped: {skipped}: {}", skipped.reason));
         }
-        std::future::pending::<()>().await;
-    };
-    // Dropped before it is done, the shutdown kills.
-    tokio::select! {
-        death = kernel.shutdown(SHUTDOWN_GRACE) => Some(death),
-        () = cancel.token().cancelled(), if !was_cancelled => None,
-        () = cancel.killed() => None,
-        () = pass_on => None,
     }
+    for name in &chosen.env.missing {
+        output.aside(&format!("note: {name} is not set here, so the code does not get it"));
+    }
+    for pattern in &args.env {
+        if let Pattern::Name(name) = pattern
+            && chosen.env.withheld.contains(name)
+        {
+            output.aside(&format!(
+                "note: {name} is a secret of inkcell's own, which code never gets"
+            ));
+        }
+    }
+}
+
+/// Python was not ready when the time that the code was given had passed.
+fn late(args: &Py) -> Failure {
+    let seconds = args.timeout.unwrap_or_default().as_secs_f64();
+    Failure::Told {
+        exit: Exit::TimedOut,
+        kind: Kind::Unavailable,
+        message: format!(
+            "Python was not ready within the {seconds} s of --timeout; nothing was run"
+        ),
+        hint: Some(hint::RAISE_TIMEOUT.to_owned()),
+    }
+}
+
+/// Why nothing was run, if that is so.
+fn not_begun(report: &PythonReport) -> Option<Failure> {
+    let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
+    let Some(EndReport::NoKernel(problem)) = end else { return None };
+    let is_late = report.state == State::TimedOut;
+    Some(Failure::Told {
+        exit: if is_late { Exit::TimedOut } else { Exit::of_kind(problem.kind) },
+        kind: problem.kind,
+        message: problem.message.clone(),
+        hint: problem.step.map(hint::of_step),
+    })
 }
 
 async fn until(instant: Option<Instant>) {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::args::ShowSettings;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::settings::{ProjectFile, Settings};
+use crate::settings::{ProjectFile, Row, Settings};
 
 pub(crate) fn run(
     args: &ShowSettings,
@@ -21,14 +21,20 @@ pub(crate) fn run(
     }
     let written = if output.is_json() {
         let listed = rows.iter().map(|(row, setting)| {
+            let variables = [row.overriding_variables(), row.variables()].concat();
             json!({
                 "name": row.name,
                 "value": setting.value.to_json(),
                 "source": setting.source.to_string(),
                 "allowed": row.kind.allowed(),
                 "default": row.default,
-                "variables": row.variables().collect::<Vec<_>>(),
-                "project_file": row.project_file == ProjectFile::May,
+                "elsewhere": elsewhere(row),
+                "variables": variables,
+                "project_file": match row.project_file {
+                    ProjectFile::May => "yes",
+                    ProjectFile::InsideAndTold => "told",
+                    ProjectFile::MayNot => "no",
+                },
                 "about": row.about,
             })
         });
@@ -46,4 +52,12 @@ pub(crate) fn run(
     };
     written.map_err(Failure::of_output)?;
     Ok(Exit::Ok)
+}
+
+/// The defaults that are not the usual one, with where they hold.
+fn elsewhere(row: &Row) -> Value {
+    let defaults = row.defaults_elsewhere.iter();
+    defaults
+        .map(|(profile, default)| json!({"where": profile.place(), "default": default}))
+        .collect()
 }

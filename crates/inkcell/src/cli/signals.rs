@@ -1,14 +1,14 @@
 //! What signals mean to a command that runs code: the first asks the code to stop, the second ends it.
 //!
-//! Owns which signals are heard. The process ends by the same signal, when everything was put away.
+//! Owns which signals are heard, and how often somebody wanted the command to end. The process ends by the same signal, when everything was put away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::Duration;
 
-use inkcell_engine::Cancel;
 use rustix::process::Signal;
 use tokio::signal::unix::{Signal as Heard, SignalKind, signal};
+use tokio::sync::watch;
 
 use crate::exit::Failure;
 
@@ -18,14 +18,15 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const HEARD: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
 /// The signal that asked this command to end, if one did.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Signals {
     first: Arc<AtomicI32>,
+    times: watch::Receiver<u32>,
 }
 
 impl Signals {
-    /// Listens from now on and passes what it hears on to `cancel`. Needs the runtime.
-    pub(crate) fn listen(cancel: Cancel) -> Result<Signals, Failure> {
+    /// Listens from now on. Needs the runtime.
+    pub(crate) fn listen() -> Result<Signals, Failure> {
         let failed = |error| Failure::Io("cannot listen to signals", error);
         let ignored = ignored_signals();
         let mut heard = Vec::new();
@@ -37,9 +38,18 @@ impl Signals {
                 heard.push((kind, signal(SignalKind::from_raw(kind)).map_err(failed)?));
             }
         }
-        let signals = Signals::default();
-        tokio::spawn(pass_on(heard, cancel, signals.first.clone()));
+        let (asked, times) = watch::channel(0);
+        let signals = Signals { first: Arc::default(), times };
+        tokio::spawn(pass_on(heard, asked, signals.first.clone()));
         Ok(signals)
+    }
+
+    /// Returns when somebody has asked this often: once for an end, twice for one at once.
+    pub(crate) async fn asked(&self, times: u32) {
+        let mut asked = self.times.clone();
+        if asked.wait_for(|so_far| *so_far >= times).await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 
     /// The one that came first.
@@ -51,16 +61,18 @@ impl Signals {
     }
 }
 
-async fn pass_on(mut heard: Vec<(i32, Heard)>, cancel: Cancel, first: Arc<AtomicI32>) {
+async fn pass_on(mut heard: Vec<(i32, Heard)>, asked: watch::Sender<u32>, first: Arc<AtomicI32>) {
     let number = next(&mut heard).await;
     first.store(number, Ordering::SeqCst);
-    cancel.cancel();
+    asked.send_replace(1);
     if number == Signal::INT.as_raw() {
         next(&mut heard).await;
     } else {
         let _ = tokio::time::timeout(PATIENCE, next(&mut heard)).await;
     }
-    cancel.cancel();
+    asked.send_replace(2);
+    // Whoever waits for more than that waits for as long as we live.
+    std::future::pending::<()>().await;
 }
 
 async fn next(heard: &mut [(i32, Heard)]) -> i32 {

@@ -1,93 +1,113 @@
-//! How code ended, in sentences, and as the exit code of the command that ran it.
+//! The end of a call, and the exit code of the command that ran it.
 //!
-//! Owns the words for timeouts, deaths and refusals. What the code itself wrote is not here.
+//! Owns what is said at the end and in which order. The sentences are in `words.rs`; what the code itself
+//! wrote is not here.
 
 use std::time::Duration;
 
-use inkcell_engine::kernel::{Death, DeathCause, Fate, PyError, Rung};
-use inkcell_engine::{CellEnd, KernelFate};
+use inkcell_engine::api::{CellReport, EndReport, PythonReport, State};
+use inkcell_engine::kernel::{Death, Fate, PyError, Rung};
+use inkcell_engine::session::{KernelFate, Note};
 use serde_json::{Value, json};
 
+use super::words;
 use crate::exit::Exit;
+use crate::output::count;
 
-/// Everything about an execution that is over, apart from its output.
+/// A call that is over, with what its report does not say.
 #[derive(Debug)]
 pub(crate) struct Summary {
-    pub(crate) end: CellEnd,
-    /// The end of the kernel that was shut down afterwards.
-    pub(crate) death: Option<Death>,
-    pub(crate) undelivered_bytes: u64,
+    pub(crate) report: PythonReport,
     pub(crate) took: Duration,
-    /// The next step, when there is one.
-    pub(crate) hint: Option<String>,
     /// The interpreter, as JSON answers show it.
     pub(crate) python: Value,
 }
 
+/// The state of a call or a cell in one word, for programs.
+pub(crate) fn status(state: State) -> &'static str {
+    match state {
+        State::Queued => "queued",
+        State::Running => "running",
+        State::Done => "ok",
+        State::Error => "error",
+        State::TimedOut => "timed_out",
+        State::Cancelled => "cancelled",
+        State::InputRefused => "input_refused",
+        State::KernelDied => "kernel_died",
+        State::NeverRun => "never_run",
+    }
+}
+
+/// The exception of a cell, or where it was when it had to stop.
+pub(crate) fn exception(cell: &CellReport) -> Option<&PyError> {
+    match cell.end.as_ref()? {
+        EndReport::Exception(error) => Some(error),
+        EndReport::Stopped { exception, .. } => exception.as_ref(),
+        EndReport::Died(_) | EndReport::GivenUp | EndReport::NoKernel(_) => None,
+    }
+}
+
 impl Summary {
     pub(crate) fn exit(&self) -> Exit {
-        match &self.end {
-            CellEnd::Ok => Exit::Ok,
-            CellEnd::PythonError(_)
-            | CellEnd::InputRefused { .. }
-            | CellEnd::Cancelled { .. }
-            | CellEnd::Unheard { .. } => Exit::Failed,
-            CellEnd::TimedOut { .. } => Exit::TimedOut,
-            CellEnd::KernelDied { .. } => Exit::KernelDied,
+        match self.report.state {
+            State::Done => Exit::Ok,
+            State::TimedOut => Exit::TimedOut,
+            State::KernelDied => Exit::KernelDied,
+            _ => Exit::Failed,
         }
     }
 
     /// The end in one word, for programs.
     pub(crate) fn status(&self) -> &'static str {
-        match &self.end {
-            CellEnd::Ok => "ok",
-            CellEnd::PythonError(_) => "error",
-            CellEnd::InputRefused { .. } => "input_refused",
-            CellEnd::Cancelled { .. } => "cancelled",
-            CellEnd::Unheard { .. } => "unheard",
-            CellEnd::TimedOut { .. } => "timed_out",
-            CellEnd::KernelDied { .. } => "kernel_died",
-        }
+        status(self.report.state)
+    }
+
+    /// The cell that did not end well, with its number.
+    fn stopped_at(&self) -> Option<(usize, &CellReport)> {
+        self.report.cells.iter().enumerate().find(|(_, cell)| cell.state != State::Done)
+    }
+
+    fn end(&self) -> Option<&EndReport> {
+        self.stopped_at().and_then(|(_, cell)| cell.end.as_ref())
     }
 
     /// The exception, or where the code was when it had to stop.
     pub(crate) fn error(&self) -> Option<&PyError> {
-        match &self.end {
-            CellEnd::PythonError(error) => Some(error),
-            CellEnd::InputRefused { error }
-            | CellEnd::TimedOut { stopped: error, .. }
-            | CellEnd::Cancelled { stopped: error, .. } => error.as_ref(),
-            _ => None,
-        }
+        self.stopped_at().and_then(|(_, cell)| exception(cell))
     }
 
     /// The limit that passed, in seconds as they were given; the sentence rounds them.
     pub(crate) fn timeout_seconds(&self) -> Option<f64> {
-        match &self.end {
-            CellEnd::TimedOut { after, .. } => Some(after.as_secs_f64()),
+        match self.end() {
+            Some(EndReport::Stopped { after, .. }) => after.map(|after| after.as_secs_f64()),
             _ => None,
         }
     }
 
     /// Why it ended, where the code itself did not say so.
     pub(crate) fn sentence(&self) -> Option<String> {
-        match &self.end {
-            CellEnd::Ok | CellEnd::PythonError(_) | CellEnd::Unheard { .. } => None,
-            CellEnd::InputRefused { .. } => {
-                Some("Kernel requested stdin; interactive input is not supported.".to_owned())
-            }
-            CellEnd::TimedOut { after, fate, .. } => {
-                let seconds = after.as_secs_f64().round().max(1.0);
-                Some(format!("Command timed out after {seconds} seconds; {}", stopped(fate)))
-            }
-            CellEnd::Cancelled { fate, .. } => Some(format!("Interrupted; {}", stopped(fate))),
-            CellEnd::KernelDied { death } => Some(format!("the kernel {}", died(death))),
-        }
+        words::sentence(self.report.state, self.end())
     }
 
-    /// What else there is to be told: processes that were left, output that was.
+    /// What else there is to be told: cells that were not run, processes that were left, output that was.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
+        let mut notes: Vec<String> =
+            self.report.cells.iter().flat_map(|cell| &cell.notes).filter_map(said).collect();
+        let cells = &self.report.cells;
+        if let Some((number, cell)) = self.stopped_at()
+            && cells.len() > 1
+        {
+            let left = cells.len() - number - 1;
+            let rest = match left {
+                0 => String::new(),
+                1 => "; the one after it was not run".to_owned(),
+                some => format!("; the {} after it were not run", count(some, "cell")),
+            };
+            let title = cell.source.title.iter().map(|title| format!(" ({title})"));
+            let title = title.collect::<String>();
+            let (number, all) = (number + 1, cells.len());
+            notes.push(format!("this was cell {number} of {all}{title}{rest}"));
+        }
         for stray in self.last_death().into_iter().flat_map(|death| &death.strays) {
             let fate = match stray.fate {
                 Fate::Ended => "was ended with it",
@@ -96,34 +116,33 @@ impl Summary {
             let (pid, program) = (stray.pid, &stray.program);
             notes.push(format!("process {pid} ({program}) had left the kernel's group and {fate}"));
         }
-        if self.undelivered_bytes > 0 {
-            let lost = self.undelivered_bytes;
+        if self.report.undelivered_bytes > 0 {
+            let lost = self.report.undelivered_bytes;
             notes.push(format!("{lost} bytes of output were dropped, because nobody read them"));
         }
         notes
     }
 
-    fn last_death(&self) -> Option<&Death> {
-        match &self.end {
-            CellEnd::KernelDied { death } => Some(death),
-            CellEnd::TimedOut { fate: KernelFate::Ended { death, .. }, .. }
-            | CellEnd::Cancelled { fate: KernelFate::Ended { death, .. }, .. }
-            | CellEnd::Unheard { fate: KernelFate::Ended { death, .. } } => Some(death),
-            _ => self.death.as_ref(),
+    /// The kernel's end, when the code did not end by itself, and what was done last before it.
+    fn untimely_death(&self) -> Option<(&Death, Option<Rung>)> {
+        match self.end()? {
+            EndReport::Died(death) => Some((death, None)),
+            EndReport::Stopped { fate: KernelFate::Ended { by, death: Some(death) }, .. } => {
+                Some((death, Some(*by)))
+            }
+            _ => None,
         }
+    }
+
+    fn last_death(&self) -> Option<&Death> {
+        self.untimely_death().map(|(death, _)| death).or(self.report.death.as_ref())
     }
 
     /// How the kernel ended when the code did not end by itself, for programs.
     pub(crate) fn death_json(&self) -> Value {
-        let (death, by) = match &self.end {
-            CellEnd::KernelDied { death } => (death, None),
-            CellEnd::TimedOut { fate: KernelFate::Ended { death, by }, .. }
-            | CellEnd::Cancelled { fate: KernelFate::Ended { death, by }, .. }
-            | CellEnd::Unheard { fate: KernelFate::Ended { death, by } } => (death, Some(*by)),
-            _ => return Value::Null,
-        };
+        let Some((death, by)) = self.untimely_death() else { return Value::Null };
         let cause = death.cause.to_string();
-        let by = by.map(step);
+        let by = by.map(words::signal);
         let strays = death.strays.iter().map(|stray| {
             let is_alive = stray.fate == Fate::Alive;
             json!({"pid": stray.pid, "program": stray.program, "alive": is_alive})
@@ -137,85 +156,93 @@ impl Summary {
     }
 }
 
-fn step(rung: Rung) -> &'static str {
-    match rung {
-        Rung::Interrupt => "SIGINT",
-        Rung::Terminate => "SIGTERM",
-        Rung::Kill | Rung::Answer => "SIGKILL",
+/// A note, apart from what the kernel said, which was shown when it was said.
+fn said(note: &Note) -> Option<String> {
+    match note {
+        Note::Kernel(_) => None,
+        note => Some(words::note(note)),
     }
-}
-
-fn stopped(fate: &KernelFate) -> String {
-    match fate {
-        KernelFate::Alive => "the kernel listened to the interrupt.".to_owned(),
-        KernelFate::Ended { by: Rung::Interrupt, death } => {
-            format!("the kernel {} when it was interrupted.", died(death))
-        }
-        KernelFate::Ended { by, .. } => {
-            format!("the kernel ignored the interrupt and was ended by {}.", step(*by))
-        }
-        KernelFate::NotEnded => "the kernel could not be ended in time.".to_owned(),
-    }
-}
-
-/// What follows "the kernel".
-fn died(death: &Death) -> String {
-    let verb = match death.cause {
-        DeathCause::Signal { .. } | DeathCause::OutOfMemory | DeathCause::IgnoredInterrupt => {
-            "was "
-        }
-        _ => "",
-    };
-    let said = death.stderr_tail.trim_end();
-    let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };
-    format!("{verb}{}{said}", death.cause)
 }
 
 #[cfg(test)]
 mod tests {
+    use inkcell_engine::api::{CellKernel, CellSource, ExecutionId};
+    use inkcell_engine::kernel::DeathCause;
+    use inkcell_engine::output::ModelOutput;
+    use inkcell_engine::registry::SessionName;
+
     use super::*;
 
     fn death(cause: DeathCause) -> Death {
         Death { cause, stderr_tail: String::new(), strays: Vec::new() }
     }
 
-    fn summary(end: CellEnd) -> Summary {
-        Summary {
+    fn cell(state: State, end: Option<EndReport>) -> CellReport {
+        CellReport {
+            source: CellSource {
+                code: String::new(),
+                title: None,
+                timeout: None,
+                kernel: CellKernel::Same,
+            },
+            state,
+            count: None,
+            duration: Duration::ZERO,
+            output: ModelOutput::default(),
             end,
-            death: None,
-            undelivered_bytes: 0,
-            took: Duration::ZERO,
-            hint: None,
-            python: Value::Null,
+            notes: Vec::new(),
         }
     }
 
-    fn timed_out(millis: u64, fate: KernelFate) -> CellEnd {
-        CellEnd::TimedOut { after: Duration::from_millis(millis), fate, stopped: None }
+    fn summary(state: State, end: Option<EndReport>) -> Summary {
+        let report = PythonReport {
+            execution: ExecutionId("x".to_owned()),
+            session: SessionName("default".to_owned()),
+            state,
+            cells: vec![cell(state, end)],
+            kernel: None,
+            withheld_hint: None,
+            death: None,
+            undelivered_bytes: 0,
+        };
+        Summary { report, took: Duration::ZERO, python: Value::Null }
+    }
+
+    fn stopped_after(millis: Option<u64>, fate: KernelFate) -> Option<EndReport> {
+        Some(EndReport::Stopped { after: millis.map(Duration::from_millis), fate, exception: None })
     }
 
     fn ended(by: Rung) -> KernelFate {
-        KernelFate::Ended { by, death: death(DeathCause::IgnoredInterrupt) }
+        KernelFate::Ended { by, death: Some(death(DeathCause::IgnoredInterrupt)) }
     }
 
     /// B:X-22 B:X-25 F-001 F-004
     #[test]
     fn every_end_has_its_sentence_and_its_code() {
+        let signalled = KernelFate::Ended {
+            by: Rung::Interrupt,
+            death: Some(death(DeathCause::Signal { signal: 2 })),
+        };
+        let lost = KernelFate::Ended { by: Rung::Answer, death: None };
+        let timed_out = State::TimedOut;
         let table = [
-            (CellEnd::Ok, None, Exit::Ok),
-            (CellEnd::PythonError(PyError::default()), None, Exit::Failed),
+            (State::Done, None, None, Exit::Ok),
+            (State::Error, Some(EndReport::Exception(PyError::default())), None, Exit::Failed),
             (
-                CellEnd::InputRefused { error: None },
+                State::InputRefused,
+                None,
                 Some("Kernel requested stdin; interactive input is not supported."),
                 Exit::Failed,
             ),
             (
-                timed_out(5000, KernelFate::Alive),
+                timed_out,
+                stopped_after(Some(5000), KernelFate::Kept),
                 Some("Command timed out after 5 seconds; the kernel listened to the interrupt."),
                 Exit::TimedOut,
             ),
             (
-                timed_out(200, ended(Rung::Terminate)),
+                timed_out,
+                stopped_after(Some(200), ended(Rung::Terminate)),
                 Some(
                     "Command timed out after 1 seconds; the kernel ignored the interrupt and was \
                      ended by SIGTERM.",
@@ -223,7 +250,8 @@ mod tests {
                 Exit::TimedOut,
             ),
             (
-                timed_out(2600, ended(Rung::Kill)),
+                timed_out,
+                stopped_after(Some(2600), ended(Rung::Kill)),
                 Some(
                     "Command timed out after 3 seconds; the kernel ignored the interrupt and was \
                      ended by SIGKILL.",
@@ -231,13 +259,8 @@ mod tests {
                 Exit::TimedOut,
             ),
             (
-                timed_out(
-                    1000,
-                    KernelFate::Ended {
-                        by: Rung::Interrupt,
-                        death: death(DeathCause::Signal { signal: 2 }),
-                    },
-                ),
+                timed_out,
+                stopped_after(Some(1000), signalled),
                 Some(
                     "Command timed out after 1 seconds; the kernel was killed by signal 2 when it \
                      was interrupted.",
@@ -245,42 +268,61 @@ mod tests {
                 Exit::TimedOut,
             ),
             (
-                timed_out(1000, KernelFate::NotEnded),
+                timed_out,
+                stopped_after(Some(1000), lost),
                 Some("Command timed out after 1 seconds; the kernel could not be ended in time."),
                 Exit::TimedOut,
             ),
             (
-                CellEnd::Cancelled { fate: KernelFate::Alive, stopped: None },
+                State::Cancelled,
+                stopped_after(None, KernelFate::Kept),
                 Some("Interrupted; the kernel listened to the interrupt."),
                 Exit::Failed,
             ),
             (
-                CellEnd::KernelDied { death: death(DeathCause::Signal { signal: 9 }) },
+                State::KernelDied,
+                Some(EndReport::Died(death(DeathCause::Signal { signal: 9 }))),
                 Some("the kernel was killed by signal 9"),
                 Exit::KernelDied,
             ),
             (
-                CellEnd::KernelDied { death: death(DeathCause::Exit { code: 3 }) },
+                State::KernelDied,
+                Some(EndReport::Died(death(DeathCause::Exit { code: 3 }))),
                 Some("the kernel exited with code 3"),
                 Exit::KernelDied,
             ),
         ];
-        for (end, sentence, exit) in table {
-            let summary = summary(end);
+        for (state, end, sentence, exit) in table {
+            let summary = summary(state, end);
             assert_eq!(summary.sentence().as_deref(), sentence);
             assert_eq!(summary.exit(), exit);
         }
     }
 
+    /// Which of several cells it was is told, and what became of the others.
+    #[test]
+    fn the_cell_that_failed_is_named() {
+        let mut one = summary(State::Error, Some(EndReport::Exception(PyError::default())));
+        one.report.cells.insert(0, cell(State::Done, None));
+        assert_eq!(one.notes(), ["this was cell 2 of 2"]);
+        one.report.cells[1].source.title = Some("load".to_owned());
+        one.report.cells.push(cell(State::NeverRun, None));
+        let wanted = "this was cell 2 of 3 (load); the one after it was not run";
+        assert_eq!(one.notes(), [wanted]);
+        one.report.cells.push(cell(State::NeverRun, None));
+        let wanted = "this was cell 2 of 4 (load); the 2 cells after it were not run";
+        assert_eq!(one.notes(), [wanted]);
+    }
+
     /// F-010
     #[test]
     fn what_was_left_is_named() {
-        let mut one = summary(CellEnd::Ok);
+        let mut one = summary(State::Done, None);
         let stray =
             |pid, fate| inkcell_engine::kernel::Stray { pid, program: "sleep".into(), fate };
         let strays = vec![stray(7, Fate::Ended), stray(8, Fate::Alive)];
-        one.death = Some(Death { strays, ..death(DeathCause::Shutdown) });
-        one.undelivered_bytes = 5;
+        one.report.death = Some(Death { strays, ..death(DeathCause::Shutdown) });
+        one.report.undelivered_bytes = 5;
         let wanted = [
             "process 7 (sleep) had left the kernel's group and was ended with it",
             "process 8 (sleep) had left the kernel's group and is still running",

@@ -2,6 +2,7 @@
 //!
 //! Owns the names of commands, flags and variables that an error leads to; the engine knows none.
 
+use inkcell_engine::api::KernelStep;
 use inkcell_engine::{EngineError, NextStep};
 
 /// The next step after an error, if there is one.
@@ -84,5 +85,26 @@ fn text(step: NextStep<'_>) -> String {
         NextStep::RaiseStartTimeout => {
             "try again, or give it more time: INKCELL_PYTHON_START_TIMEOUT=SECONDS".to_owned()
         }
+        NextStep::RaiseOpenFiles => {
+            "close other programs, or allow more open files: ulimit -n 1024".to_owned()
+        }
+        NextStep::SeeArtifacts => "see what is stored: inkcell artifacts list".to_owned(),
     }
+}
+
+/// What to do when Python was not there in the time its code had.
+pub(crate) const RAISE_TIMEOUT: &str = "give it more time, see which Python it is and why (inkcell env), or name \
+     another one: --python PATH";
+
+/// What to do when there is no kernel.
+pub(crate) fn of_step(step: KernelStep) -> String {
+    text(match step {
+        KernelStep::NameOtherPython => NextStep::NameOtherPython,
+        KernelStep::ChooseCwd => NextStep::ChooseCwd,
+        KernelStep::RaiseStartTimeout => NextStep::RaiseStartTimeout,
+        KernelStep::ChooseState => NextStep::ChooseState,
+        KernelStep::RaiseOpenFiles => NextStep::RaiseOpenFiles,
+        KernelStep::TryLater => NextStep::TryLater,
+        KernelStep::RaiseTimeout => return RAISE_TIMEOUT.to_owned(),
+    })
 }

@@ -16,7 +16,8 @@ const KEPT: usize = 1 << 16;
 
 /// How events become an answer.
 pub(crate) trait Show: Send {
-    fn event(&mut self, event: KernelEvent) -> io::Result<()>;
+    /// Something happened in this cell of the call, counted from 0.
+    fn event(&mut self, cell: usize, event: KernelEvent) -> io::Result<()>;
     /// Nothing more is waiting, so that what was kept back is to be seen now.
     fn pause(&mut self) -> io::Result<()>;
     /// What is to be said at the end.
@@ -107,7 +108,7 @@ impl Live {
 }
 
 impl Show for Live {
-    fn event(&mut self, event: KernelEvent) -> io::Result<()> {
+    fn event(&mut self, _cell: usize, event: KernelEvent) -> io::Result<()> {
         match &event {
             KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => self.exec(event),
             KernelEvent::Notice(text) => self.say(&format!("note: {text}")),
@@ -135,7 +136,7 @@ pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
     if let Some(sentence) = summary.sentence() {
         push_lines(&mut text, &format!("error: {sentence}"));
     }
-    if let Some(hint) = &summary.hint {
+    if let Some(hint) = &summary.report.withheld_hint {
         push_lines(&mut text, &format!("hint: {hint}"));
     }
     for note in summary.notes() {
@@ -151,7 +152,7 @@ fn push_lines(text: &mut String, lines: &str) {
     }
 }
 
-fn traceback(error: &PyError, colour: Colour) -> String {
+pub(crate) fn traceback(error: &PyError, colour: Colour) -> String {
     let lines = match colour {
         Colour::Off if !error.plain.is_empty() => &error.plain,
         _ => &error.traceback,

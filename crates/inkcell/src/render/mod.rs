@@ -1,12 +1,16 @@
 //! Answers as lines for people and as JSON for programs, side by side.
 
+pub(crate) mod blocks;
 pub(crate) mod diff;
 pub(crate) mod display;
 pub(crate) mod ending;
+pub(crate) mod execution;
 pub(crate) mod hint;
 pub(crate) mod kept;
 pub(crate) mod live;
 pub(crate) mod outline;
 pub(crate) mod reading;
 pub(crate) mod recorded;
+pub(crate) mod reply;
 pub(crate) mod report;
+pub(crate) mod words;

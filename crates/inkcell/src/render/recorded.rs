@@ -6,24 +6,30 @@ use std::io;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use inkcell_engine::api::CellReport;
 use inkcell_engine::kernel::{ExecEvent, KernelEvent, MimeBundle, MimeData, PyError};
 use serde_json::{Map, Value, json};
 
-use super::ending::Summary;
+use super::ending::{Summary, exception, status};
 use super::kept::Kept;
 use super::live::Show;
 use crate::output::Stream;
 
+/// The cells of a call, as far as they have come.
 #[derive(Default)]
 pub(crate) struct Recorded {
-    outputs: Kept,
-    /// Everything is to go when the next output comes.
-    is_to_be_cleared: bool,
-    count: Option<u32>,
+    cells: Vec<RecordedCell>,
     notices: Vec<String>,
 }
 
-impl Recorded {
+#[derive(Default)]
+struct RecordedCell {
+    outputs: Kept,
+    /// Everything is to go when the next output comes.
+    is_to_be_cleared: bool,
+}
+
+impl RecordedCell {
     /// The outputs, for one more.
     fn next(&mut self) -> &mut Kept {
         if std::mem::take(&mut self.is_to_be_cleared) {
@@ -34,7 +40,6 @@ impl Recorded {
 
     fn exec(&mut self, event: &ExecEvent) {
         match event {
-            ExecEvent::Started { count } => self.count = *count,
             ExecEvent::Stream { name, data } => self.next().stream(*name, data),
             ExecEvent::Display { id, data } => {
                 self.next().display(id.clone(), bundle("display_data", data), size(data));
@@ -49,25 +54,37 @@ impl Recorded {
             }
             ExecEvent::ClearOutput { wait: true } => self.is_to_be_cleared = true,
             ExecEvent::ClearOutput { wait: false } => self.outputs.clear(),
-            ExecEvent::InputRequested { .. } | ExecEvent::Finished(_) => {}
+            ExecEvent::Started { .. }
+            | ExecEvent::InputRequested { .. }
+            | ExecEvent::Finished(_) => {}
         }
+    }
+}
+
+impl Recorded {
+    fn cell(&mut self, number: usize) -> &mut RecordedCell {
+        if self.cells.len() <= number {
+            self.cells.resize_with(number + 1, RecordedCell::default);
+        }
+        &mut self.cells[number]
     }
 
     fn to_json(&self, summary: &Summary) -> Value {
-        let mut outputs = self.outputs.to_json();
-        outputs.extend(summary.error().map(error));
         let mut notes = [self.notices.clone(), summary.notes()].concat();
-        if self.outputs.left_out() > 0 {
-            let size = self.outputs.left_out();
-            notes.push(format!("{size} bytes from the middle of the output were left out"));
+        let left_out: u64 = self.cells.iter().map(|cell| cell.outputs.left_out()).sum();
+        if left_out > 0 {
+            notes.push(format!("{left_out} bytes from the middle of the output were left out"));
         }
+        let none = RecordedCell::default();
+        let cells = summary.report.cells.iter().enumerate().map(|(number, report)| {
+            cell_json(report, &self.cells.get(number).unwrap_or(&none).outputs)
+        });
         json!({
             "status": summary.status(),
             "message": summary.sentence(),
-            "hint": summary.hint,
+            "hint": summary.report.withheld_hint,
             "notes": notes,
-            "execution_count": self.count,
-            "outputs": outputs,
+            "cells": cells.collect::<Vec<_>>(),
             "duration_seconds": summary.took.as_secs_f64(),
             "timeout_seconds": summary.timeout_seconds(),
             "python": summary.python,
@@ -76,10 +93,38 @@ impl Recorded {
     }
 }
 
+/// A cell: its outputs as a notebook would have them, and the text as it is shown to whoever must not be
+/// flooded.
+fn cell_json(report: &CellReport, outputs: &Kept) -> Value {
+    let mut outputs = outputs.to_json();
+    outputs.extend(exception(report).map(error));
+    let output = &report.output;
+    let counts = &output.counts;
+    json!({
+        "title": report.source.title,
+        "status": status(report.state),
+        "execution_count": report.count,
+        "duration_seconds": report.duration.as_secs_f64(),
+        "outputs": outputs,
+        "text": output.text(),
+        "is_truncated": output.is_truncated,
+        "counts": {
+            "bytes": counts.total_bytes,
+            "lines": counts.total_lines,
+            "shown_bytes": counts.output_bytes,
+            "shown_lines": counts.output_lines,
+        },
+        "artifact": output.artifact.as_ref().map(|stored| format!("artifact://{}", stored.id)),
+        "notices": output.notices.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
 impl Show for Recorded {
-    fn event(&mut self, event: KernelEvent) -> io::Result<()> {
+    fn event(&mut self, cell: usize, event: KernelEvent) -> io::Result<()> {
         match event {
-            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => self.exec(&event),
+            KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => {
+                self.cell(cell).exec(&event);
+            }
             KernelEvent::Notice(text) => self.notices.push(text),
             KernelEvent::Answer { .. } | KernelEvent::Died(_) => {}
         }
@@ -149,7 +194,7 @@ mod tests {
     }
 
     fn outputs(events: &[ExecEvent]) -> Vec<Value> {
-        let mut recorded = Recorded::default();
+        let mut recorded = RecordedCell::default();
         events.iter().for_each(|event| recorded.exec(event));
         recorded.outputs.to_json()
     }

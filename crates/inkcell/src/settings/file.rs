@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use inkcell_engine::notebook::nearest;
 use toml::de::{DeTable, DeValue};
 
-use super::table::{Key, ProjectFile, TABLE};
+use super::table::{Key, ProjectFile, Row, TABLE};
 use super::value::Value;
 
 /// Below a project's folder.
@@ -27,8 +27,9 @@ pub(crate) enum Owner {
 }
 
 /// What a file says.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Said {
+    pub(crate) owner: Owner,
     pub(crate) values: Vec<(Key, Value)>,
     /// Sentences about what it says and is not heard.
     pub(crate) warnings: Vec<String>,
@@ -122,7 +123,7 @@ pub(crate) fn parse(path: &Path, text: &str, owner: Owner) -> Result<Said, FileE
         let start = error.span().map_or(0, |span| span.start);
         reader.error(start, format!("is no TOML: {}", error.message()))
     })?;
-    let mut said = Said::default();
+    let mut said = Said { owner, values: Vec::new(), warnings: Vec::new() };
     reader.table("", table.get_ref(), &mut said)?;
     Ok(said)
 }
@@ -148,29 +149,38 @@ impl Reader<'_> {
         for (key, value) in table.iter() {
             let name = format!("{prefix}{}", key.get_ref());
             let at = key.span().start;
-            if let Some(row) = TABLE.iter().find(|row| row.name == name) {
+            if let Some(row) = TABLE.iter().find(|row| row.is_called(&name)) {
+                if said.values.iter().any(|(known, _)| *known == row.key) {
+                    let problem = format!("{} is there twice, in two spellings", row.name);
+                    return Err(self.error(at, problem));
+                }
                 if self.owner == Owner::Project && row.project_file == ProjectFile::MayNot {
                     said.warnings.push(format!(
-                        "{}: {name} is not taken from a project's file; set it in your own",
-                        self.place(at)
+                        "{}: {} is not taken from a project's file; set it in your own",
+                        self.place(at),
+                        row.name
                     ));
                     continue;
                 }
                 let read = row.kind.read_toml(value.get_ref());
-                let problem = |problem| self.error(at, format!("{name} {problem}"));
+                let problem = |problem| self.error(at, format!("{} {problem}", row.name));
                 said.values.push((row.key, read.map_err(problem)?));
                 continue;
             }
-            let section = format!("{name}.");
             match value.get_ref() {
-                DeValue::Table(below) if TABLE.iter().any(|row| row.name.starts_with(&section)) => {
-                    self.table(&section, below, said)?;
+                DeValue::Table(below) if is_section(&name) => {
+                    self.table(&format!("{name}."), below, said)?;
                 }
                 _ => return Err(self.error(at, unknown(&name))),
             }
         }
         Ok(())
     }
+}
+
+fn is_section(name: &str) -> bool {
+    let section = |row: &Row| row.name.split_once('.').is_some_and(|(first, _)| first == name);
+    TABLE.iter().any(section)
 }
 
 fn unknown(name: &str) -> String {

@@ -5,8 +5,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::file::Said;
-use super::table::{Key, Row, TABLE};
+use super::file::{self, Owner, Said};
+use super::table::{Key, Profile, ProjectFile, Row, TABLE};
 use super::value::Value;
 use crate::exit::Failure;
 
@@ -15,7 +15,18 @@ use crate::exit::Failure;
 pub(crate) enum Source {
     Default,
     Variable(String),
-    File(PathBuf),
+    ProjectFile(PathBuf),
+    UserFile(PathBuf),
+}
+
+impl Source {
+    /// The folder of the project whose file it is.
+    pub(crate) fn project(&self) -> Option<&Path> {
+        match self {
+            Source::ProjectFile(path) => Some(file::project_folder(path)),
+            Source::Default | Source::Variable(_) | Source::UserFile(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Source {
@@ -23,7 +34,7 @@ impl fmt::Display for Source {
         match self {
             Source::Default => f.write_str("default"),
             Source::Variable(name) => f.write_str(name),
-            Source::File(path) => write!(f, "{}", path.display()),
+            Source::ProjectFile(path) | Source::UserFile(path) => write!(f, "{}", path.display()),
         }
     }
 }
@@ -37,7 +48,11 @@ pub(crate) struct Setting {
 
 /// Every setting, decided.
 #[derive(Debug)]
-pub(crate) struct Resolved(Vec<Setting>);
+pub(crate) struct Resolved {
+    here: Vec<Setting>,
+    /// The same without what the project's file says.
+    outside: Vec<Setting>,
+}
 
 impl Resolved {
     /// `files` are in the order in which they count.
@@ -45,44 +60,77 @@ impl Resolved {
         variable: &dyn Fn(&str) -> Option<String>,
         files: &[(PathBuf, Said)],
     ) -> Result<Resolved, Failure> {
-        let decided = TABLE.iter().map(|row| decide(row, variable, files));
-        decided.collect::<Result<Vec<_>, _>>().map(Resolved)
+        let decided = |files: &[&(PathBuf, Said)]| {
+            TABLE.iter().map(|row| decide(row, variable, files)).collect::<Result<Vec<_>, _>>()
+        };
+        let all: Vec<_> = files.iter().collect();
+        let without: Vec<_> =
+            files.iter().filter(|(_, said)| said.owner != Owner::Project).collect();
+        let here = decided(&all)?;
+        let outside = if without.len() == all.len() { here.clone() } else { decided(&without)? };
+        Ok(Resolved { here, outside })
     }
 
+    /// As it is for a command. Other profiles have other defaults.
     pub(crate) fn get(&self, key: Key) -> &Setting {
-        &self.0[key as usize]
+        &self.here[key as usize]
+    }
+
+    /// As it is for code that works in this folder, where the project may not decide for others (B:C-08).
+    pub(crate) fn get_for(&self, key: Key, folder: &Path) -> &Setting {
+        match self.get(key) {
+            Setting { source: Source::ProjectFile(file), .. }
+                if TABLE[key as usize].project_file == ProjectFile::InsideAndTold
+                    && !folder.starts_with(file::project_folder(file)) =>
+            {
+                &self.outside[key as usize]
+            }
+            setting => setting,
+        }
+    }
+
+    /// As it is in this profile.
+    pub(crate) fn value_in(&self, key: Key, profile: Profile) -> Value {
+        match self.get(key) {
+            Setting { source: Source::Default, .. } => TABLE[key as usize].default_in(profile),
+            Setting { value, .. } => value.clone(),
+        }
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static Row, &Setting)> {
-        TABLE.iter().zip(&self.0)
+        TABLE.iter().zip(&self.here)
     }
 }
 
 fn decide(
     row: &Row,
     variable: &dyn Fn(&str) -> Option<String>,
-    files: &[(PathBuf, Said)],
+    files: &[&(PathBuf, Said)],
 ) -> Result<Setting, Failure> {
     // An empty variable counts as absent, as shells have it.
     let set = |name: String| {
         let value = variable(&name).filter(|value| !value.trim().is_empty())?;
         Some((name, value))
     };
-    if let Some((name, given)) = row.variables().find_map(set) {
+    for (name, given) in row.overriding_variables().into_iter().filter_map(set) {
+        if let Some(value) = row.overridden(&given) {
+            return Ok(Setting { value, source: Source::Variable(name) });
+        }
+    }
+    if let Some((name, given)) = row.variables().into_iter().find_map(set) {
         let value = row.kind.read(&given).map_err(|problem| Failure::argument(&name, problem))?;
         return Ok(Setting { value, source: Source::Variable(name) });
     }
     for (path, said) in files {
         if let Some((_, value)) = said.values.iter().find(|(key, _)| *key == row.key) {
-            return Ok(Setting { value: value.clone(), source: Source::File(path.clone()) });
+            let source = match said.owner {
+                Owner::Project => Source::ProjectFile(path.clone()),
+                Owner::User => Source::UserFile(path.clone()),
+            };
+            return Ok(Setting { value: value.clone(), source });
         }
     }
-    let value = if row.default.is_empty() {
-        Value::Unset
-    } else {
-        row.kind.read(row.default).unwrap_or(Value::Unset)
-    };
-    Ok(Setting { value, source: Source::Default })
+    Ok(Setting { value: row.default_in(Profile::CommandLine), source: Source::Default })
 }
 
 /// A path as it was written, made to mean the same wherever code works: relative ones begin at `base`. A
@@ -100,7 +148,7 @@ pub(crate) fn anchored(given: &str, base: &Path) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::file::{Owner, parse};
+    use super::super::file::parse;
     use super::*;
 
     fn resolved(variables: &[(&str, &str)], project: &str, user: &str) -> Resolved {

@@ -1,9 +1,14 @@
 //! Every setting: its name, what it may be, what it is when nothing is said, and who may say it.
 //!
-//! Owns the table. The documentation, the messages about values and the order of sources are all made from
-//! it; nothing else knows a setting by its name in text.
+//! Owns what a row of the table is and how it is found; `rows` holds the rows. The documentation, the messages
+//! about values and the order of sources are all made from them; nothing else knows a setting by its name in
+//! text.
 
-use super::value::Kind;
+use super::value::{Kind, Value};
+
+mod rows;
+
+pub(crate) use rows::TABLE;
 
 /// Names one setting in code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,21 +19,82 @@ pub(crate) enum Key {
     PythonPreload,
     PythonProjectModules,
     PythonStartTimeout,
+    PythonTimeout,
+    PythonToolMode,
+    PythonKernelMode,
+    PythonBackend,
+    PythonSharedGateway,
+    PythonSkipCheck,
+    PythonIpcTrace,
+    GatewayUrl,
+    GatewayToken,
     KernelZygote,
     KernelInterruptGrace,
+    KernelRetry,
+    KernelMaxSessions,
+    KernelIdle,
     EnvMode,
     EnvPass,
+    OutputBytes,
+    OutputLines,
+    OutputCallBytes,
+    OutputLineBytes,
+    OutputImages,
+    OutputImageBytes,
+    OutputNotebookBytes,
+    ArtifactsSessionBytes,
+    ArtifactsTotalBytes,
+    ArtifactsKeep,
+    ResultsKeep,
     StateDir,
     NotebookMaxBytes,
     NotebookTextIds,
+    NotebookRoots,
+    LogLevel,
+    LogFile,
+    DebugStartup,
 }
 
-/// Whether the file of a project may set it. What could widen what code may see, or lead files elsewhere,
-/// is for the user alone.
+/// For whom code is run, where the defaults differ.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Profile {
+    /// Somebody who typed a command.
+    CommandLine,
+    /// An agent that uses our own tools, and the host behind them.
+    Default,
+    /// An agent that uses the tools of the source documents.
+    Compat,
+}
+
+impl Profile {
+    /// Where a default holds that is not the usual one.
+    pub(crate) fn place(self) -> &'static str {
+        match self {
+            Profile::CommandLine => "on the command line",
+            Profile::Default => "with the default tools",
+            Profile::Compat => "with the compat tools",
+        }
+    }
+}
+
+/// Whether the file of a project may set it. What could widen what code may see, lead files or secrets
+/// elsewhere, or end what other projects keep, is for the user alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ProjectFile {
+    /// For everything this process does.
     May,
+    /// For what works inside the project, and whoever uses it is told (B:C-08).
+    InsideAndTold,
     MayNot,
+}
+
+/// A variable of the source documents with words of its own. It counts over everything else; what it does not
+/// know is ignored.
+#[derive(Debug)]
+pub(crate) struct Override {
+    variable: &'static str,
+    /// What it may say, and which value that means.
+    words: &'static [(&'static str, &'static str)],
 }
 
 /// One setting.
@@ -39,8 +105,11 @@ pub(crate) struct Row {
     pub(crate) kind: Kind,
     /// As it would be written in a variable; empty when there is none.
     pub(crate) default: &'static str,
-    /// Names of variables without their prefix, the first one first.
-    variables: &'static [&'static str],
+    /// Where it is another one.
+    pub(crate) defaults_elsewhere: &'static [(Profile, &'static str)],
+    /// Names of variables without their prefix, beside the one that follows from the name.
+    more_variables: &'static [&'static str],
+    overridden_by: Option<&'static Override>,
     pub(crate) project_file: ProjectFile,
     pub(crate) about: &'static str,
 }
@@ -49,141 +118,65 @@ pub(crate) struct Row {
 pub(crate) const PREFIXES: [&str; 2] = ["INKCELL_", "PI_"];
 
 impl Row {
-    /// The variables that set it, the one that counts most first.
-    pub(crate) fn variables(&self) -> impl Iterator<Item = String> {
-        let names = self.variables.iter();
-        names.flat_map(|name| PREFIXES.iter().map(move |prefix| format!("{prefix}{name}")))
+    /// The variables that set it, the one that counts most first: all of our own spellings, then the others.
+    pub(crate) fn variables(&self) -> Vec<String> {
+        let own = self.variable_stem();
+        let stems: Vec<&str> =
+            std::iter::once(own.as_str()).chain(self.more_variables.iter().copied()).collect();
+        let with = |prefix: &&str| stems.iter().map(|stem| format!("{prefix}{stem}")).collect();
+        PREFIXES.iter().flat_map::<Vec<String>, _>(with).collect()
+    }
+
+    /// The variables that count over everything else.
+    pub(crate) fn overriding_variables(&self) -> Vec<String> {
+        let stem = self.overridden_by.map(|by| by.variable);
+        PREFIXES.iter().filter_map(|prefix| Some(format!("{prefix}{}", stem?))).collect()
+    }
+
+    /// What a word of an overriding variable means, when it means something.
+    pub(crate) fn overridden(&self, given: &str) -> Option<Value> {
+        let words = self.overridden_by?.words;
+        let known = |(word, _): &&(&str, &str)| word.eq_ignore_ascii_case(given.trim());
+        let (_, meaning) = words.iter().find(known)?;
+        self.kind.read(meaning).ok()
+    }
+
+    /// What it is when nobody says anything.
+    pub(crate) fn default_in(&self, profile: Profile) -> Value {
+        let elsewhere = self.defaults_elsewhere.iter().find(|(place, _)| *place == profile);
+        let default = elsewhere.map_or(self.default, |(_, default)| default);
+        if default.is_empty() {
+            return Value::Unset;
+        }
+        self.kind.read(default).unwrap_or(Value::Unset)
+    }
+
+    /// Whether a file that says `name` means this one. `toolMode` and `tool_mode` are the same.
+    pub(crate) fn is_called(&self, name: &str) -> bool {
+        is_same_name(self.name, name)
+    }
+
+    /// The name in capitals, with `_` between words: `python.toolMode` is `PYTHON_TOOL_MODE`.
+    fn variable_stem(&self) -> String {
+        let mut stem = String::new();
+        for letter in self.name.chars() {
+            match letter {
+                '.' => stem.push('_'),
+                'A'..='Z' => stem.extend(['_', letter]),
+                _ => stem.push(letter.to_ascii_uppercase()),
+            }
+        }
+        stem
     }
 }
 
-/// In the order of the keys, which a test holds.
-pub(crate) static TABLE: [Row; 13] = [
-    Row {
-        key: Key::PythonInterpreter,
-        name: "python.interpreter",
-        kind: Kind::Text("the path of an interpreter or of an environment, or a name on PATH"),
-        default: "",
-        variables: &["PYTHON_INTERPRETER"],
-        project_file: ProjectFile::May,
-        about: "The Python that runs code. Without it: VIRTUAL_ENV, CONDA_PREFIX, .venv and venv of the \
-                working folder, the managed environment, then python and python3 on PATH.",
-    },
-    Row {
-        key: Key::PythonShell,
-        name: "python.shell",
-        kind: Kind::Choice(&["lite", "ipython"]),
-        default: "lite",
-        variables: &["PYTHON_SHELL"],
-        project_file: ProjectFile::May,
-        about: "Whose rules cells follow: inkcell's own shell, which needs nothing, or the interpreter's \
-                own IPython.",
-    },
-    Row {
-        key: Key::PythonPrelude,
-        name: "python.prelude",
-        kind: Kind::Choice(&["full", "minimal", "off"]),
-        default: "full",
-        variables: &["PYTHON_PRELUDE"],
-        project_file: ProjectFile::May,
-        about: "Which helper functions a kernel starts with: all, those for the shell and for displays, \
-                or none.",
-    },
-    Row {
-        key: Key::PythonPreload,
-        name: "python.preload",
-        kind: Kind::List("names of modules"),
-        default: "",
-        variables: &["PYTHON_PRELOAD"],
-        project_file: ProjectFile::May,
-        about: "Modules a fork server imports ahead, so that kernels copied from it have them at once.",
-    },
-    Row {
-        key: Key::PythonProjectModules,
-        name: "python.project_modules",
-        kind: Kind::Choice(&["on", "off"]),
-        default: "on",
-        variables: &["PYTHON_PROJECT_MODULES"],
-        project_file: ProjectFile::May,
-        about: "Whether a kernel loads the Python files of .inkcell/modules, .omp/modules and .pi/modules \
-                in its working folder.",
-    },
-    Row {
-        key: Key::PythonStartTimeout,
-        name: "python.start_timeout",
-        kind: Kind::Seconds,
-        default: "30",
-        variables: &["PYTHON_START_TIMEOUT"],
-        project_file: ProjectFile::May,
-        about: "How long a kernel may take to be ready.",
-    },
-    Row {
-        key: Key::KernelZygote,
-        name: "kernel.zygote",
-        kind: Kind::Choice(&["on", "off"]),
-        default: "on",
-        variables: &["KERNEL_ZYGOTE"],
-        project_file: ProjectFile::May,
-        about: "Whether kernels are copied from a fork server where that is possible. A command that runs \
-                once starts its kernel by itself.",
-    },
-    Row {
-        key: Key::KernelInterruptGrace,
-        name: "kernel.interrupt_grace",
-        kind: Kind::Seconds,
-        default: "3",
-        variables: &["KERNEL_INTERRUPT_GRACE"],
-        project_file: ProjectFile::May,
-        about: "How long code may take to listen to interrupts before its kernel is ended.",
-    },
-    Row {
-        key: Key::EnvMode,
-        name: "env.mode",
-        kind: Kind::Choice(&["filtered", "inherit"]),
-        default: "inherit",
-        variables: &["ENV_MODE"],
-        project_file: ProjectFile::MayNot,
-        about: "What of the environment code gets: what the filter lets pass, or all of it as any command \
-                in a shell does. inkcell's own secrets never pass.",
-    },
-    Row {
-        key: Key::EnvPass,
-        name: "env.pass",
-        kind: Kind::Patterns,
-        default: "",
-        variables: &["ENV_PASS"],
-        project_file: ProjectFile::MayNot,
-        about: "Variables that pass the filter: NAME, NAME=VALUE, or a glob such as AWS_*.",
-    },
-    Row {
-        key: Key::StateDir,
-        name: "state.dir",
-        kind: Kind::Text("the path of a folder"),
-        default: "",
-        variables: &["STATE_DIR"],
-        project_file: ProjectFile::MayNot,
-        about: "Where locks, versions, the managed environment and what else outlives a command are kept. \
-                Without it: $XDG_STATE_HOME/inkcell, else ~/.local/state/inkcell, else a private folder \
-                for temporary files.",
-    },
-    Row {
-        key: Key::NotebookMaxBytes,
-        name: "notebook.max_bytes",
-        kind: Kind::Bytes,
-        default: "2147483648",
-        variables: &["NOTEBOOK_MAX_BYTES"],
-        project_file: ProjectFile::May,
-        about: "The largest notebook that is read.",
-    },
-    Row {
-        key: Key::NotebookTextIds,
-        name: "notebook.text_ids",
-        kind: Kind::Choice(&["auto", "off"]),
-        default: "auto",
-        variables: &["NOTEBOOK_TEXT_IDS", "TEXT_IDS"],
-        project_file: ProjectFile::May,
-        about: "Whether markers in a notebook's text carry the ids of cells where that is possible.",
-    },
-];
+/// Whether two names differ only by how they join their words.
+pub(crate) fn is_same_name(one: &str, other: &str) -> bool {
+    let letters = |name: &str| -> Vec<u8> {
+        name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_lowercase()).collect()
+    };
+    letters(one) == letters(other)
+}
 
 #[cfg(test)]
 mod tests {
@@ -198,29 +191,90 @@ mod tests {
 
     #[test]
     fn every_default_is_a_value() {
-        for row in TABLE.iter().filter(|row| !row.default.is_empty()) {
-            assert!(row.kind.read(row.default).is_ok(), "{}", row.name);
+        for row in &TABLE {
+            let elsewhere = row.defaults_elsewhere.iter().map(|(_, default)| *default);
+            for default in elsewhere.chain([row.default]).filter(|default| !default.is_empty()) {
+                assert!(row.kind.read(default).is_ok(), "{}: {default}", row.name);
+            }
         }
     }
 
     #[test]
     fn our_own_spelling_of_a_variable_comes_first() {
-        let names: Vec<String> = TABLE[Key::NotebookTextIds as usize].variables().collect();
+        let names = TABLE[Key::NotebookTextIds as usize].variables();
         let wanted = [
             "INKCELL_NOTEBOOK_TEXT_IDS",
-            "PI_NOTEBOOK_TEXT_IDS",
             "INKCELL_TEXT_IDS",
+            "PI_NOTEBOOK_TEXT_IDS",
             "PI_TEXT_IDS",
         ];
         assert_eq!(names, wanted);
+    }
+
+    /// B:C-02 B:C-05 B:C-07 B:G-01: the variables of the source documents work as they are given there.
+    #[test]
+    fn variables_of_the_source_documents_are_known() {
+        let table = [
+            ("PI_PYTHON_SKIP_CHECK", Key::PythonSkipCheck),
+            ("PI_PYTHON_IPC_TRACE", Key::PythonIpcTrace),
+            ("PI_DEBUG_STARTUP", Key::DebugStartup),
+            ("PI_PYTHON_GATEWAY_URL", Key::GatewayUrl),
+            ("PI_PYTHON_GATEWAY_TOKEN", Key::GatewayToken),
+        ];
+        for (variable, key) in table {
+            let variables = TABLE[key as usize].variables();
+            assert!(variables.iter().any(|known| known == variable), "{variable}");
+        }
+        let mode = &TABLE[Key::PythonToolMode as usize];
+        assert_eq!(mode.overriding_variables(), ["INKCELL_PY", "PI_PY"]);
+    }
+
+    #[test]
+    fn no_variable_sets_two() {
+        let all =
+            TABLE.iter().flat_map(|row| [row.variables(), row.overriding_variables()].concat());
+        let mut all: Vec<String> = all.collect();
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    /// B:C-01 B:C-06: names as the source documents spell them, and as ours are spelt.
+    #[test]
+    fn both_ways_to_join_words_are_the_same() {
+        let row = |name: &str| TABLE.iter().find(|row| row.is_called(name)).map(|row| row.key);
+        let table = [
+            ("python.toolMode", Some(Key::PythonToolMode)),
+            ("python.tool_mode", Some(Key::PythonToolMode)),
+            ("python.kernelMode", Some(Key::PythonKernelMode)),
+            ("python.sharedGateway", Some(Key::PythonSharedGateway)),
+            ("python.startTimeout", Some(Key::PythonStartTimeout)),
+            ("python.toolmodes", None),
+        ];
+        for (name, key) in table {
+            assert_eq!(row(name), key, "{name}");
+        }
+        let mut names: Vec<String> =
+            TABLE.iter().map(|row| row.name.replace('_', "").to_lowercase()).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), TABLE.len(), "two names are the same");
     }
 
     /// B:C-08
     #[test]
     fn a_project_cannot_widen_what_code_may_see() {
         for row in &TABLE {
-            let is_for_user = row.name.starts_with("env.") || row.name.starts_with("state.");
+            let is_for_user = ["env.", "state.", "gateway.", "log."]
+                .iter()
+                .any(|section| row.name.starts_with(section))
+                || row.key == Key::NotebookRoots
+                || matches!(row.key, Key::ArtifactsTotalBytes | Key::ArtifactsKeep)
+                || matches!(row.kind, Kind::Secret(_) | Kind::Url);
             assert_eq!(row.project_file == ProjectFile::MayNot, is_for_user, "{}", row.name);
+            let is_told = matches!(row.key, Key::PythonInterpreter | Key::PythonPreload);
+            assert_eq!(row.project_file == ProjectFile::InsideAndTold, is_told, "{}", row.name);
         }
     }
 }

@@ -9,8 +9,11 @@ use inkcell_engine::kernel::Pattern;
 use serde_json::{Value as Json, json};
 use toml::de::DeValue;
 
-/// A week; longer times are slips.
-const MAX_SECONDS: f64 = 604_800.0;
+/// A year; longer times are slips.
+const MAX_SECONDS: f64 = 31_536_000.0;
+
+/// Stands for a secret that is set.
+const HIDDEN: &str = "(set, not shown)";
 
 /// What a setting may be.
 #[derive(Clone, Copy, Debug)]
@@ -19,10 +22,22 @@ pub(crate) enum Kind {
     Text(&'static str),
     /// One of these words.
     Choice(&'static [&'static str]),
+    /// On or off, in the spellings people use for it.
+    Switch,
     /// A time.
     Seconds,
+    /// A time, or this word (or 0) for none.
+    SecondsOr(&'static str),
     /// A size.
     Bytes,
+    /// A size, or this word (or 0) for none.
+    BytesOr(&'static str),
+    /// How many.
+    Count,
+    /// The address of a server.
+    Url,
+    /// What nobody is shown.
+    Secret(&'static str),
     /// Words, with what they mean; in a variable with commas between them.
     List(&'static str),
     /// What may pass to code.
@@ -37,7 +52,27 @@ pub(crate) enum Value {
     Choice(&'static str),
     Seconds(Duration),
     Bytes(u64),
+    Count(u32),
+    Secret(Secret),
     List(Vec<String>),
+}
+
+/// A text that no message, list or log shows.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Secret(String);
+
+impl Secret {
+    /// The text itself, for whoever it is meant for.
+    #[allow(dead_code, reason = "the gateway is to be told it, and that is still to come")]
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a secret")
+    }
 }
 
 impl Kind {
@@ -47,8 +82,17 @@ impl Kind {
             Kind::Text(what) => what.to_owned(),
             Kind::Choice([first @ .., last]) => format!("{} or {last}", first.join(", ")),
             Kind::Choice([]) => "nothing".to_owned(),
+            Kind::Switch => "on or off".to_owned(),
             Kind::Seconds => "a number of seconds above 0, such as 3 or 0.5".to_owned(),
-            Kind::Bytes => "a number of bytes, such as 2147483648".to_owned(),
+            Kind::SecondsOr(word) => format!("a number of seconds, such as 3 or 0.5, or {word}"),
+            Kind::Bytes => "a number of bytes above 0, such as 51200".to_owned(),
+            Kind::BytesOr(word) => format!("a number of bytes, such as 51200, or {word}"),
+            Kind::Count => "a whole number above 0".to_owned(),
+            Kind::Url => {
+                "an address such as http://127.0.0.1:8888, without a user, a token or anything after ?"
+                    .to_owned()
+            }
+            Kind::Secret(what) => what.to_owned(),
             Kind::List(what) => format!("a list of {what}"),
             Kind::Patterns => "a list of NAME, NAME=VALUE or a glob such as AWS_*".to_owned(),
         }
@@ -56,19 +100,43 @@ impl Kind {
 
     /// A value as a variable has it. The error is the whole sentence about it.
     pub(crate) fn read(self, given: &str) -> Result<Value, String> {
-        let wrong = || format!("is {given:?}; it is {}", self.allowed());
+        let wrong = || self.wrong(&format_args!("{given:?}"));
         let given = given.trim();
         match self {
-            Kind::Text(_) if given.is_empty() => Err(wrong()),
+            Kind::Text(_) | Kind::Secret(_) if given.is_empty() => Err(wrong()),
+            Kind::Secret(_) => Ok(Value::Secret(Secret(given.to_owned()))),
+            Kind::Url if is_plain_address(given) => Ok(Value::Text(given.to_owned())),
+            Kind::Url => Err(wrong()),
             Kind::Text(_) => Ok(Value::Text(given.to_owned())),
             Kind::Choice(words) => {
                 let found = words.iter().find(|word| word.eq_ignore_ascii_case(given));
                 found.map(|word| Value::Choice(word)).ok_or_else(wrong)
             }
-            Kind::Seconds => {
+            Kind::Switch => {
+                let is_one_of =
+                    |words: &[&str]| words.iter().any(|word| given.eq_ignore_ascii_case(word));
+                match () {
+                    () if is_one_of(&["on", "true", "yes", "1"]) => Ok(Value::Choice("on")),
+                    () if is_one_of(&["off", "false", "no", "0"]) => Ok(Value::Choice("off")),
+                    () => Err(wrong()),
+                }
+            }
+            Kind::SecondsOr(word) | Kind::BytesOr(word)
+                if given.eq_ignore_ascii_case(word) || given.parse() == Ok(0.0) =>
+            {
+                Ok(Value::Choice(word))
+            }
+            Kind::Seconds | Kind::SecondsOr(_) => {
                 given.parse().ok().and_then(seconds).map(Value::Seconds).ok_or_else(wrong)
             }
-            Kind::Bytes => given.parse().map(Value::Bytes).map_err(|_| wrong()),
+            Kind::Bytes | Kind::BytesOr(_) => {
+                let size = given.parse().ok().filter(|size| *size > 0);
+                size.map(Value::Bytes).ok_or_else(wrong)
+            }
+            Kind::Count => {
+                let count = given.parse().ok().filter(|count| *count > 0);
+                count.map(Value::Count).ok_or_else(wrong)
+            }
             Kind::List(_) | Kind::Patterns => {
                 let words = given.split(',').map(str::trim).filter(|word| !word.is_empty());
                 self.list(words.map(str::to_owned).collect())
@@ -78,22 +146,44 @@ impl Kind {
 
     /// A value as a file has it.
     pub(crate) fn read_toml(self, given: &DeValue<'_>) -> Result<Value, String> {
-        let wrong = || format!("is {}; it is {}", Shown(given), self.allowed());
+        let wrong = || self.wrong(&Shown(given));
         match (self, given) {
-            (Kind::Choice(_), DeValue::Boolean(on)) => {
-                self.read(if *on { "on" } else { "off" }).map_err(|_| wrong())
+            (Kind::Switch, DeValue::Boolean(on)) => {
+                Ok(Value::Choice(if *on { "on" } else { "off" }))
             }
-            (Kind::Text(_) | Kind::Choice(_), DeValue::String(text)) => self.read(text),
-            (Kind::Seconds, DeValue::Integer(number)) => self.read_number(number.as_str(), wrong),
-            (Kind::Seconds, DeValue::Float(number)) => self.read_number(number.as_str(), wrong),
-            (Kind::Bytes, DeValue::Integer(number)) if number.radix() == 10 => {
+            // `off` in a file may as well be written as what it is.
+            (Kind::Choice(_) | Kind::SecondsOr(_) | Kind::BytesOr(_), DeValue::Boolean(false)) => {
+                self.read("off").map_err(|_| wrong())
+            }
+            (
+                Kind::Text(_) | Kind::Choice(_) | Kind::Switch | Kind::Url | Kind::Secret(_),
+                DeValue::String(text),
+            ) => self.read(text),
+            (Kind::SecondsOr(word) | Kind::BytesOr(word), DeValue::String(text))
+                if text.trim().eq_ignore_ascii_case(word) =>
+            {
+                Ok(Value::Choice(word))
+            }
+            (Kind::Seconds | Kind::SecondsOr(_), DeValue::Float(number)) => {
                 self.read_number(number.as_str(), wrong)
             }
+            (
+                Kind::Seconds | Kind::SecondsOr(_) | Kind::Bytes | Kind::BytesOr(_) | Kind::Count,
+                DeValue::Integer(number),
+            ) if number.radix() == 10 => self.read_number(number.as_str(), wrong),
             (Kind::List(_) | Kind::Patterns, DeValue::Array(items)) => {
                 let words = items.iter().map(|item| item.get_ref().as_str().map(str::to_owned));
                 self.list(words.collect::<Option<Vec<_>>>().ok_or_else(wrong)?)
             }
             _ => Err(wrong()),
+        }
+    }
+
+    /// The sentence about a value that is not allowed. What may be a secret, or hold one, is not repeated.
+    fn wrong(self, shown: &dyn fmt::Display) -> String {
+        match self {
+            Kind::Secret(_) | Kind::Url => format!("is something else; it is {}", self.allowed()),
+            _ => format!("is {shown}; it is {}", self.allowed()),
         }
     }
 
@@ -116,6 +206,16 @@ impl Kind {
 fn seconds(number: f64) -> Option<Duration> {
     let is_fine = number > 0.0 && number <= MAX_SECONDS;
     is_fine.then(|| Duration::from_secs_f64(number))
+}
+
+/// Whether this names a server and nothing else. Addresses are shown, so they must not carry secrets.
+fn is_plain_address(given: &str) -> bool {
+    let rest = given.strip_prefix("http://").or_else(|| given.strip_prefix("https://"));
+    rest.is_some_and(|rest| {
+        !rest.starts_with(['/', ':'])
+            && !rest.is_empty()
+            && !rest.contains(|c: char| c.is_whitespace() || c.is_control() || "@?#\\".contains(c))
+    })
 }
 
 /// A value of a file, as a message shows it.
@@ -143,6 +243,8 @@ impl Value {
             Value::Choice(word) => json!(word),
             Value::Seconds(time) => json!(time.as_secs_f64()),
             Value::Bytes(size) => json!(size),
+            Value::Count(count) => json!(count),
+            Value::Secret(_) => json!(HIDDEN),
             Value::List(words) => json!(words),
         }
     }
@@ -156,6 +258,8 @@ impl fmt::Display for Value {
             Value::Choice(word) => f.write_str(word),
             Value::Seconds(time) => write!(f, "{}", time.as_secs_f64()),
             Value::Bytes(size) => write!(f, "{size}"),
+            Value::Count(count) => write!(f, "{count}"),
+            Value::Secret(_) => f.write_str(HIDDEN),
             Value::List(words) if words.is_empty() => f.write_str("-"),
             Value::List(words) => f.write_str(&words.join(", ")),
         }
@@ -183,6 +287,32 @@ mod tests {
             (Kind::Seconds, "1e9", None),
             (Kind::Bytes, "100", Some(Value::Bytes(100))),
             (Kind::Bytes, "-100", None),
+            (Kind::Bytes, "0", None),
+            (Kind::Switch, "1", Some(Value::Choice("on"))),
+            (Kind::Switch, "False", Some(Value::Choice("off"))),
+            (Kind::Switch, "2", None),
+            (Kind::SecondsOr("never"), "Never", Some(Value::Choice("never"))),
+            (Kind::SecondsOr("never"), "0", Some(Value::Choice("never"))),
+            (Kind::SecondsOr("never"), "2", Some(Value::Seconds(Duration::from_secs(2)))),
+            (Kind::SecondsOr("never"), "off", None),
+            (Kind::BytesOr("off"), "0", Some(Value::Choice("off"))),
+            (Kind::BytesOr("off"), "7", Some(Value::Bytes(7))),
+            (Kind::BytesOr("off"), "0.5", None),
+            (Kind::Count, "4", Some(Value::Count(4))),
+            (Kind::Count, "0", None),
+            (Kind::Count, "4.5", None),
+            (
+                Kind::Url,
+                "http://127.0.0.1:8888/",
+                Some(Value::Text("http://127.0.0.1:8888/".into())),
+            ),
+            (Kind::Url, "https://a.b/hub", Some(Value::Text("https://a.b/hub".into()))),
+            (Kind::Url, "ftp://a.b", None),
+            (Kind::Url, "127.0.0.1:8888", None),
+            (Kind::Url, "http://", None),
+            (Kind::Url, "http://me:pass@a.b", None),
+            (Kind::Url, "http://a.b/?token=abc", None),
+            (Kind::Secret("a token"), " ", None),
             (Kind::Text("a path"), " /x y ", Some(Value::Text("/x y".into()))),
             (Kind::Text("a path"), " ", None),
             (Kind::List("names"), "a, b,,", Some(list(&["a", "b"]))),
@@ -197,7 +327,22 @@ mod tests {
     #[test]
     fn values_of_files_are_read_and_told() {
         let table = [
-            (CHOICE, "true", Ok(Value::Choice("on"))),
+            (Kind::Switch, "true", Ok(Value::Choice("on"))),
+            (Kind::Switch, "'off'", Ok(Value::Choice("off"))),
+            (Kind::Switch, "1", Err("is 1; it is on or off")),
+            (Kind::Choice(&["inline", "off"]), "false", Ok(Value::Choice("off"))),
+            (Kind::SecondsOr("off"), "false", Ok(Value::Choice("off"))),
+            (Kind::SecondsOr("off"), "0", Ok(Value::Choice("off"))),
+            (
+                Kind::SecondsOr("never"),
+                "false",
+                Err("is false; it is a number of seconds, such as 3 or 0.5, or never"),
+            ),
+            (Kind::BytesOr("off"), "'off'", Ok(Value::Choice("off"))),
+            (Kind::BytesOr("off"), "1_024", Ok(Value::Bytes(1024))),
+            (Kind::Count, "12", Ok(Value::Count(12))),
+            (Kind::Count, "0", Err("is 0; it is a whole number above 0")),
+            (Kind::Count, "'4'", Err("is \"4\"; it is a whole number above 0")),
             (CHOICE, "'off'", Ok(Value::Choice("off"))),
             (CHOICE, "1", Err("is 1; it is on or off")),
             (Kind::Choice(&["auto", "off"]), "true", Err("is true; it is auto or off")),
@@ -222,6 +367,26 @@ mod tests {
         for (kind, given, wanted) in table {
             let parsed = DeValue::parse(given).unwrap();
             assert_eq!(kind.read_toml(parsed.get_ref()), wanted.map_err(str::to_owned), "{given}");
+        }
+    }
+    /// A secret, and what may hold one, is in no message, list or log.
+    #[test]
+    fn secrets_are_not_shown() {
+        let token = Kind::Secret("a token");
+        let value = token.read("hunter2").unwrap();
+        let Value::Secret(secret) = &value else { unreachable!() };
+        assert_eq!(secret.reveal(), "hunter2");
+        for shown in [value.to_string(), value.to_json().to_string(), format!("{value:?}")] {
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+        let number = DeValue::parse("4711").unwrap();
+        let wrong = [
+            token.read_toml(number.get_ref()).unwrap_err(),
+            Kind::Url.read("http://a.b/?token=4711").unwrap_err(),
+            Kind::Url.read_toml(number.get_ref()).unwrap_err(),
+        ];
+        for sentence in wrong {
+            assert!(!sentence.contains("4711"), "{sentence}");
         }
     }
 }

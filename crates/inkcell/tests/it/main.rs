@@ -1,9 +1,11 @@
 //! The real executable, run as its users run it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod artifacts;
 mod cleaning;
 mod comparing;
 mod crash;
+mod doctor;
 mod editing;
 mod env;
 mod exits;
@@ -21,6 +23,7 @@ mod running;
 mod samples;
 mod saving;
 mod settings;
+mod setup;
 mod sizes;
 mod trace;
 mod two_writers;

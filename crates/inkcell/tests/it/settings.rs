@@ -159,5 +159,102 @@ fn every_setting_is_listed() {
             assert!(row[key].as_str().is_some_and(|text| !text.is_empty()), "{name}: {key}");
         }
     }
-    assert!(ran.stdout.contains("kernel.interrupt_grace  3  (default)\n"), "{}", ran.stdout);
+    let words: Vec<String> = ran
+        .stdout
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect();
+    assert!(words.contains(&"kernel.interrupt_grace 3 (default)".to_owned()), "{}", ran.stdout);
+}
+
+/// B:C-08 S-020: a token is taken from the user alone, shown to nobody, and no code gets it.
+#[test]
+fn a_token_is_not_shown() {
+    let env = env();
+    let token = "hunter2hunter2";
+    put(&env, USER, &format!("gateway.token = '{token}'\n"));
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let code = "import os; print(sorted(os.environ.items()))";
+    let commands: [&[&str]; 6] = [
+        &["settings"],
+        &["settings", "--json"],
+        &["env", "--python", &python],
+        &["env", "--json", "--python", &python],
+        &["py", "--python", &python, "--env-all", code],
+        &["py", "--python", &python, "--env-all", "--json", code],
+    ];
+    let names = ["INKCELL_GATEWAY_TOKEN", "PI_PYTHON_GATEWAY_TOKEN"];
+    for args in commands {
+        for variables in [vec![], names.map(|name| (name, token)).to_vec()] {
+            let ran = with(&env, args, &variables).ok();
+            for said in [&ran.stdout, &ran.stderr] {
+                assert!(!said.contains(token), "{args:?}: {said}");
+            }
+        }
+    }
+    let (value, _) = setting(&env, "gateway.token", &[]);
+    assert_eq!(value, "\"(set, not shown)\"");
+    // Nor does a message about a wrong one repeat it, or a warning about a project's.
+    put(&env, USER, "gateway.token = 4711\ngateway.url = 'http://a/?token=4711'\n");
+    let ran = env.run(&["settings"]).exits(2);
+    assert!(!ran.stderr.contains("4711"), "{}", ran.stderr);
+    std::fs::remove_file(env.path(USER)).expect("it was there");
+    let text = format!("[gateway]\ntoken = '{token}'\nurl = 'http://theirs.example/{token}'\n");
+    put(&env, PROJECT, &text);
+    let ran = env.run(&["settings"]).ok();
+    assert!(!ran.stdout.contains(token) && !ran.stderr.contains(token), "{}", ran.stderr);
+    for name in ["gateway.token", "gateway.url"] {
+        let wanted = format!(": {name} is not taken from a project's file; set it in your own\n");
+        assert!(ran.stderr.contains(&wanted), "{}", ran.stderr);
+        assert_eq!(setting(&env, name, &[]), ("null".to_owned(), "default".to_owned()));
+    }
+}
+
+/// B:C-08: a variable that is nearly one of ours is told, and counts for nothing.
+#[test]
+fn a_misspelt_variable_is_told() {
+    let env = env();
+    let ran = with(&env, &["settings", "python.shell"], &[("INKCELL_PYTHON_SHEL", "ipython")]).ok();
+    let wanted = "warning: INKCELL_PYTHON_SHEL sets nothing; the nearest that does is INKCELL_PYTHON_SHELL\n";
+    assert_eq!(ran.stderr, wanted);
+    assert_eq!(ran.stdout, "python.shell  lite  (default)\n");
+    let others = [("INKCELL_MY_OWN_THING", "1"), ("PI_PYTHON_SHEL", "ipython")];
+    assert_eq!(with(&env, &["settings", "python.shell"], &others).ok().stderr, "");
+}
+
+/// B:C-01 B:C-06: the spellings of the source documents and those of ours are the same.
+#[test]
+fn words_are_joined_either_way() {
+    let env = env();
+    for text in ["python.toolMode = 'ipy-only'\n", "[python]\ntool_mode = 'ipy-only'\n"] {
+        put(&env, USER, text);
+        assert_eq!(setting(&env, "python.toolMode", &[]).0, "\"ipy-only\"");
+        let source = setting(&env, "python.toolMode", &[("PI_PY", "0")]);
+        assert_eq!(source, ("\"bash-only\"".to_owned(), "PI_PY".to_owned()));
+    }
+    put(&env, USER, "[python]\ntoolMode = 'both'\ntool_mode = 'ipy-only'\n");
+    let ran = env.run(&["settings"]).exits(2);
+    let wanted = "python.toolMode is there twice, in two spellings\n";
+    assert!(ran.stderr.ends_with(wanted), "{}", ran.stderr);
+    put(&env, USER, "python.toolMod = 'both'\n");
+    let ran = env.run(&["settings"]).exits(2);
+    let wanted = "there is no setting python.toolMod; the nearest is python.toolMode\n";
+    assert!(ran.stderr.ends_with(wanted), "{}", ran.stderr);
+}
+
+/// B:C-08: roots are the user's to set, not a project's.
+#[test]
+fn roots_can_be_set() {
+    let env = env();
+    std::fs::create_dir(env.path("in")).expect("a folder");
+    env.put("in/a.ipynb", inkcell_testkit::notebooks::small());
+    env.put("b.ipynb", inkcell_testkit::notebooks::small());
+    put(&env, PROJECT, "notebook.roots = ['nowhere']\n");
+    let ran = env.run(&["read", "b.ipynb"]).ok();
+    assert!(ran.stderr.contains("notebook.roots is not taken from a project's file"));
+    std::fs::remove_file(env.path(PROJECT)).expect("it was there");
+    put(&env, USER, "notebook.roots = ['in']\n");
+    env.run(&["read", "in/a.ipynb"]).ok();
+    let ran = env.run(&["read", "b.ipynb"]);
+    assert_ne!(ran.code, Some(0), "{}", ran.stdout);
 }

@@ -3,17 +3,25 @@
 Owns the life of the process. It ends when the host says so, and at once when the host is gone.
 """
 
+import _thread
+import fcntl
 import os
+import select
 import sys
 
 
 def _move_high(fd):
     """A descriptor out of the way of code that writes to low numbers, and closed in children."""
-    import fcntl
-
-    high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 200 + os.getpid() % 50)
-    os.close(fd)
-    return high
+    # Where few descriptors are allowed, less high is better than no kernel.
+    for least in (200 + os.getpid() % 50, 40 + os.getpid() % 10, 10):
+        try:
+            high = fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, least)
+        except OSError:
+            continue
+        os.close(fd)
+        return high
+    os.set_inheritable(fd, False)
+    return fd
 
 
 def close_others(*keep):
@@ -33,8 +41,6 @@ def close_others(*keep):
 def bind(lifeline, group):
     """Lets the system itself kill a group when the host's end of the lifeline closes. No thread of ours
     could do it while a cell holds the interpreter, and none is left when the runner is killed first."""
-    import fcntl
-
     try:
         fcntl.fcntl(lifeline, fcntl.F_SETOWN, -group)
         fcntl.fcntl(lifeline, fcntl.F_SETSIG, 9)
@@ -70,8 +76,6 @@ def _close(*fds):
 def _watch(lifeline, host):
     """Ends the process when the host is gone: the other end of the lifeline, which only it holds, is
     closed, or its process has ended although somebody else still holds that end."""
-    import select
-
     poll = select.poll()
     poll.register(lifeline, select.POLLIN | select.POLLHUP)
     poll.register(host, select.POLLIN)
@@ -93,13 +97,11 @@ def _watch(lifeline, host):
 
 def _keep_flushing(session):
     """Makes held-back output visible soon, although it is buffered for speed."""
-    from _thread import _count
-
     # This thread and the watcher are always there.
     others = 2
     while True:
         session.streams.wait()
-        alone = session.running is None and _count() <= others
+        alone = session.running is None and _thread._count() <= others
         session.streams.flush()
         session.channel.release()
         session.streams.adapt()
@@ -109,15 +111,15 @@ def _keep_flushing(session):
             session.idle.release()
 
 
-def main(control, lifeline, host):
-    import _thread
-
+def main(control, lifeline, host, session=None):
+    """Runs to the end of the process. A fork server has made the session already."""
     from . import _set_current
     from .session import make
 
     control, lifeline, host = _move_high(control), _move_high(lifeline), _move_high(host)
     bind(lifeline, os.getpgrp())
-    session = make(control)
+    session = session or make(control)
+    session.connect(control)
     # A copy that a cell forks must not hold what tells the host of our end, nor be able to speak for us.
     os.register_at_fork(after_in_child=lambda: _close(control, lifeline, host))
     session.lifeline = lifeline
@@ -161,28 +163,44 @@ def main(control, lifeline, host):
     os._exit(0)
 
 
-def _add_user_site():
-    """What `pip install --user` installed; the isolated start leaves it out."""
+def add_paths(path):
+    """Where modules lie that the isolated start leaves out: `PYTHONPATH`, and what `pip install --user`
+    installed."""
+    for entry in reversed(path):
+        if entry not in sys.path:
+            sys.path.insert(0, entry)
     if sys.prefix != sys.base_prefix:
         return
     import site
 
     folder = site.getusersitepackages()
-    if os.path.isdir(folder):
+    if folder not in sys.path and os.path.isdir(folder):
         site.addsitedir(folder)
 
 
-def _set_environment(env):
+def set_environment(env, current):
     """A copy of a fork server, or a spare, has been started with another one."""
-    if dict(os.environ) == env:
-        return
-    zone = os.environ.get("TZ")
-    os.environ.clear()
-    os.environ.update(env)
-    if env.get("TZ") != zone:
+    for name in current:
+        if name not in env:
+            del os.environ[name]
+    for name, value in env.items():
+        if current.get(name) != value:
+            os.environ[name] = value
+    if env.get("TZ") != current.get("TZ"):
         import time
 
         time.tzset()
+
+
+def prepare(session):
+    """What is the same for every session of the runner's own shell; a fork server does it for its copies."""
+    from . import imports
+
+    sys.path.append(os.path.join(os.path.dirname(__file__), "standin"))
+    sys.argv = [""]
+    session.streams.install()
+    imports.install(session)
+    session.is_prepared = True
 
 
 def _begin(session, hello):
@@ -190,31 +208,24 @@ def _begin(session, hello):
     from .channel import to_json
 
     session.channel.nonce = hello["nonce"]
-    _set_environment(hello["env"])
+    set_environment(hello["env"], session.environment or dict(os.environ))
     is_hosted = hello.get("shell") == "ipython"
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline" if is_hosted else "Agg")
-    path = hello.get("path") or []
-    for entry in reversed(path):
-        if entry not in sys.path:
-            sys.path.insert(0, entry)
-    _add_user_site()
+    add_paths(hello.get("path") or [])
     if is_hosted:
         from .ipython_session import host, require
 
         require(session)
-    else:
-        sys.path.append(os.path.join(os.path.dirname(__file__), "standin"))
     session.set_cwd(hello["cwd"])
-    sys.argv = [""]
-    session.streams.install()
     if is_hosted:
+        sys.argv = [""]
+        session.streams.install()
         host(session)
         # IPython looks after the rest itself.
         imports.install(session, {})
-    else:
-        imports.install(session)
-    session.prelude_level = hello.get("prelude", "off")
-    session.install_prelude()
+    elif not session.is_prepared:
+        prepare(session)
+    session.set_prelude(hello.get("prelude", "off"))
     if hello.get("modules"):
         from .modules import ModuleLoadError, load
 
@@ -244,7 +255,7 @@ def start(control, lifeline, host, shell, *preload):
         _forget_parent()
     if preload:
         # It is a spare: there is time until it is needed.
-        from .zygote import warm_up
+        from .preload import warm_up
 
         warm_up(shell, preload)
     elif shell == "ipython":

@@ -7,6 +7,7 @@ host never believes a frame that did not come from here; a forked child may not 
 import os
 from _json import encode_basestring_ascii, make_scanner
 from _thread import allocate_lock, get_ident
+from os import getpid, read, write
 
 
 class _ScannerRules:
@@ -23,6 +24,10 @@ class _ScannerRules:
 
 # What is as quick to join as to hand over in parts.
 _SMALL = 1 << 13
+
+# Most commands are short, and room for a long one would be asked of the system and given back every time.
+_ROOM = 1 << 15
+_MORE_ROOM = 1 << 20
 
 _scan = make_scanner(_ScannerRules())
 
@@ -77,9 +82,8 @@ class Channel:
     def send(self, kind, fields, payload=(), *, soon=False):
         """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it. One that
         may be sent `soon` goes out with the next, in one call of the system."""
-        if os.getpid() != self.pid:
+        if getpid() != self.pid:
             return
-        size = sum(map(len, payload))
         is_main = get_ident() == self.main
         if is_main:
             # A frame begun by a signal handler in the middle of another would break both.
@@ -89,14 +93,10 @@ class Channel:
             self.is_busy = True
         self.lock.acquire()
         try:
-            self.sequence += 1
-            header = '{"n":"%s","s":%d,"t":"%s"%s%s}\n' % (
-                self.nonce,
-                self.sequence,
-                kind,
-                "," + fields if fields else "",
-                ',"bytes":%d' % size if size else "",
-            )
+            self.sequence = number = self.sequence + 1
+            if payload:
+                fields = f'{fields},"bytes":{sum(map(len, payload))}'
+            header = f'{{"n":"{self.nonce}","s":{number},"t":"{kind}",{fields}}}\n'
             parts = [*self.held, header.encode("ascii"), *payload]
             if soon:
                 self.held = parts
@@ -114,7 +114,7 @@ class Channel:
 
     def release(self):
         """Sends what was held back for the next frame."""
-        if self.held and os.getpid() == self.pid:
+        if self.held and getpid() == self.pid:
             with self.lock:
                 parts, self.held = self.held, ()
                 self._write(parts)
@@ -122,7 +122,10 @@ class Channel:
     def _write(self, parts):
         if sum(map(len, parts)) <= _SMALL:
             whole = b"".join(parts)
-            parts = (whole[os.write(self.fd, whole) :],)
+            written = write(self.fd, whole)
+            if written == len(whole):
+                return
+            parts = (whole[written:],)
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         while views:
             # The system takes at most 1024 parts at once; frames have few.
@@ -135,22 +138,24 @@ class Channel:
 
     def receive(self):
         """The next command, or None when the host is gone."""
+        searched = 0
         while True:
-            end = self.buffer.find(b"\n")
+            end = self.buffer.find(b"\n", searched)
             if end >= 0:
                 line, self.buffer = self.buffer[:end], self.buffer[end + 1 :]
                 return _scan(line.decode("utf-8"), 0)[0]
+            searched = len(self.buffer)
             try:
-                more = self._read()
+                more = self._read(_MORE_ROOM if searched else _ROOM)
             except OSError:
                 return None
             if not more:
                 return None
             self.buffer += more
 
-    def _read(self):
+    def _read(self, room):
         try:
-            return os.read(self.fd, 1 << 20)
+            return read(self.fd, room)
         except MemoryError:
             # A cell holds all there is; the next one may be the one that lets it go.
-            return os.read(self.fd, 1 << 12)
+            return read(self.fd, 1 << 12)

@@ -149,6 +149,12 @@ def bare(error, sources):
     return name, value, "%s\n%s: %s" % ("\n".join(places), name, value) if places else "%s: %s" % (name, value)
 
 
+def _published(filename, source):
+    """What `linecache` keeps of a file: its lines, each with its end."""
+    lines = [source + "\n"] if "\n" not in source else [line + "\n" for line in source.split("\n")]
+    return len(source), None, lines, filename
+
+
 # Longer cells are seldom one expression.
 _SHORT = 80
 
@@ -202,11 +208,13 @@ class Executor:
 
     def _interactivity(self):
         """Which values are shown; also where the setting was made on IPython's own class."""
-        real = getattr(sys.modules.get("IPython.core.interactiveshell"), "InteractiveShell", None)
-        chosen = vars(real).get("ast_node_interactivity") if real is not None else None
-        if isinstance(chosen, str):
-            return chosen
-        shell = self._session.__dict__.get("shell_object")
+        module = sys.modules.get("IPython.core.interactiveshell")
+        if module is not None:
+            real = getattr(module, "InteractiveShell", None)
+            chosen = vars(real).get("ast_node_interactivity") if real is not None else None
+            if isinstance(chosen, str):
+                return chosen
+        shell = self._session.shell_object
         return shell.ast_node_interactivity if shell is not None else "last_expr"
 
     def _parse(self, source, filename):
@@ -232,8 +240,13 @@ class Executor:
 
     def _remember(self, filename, source):
         self.sources[filename] = source
+        linecache = sys.modules.get("linecache")
+        if linecache is not None and not self._unpublished:
+            # As most cells are.
+            linecache.cache[filename] = _published(filename, source)
+            return
         self._unpublished.append(filename)
-        if "linecache" in sys.modules or "inspect" in source or "getsource" in source:
+        if linecache is not None or "inspect" in source or "getsource" in source:
             self._publish(self._unpublished)
 
     def name_of(self, source):
@@ -252,7 +265,5 @@ class Executor:
 
         for filename in filenames:
             if filename not in linecache.cache:
-                source = self.sources[filename]
-                lines = [line + "\n" for line in source.split("\n")]
-                linecache.cache[filename] = (len(source), None, lines, filename)
+                linecache.cache[filename] = _published(filename, self.sources[filename])
         self._unpublished = []

@@ -11,6 +11,7 @@ KeyboardInterrupt pass through.
 import sys
 
 from . import pretty as _pretty
+from .pretty import Table
 
 _MISSING = object()
 
@@ -79,7 +80,12 @@ class Formatter:
         self.print_method = method
         self.accepts = accepts
         self.enabled = True
-        self.singleton_printers, self.type_printers, self.deferred_printers = {}, {}, {}
+        self.singleton_printers, self.type_printers, self.deferred_printers = Table(), Table(), Table()
+
+    def __setattr__(self, name, value):
+        # A table may be replaced as a whole.
+        Table.changes += 1
+        object.__setattr__(self, name, value)
 
     def __call__(self, obj, **options):
         value = _guarded(self._produce, obj, options) if self.enabled else None
@@ -230,7 +236,7 @@ class DisplayFormatter:
         self.ipython_display_formatter = Formatter("", "_ipython_display_", (object,))
         self.mimebundle_formatter = Formatter("mimebundle", "_repr_mimebundle_", (dict,))
         binary = (bytes, str)
-        self.formatters = {"text/plain": PlainFormatter()}
+        self.formatters = Table({"text/plain": PlainFormatter()})
         # In IPython's order, which is the order of kinds in a bundle.
         for kind, name, accepts in (
             ("text/html", "html", (str,)),
@@ -307,13 +313,19 @@ def _registrations():
 
 # What is registered from the start.
 _OWN_REGISTRATIONS = None
+# At how many changes they were looked through, and whether nothing was added.
+_looked, _is_untouched = -1, False
 
 
 def _is_simple(obj):
     """Whether `obj` looks as Python prints it, because nobody registered anything."""
-    if type(obj) not in _SIMPLE or (type(obj) is str and "\n" in obj):
+    global _looked, _is_untouched
+    kind = type(obj)
+    if kind not in _SIMPLE or (kind is str and "\n" in obj):
         return False
-    return _OWN_REGISTRATIONS == _registrations()
+    if _looked != Table.changes:
+        _looked, _is_untouched = Table.changes, _OWN_REGISTRATIONS == _registrations()
+    return _is_untouched
 
 
 def bundle(obj, include=None, exclude=None):

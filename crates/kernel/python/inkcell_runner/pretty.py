@@ -87,7 +87,7 @@ def find_printer(cls, by_type, by_name):
     if printer is None and by_name:
         name = (_attribute(cls, "__module__"), _attribute(cls, "__name__"))
         try:
-            printer = by_name.pop(name, None)
+            printer = by_name.pop(name) if name in by_name else None
         except TypeError:  # A class may call itself anything, even a list.
             return None
         if printer is not None:
@@ -337,8 +337,28 @@ class _Bound:
         """Is here to take the type of a bound method from."""
 
 
+class Table(dict):
+    """Registered functions.  Whoever has looked through all such tables need not look again as long as
+    none of them was changed."""
+
+    changes = 0
+
+
+def _counted(name):
+    change = getattr(dict, name)
+
+    def changed(self, *args, **kwargs):
+        Table.changes += 1
+        return change(self, *args, **kwargs)
+
+    return changed
+
+
+for _name in ("__setitem__", "__delitem__", "__ior__", "pop", "popitem", "clear", "update", "setdefault"):
+    setattr(Table, _name, _counted(_name))
+
 #: Printers by type.  Also what `for_type` of the text/plain formatter changes.
-type_printers = {
+type_printers = Table({
     int: print_repr,
     float: print_repr,
     str: print_repr,
@@ -359,10 +379,10 @@ type_printers = {
     type(sys.implementation): _print_namespace,
     type(type.__dict__): _mapping("mappingproxy({", "})"),
     type(os.environ): _mapping("environ{", "}"),
-}
+})
 
 #: Printers by (module, name), for types whose module may not be imported.
-deferred_printers = {
+deferred_printers = Table({
     ("re", "Pattern"): _print_pattern,
     ("datetime", "datetime"): print_repr,
     ("datetime", "timedelta"): print_repr,
@@ -377,9 +397,9 @@ deferred_printers = {
     ),
     ("collections", "deque"): _constructed(_deque_arguments),
     ("collections", "UserList"): _constructed(lambda obj: ([obj.data], None)),
-}
+})
 
 #: Printers by identity: values that a printer for `int` must not catch.
-singleton_printers = {
-    id(value): print_repr for value in (None, True, False, Ellipsis, NotImplemented)
-}
+singleton_printers = Table(
+    (id(value), print_repr) for value in (None, True, False, Ellipsis, NotImplemented)
+)

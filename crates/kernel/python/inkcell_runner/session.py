@@ -47,17 +47,26 @@ class Session:
         self.shell_object = None
         # The interpreter's own IPython, where it runs the cells.
         self.hosted = None
-        self.running = None
+        self._set_running(None)
+        # It was made ahead of time, in an environment that is known.
+        self.is_prepared = False
+        self.environment = None
         # The host has been told that cells may come.
         self.is_ready = False
         self.capturing = []
         self.interrupt = Interrupt(channel)
         self.streams = Streams(self)
+        self.descriptors = None
+        self.executor = Executor(self)
+        self._set_up_namespace()
+
+    def connect(self, fd):
+        """Takes its place in this process. It may have been made in another, of which this is a copy."""
+        self.channel.fd, self.channel.pid = fd, os.getpid()
+        self.interrupt.rearm()
         # What is held back belongs to this process alone; a copy would write it again.
         os.register_at_fork(before=self.streams.flush)
         self.descriptors = Descriptors()
-        self.executor = Executor(self)
-        self._set_up_namespace()
 
     # Reports.
 
@@ -66,10 +75,12 @@ class Session:
         if self.capturing:
             self.capturing[-1].stream(name, bytes(data))
             return
-        self.channel.send("stream", self._id() + ',"name":"%s"' % name, (data,))
+        self.channel.send("stream", f'{self._tag},"name":"{name}"', (data,))
 
-    def _id(self):
-        return '"id":%s' % ("null" if self.running is None else self.running)
+    def _set_running(self, cell):
+        self.running = cell
+        # Every report begins with it.
+        self._tag = '"id":null' if cell is None else f'"id":{cell}'
 
     def flush(self):
         """Hands over what Python and C hold back, so that what follows comes after it."""
@@ -80,7 +91,7 @@ class Session:
         if not metadata and len(data) == 1 and type(data.get("text/plain")) is str:
             # Most results are this.
             raw = clean(data["text/plain"]).encode()
-            return '"parts":[["text/plain","t",%d]],"metadata":""' % len(raw), [raw]
+            return f'"parts":[["text/plain","t",{len(raw)}]],"metadata":""', (raw,)
         parts, payload = [], []
         for kind, value in data.items():
             if isinstance(value, (bytes, bytearray, memoryview)):
@@ -112,14 +123,14 @@ class Session:
             fields += ',"display_id":' + to_json(str(display_id))
         if update:
             fields += ',"update":true'
-        self.channel.send("display", self._id() + "," + fields, payload)
+        self.channel.send("display", self._tag + "," + fields, payload)
 
     def clear_output(self, wait=False):
         if self.capturing:
             self.capturing[-1].clear(wait)
             return
         self.flush()
-        self.channel.send("clear", self._id() + ',"wait":' + to_json(bool(wait)))
+        self.channel.send("clear", self._tag + ',"wait":' + to_json(bool(wait)))
 
     def status(self, op, **fields):
         """Tells what a helper did, for whoever watches."""
@@ -131,7 +142,7 @@ class Session:
         # Before the first cell nobody is told but who asked: the start fails of it, or goes on.
         if self.is_ready:
             fields = '"prompt":%s,"password":%s' % (to_json(str(prompt)), to_json(bool(password)))
-            self.channel.send("input", self._id() + "," + fields)
+            self.channel.send("input", self._tag + "," + fields)
         raise StdinNotImplementedError(
             "raw_input was called, but this frontend does not support input requests."
         )
@@ -197,6 +208,18 @@ class Session:
             # What `%who` leaves out unless the user gave the name another meaning.
             self.hidden = {name: self.namespace[name] for name in prelude.installed(self.namespace)}
 
+    def set_prelude(self, level):
+        """Makes these the helpers there are. A session that was made ahead of time has them all."""
+        if level == self.prelude_level:
+            return
+        if self.prelude_level != "off":
+            from . import prelude
+
+            for name in prelude.installed(self.namespace):
+                del self.namespace[name]
+        self.prelude_level = level
+        self.install_prelude()
+
     def set_cwd(self, path):
         os.chdir(path)
         path = os.getcwd()
@@ -227,13 +250,13 @@ class Session:
 
     def run_cell(self, request):
         """Runs one request from its start to its end; never raises."""
-        self.running = request["id"]
+        self._set_running(request["id"])
         silent = request.get("silent", False)
         number = self.count + 1
         self.streams.install()
         error = None
         self._apply(request)
-        self.channel.send("started", self._id() + ',"count":%s' % ("null" if silent else number))
+        self.channel.send("started", f'{self._tag},"count":{"null" if silent else number}')
         try:
             with self.interrupt:
                 error = self._run(request["code"], number, silent)
@@ -243,7 +266,7 @@ class Session:
             error = problem
         if os.getpid() != self.channel.pid:
             self._leave(error)
-        self._finish(error, number, silent)
+        self._finish(error)
 
     def _leave(self, error):
         """A copy that the cell forked ends where the cell does, as it would at the end of a script."""
@@ -277,12 +300,15 @@ class Session:
     def _run(self, code, number, silent):
         if self.hosted is not None:
             return self.hosted.run(code, silent)
-        if not silent:
+        if silent:
+            filename = self.executor.name_of(code)
+        else:
             self.count = number
-            self.namespace["_iii"], self.namespace["_ii"] = self.namespace.get("_ii", ""), self.namespace.get("_i", "")
-            self.namespace["_i"], self.namespace["_i%d" % number] = self.history[-1], code
-            self.history.append(code)
-        filename = "<cell %d>" % number if not silent else self.executor.name_of(code)
+            namespace, history = self.namespace, self.history
+            namespace["_iii"], namespace["_ii"] = namespace.get("_ii", ""), namespace.get("_i", "")
+            namespace["_i"], namespace[f"_i{number}"] = history[-1], code
+            history.append(code)
+            filename = f"<cell {number}>"
         shell = self.shell_object
         try:
             if shell is not None:
@@ -310,19 +336,17 @@ class Session:
     def _show_result(self, value):
         number = self.count
         namespace = self.namespace
-        try:
-            from . import formatting
-        except Exception:
+        formatting = _formatting or _load_formatting()
+        if formatting is None:
             # Nothing can be opened or imported any more; there is always Python's own text.
             self.send_result(number, {"text/plain": repr(value)}, None)
-        else:
-            if not formatting.own_display(value):
-                self.send_result(number, *formatting.bundle(value))
+        elif not formatting.own_display(value):
+            self.send_result(number, *formatting.bundle(value))
         # As IPython: a `_` that the user assigned is left alone.
         if not ("_" in builtins.__dict__):
             namespace["___"], namespace["__"] = namespace.get("__", ""), namespace.get("_", "")
             namespace["_"] = value
-        namespace["_%d" % number] = value
+        namespace[f"_{number}"] = value
         self.outputs[number] = value
 
     def send_result(self, number, data, metadata):
@@ -330,7 +354,7 @@ class Session:
         self.flush()
         fields, payload = self._bundle(data, metadata)
         # The end of the cell follows at once, unless something takes its time; then the flusher sends it.
-        self.channel.send("result", self._id() + ',"count":%d,%s' % (number, fields), payload, soon=True)
+        self.channel.send("result", f'{self._tag},"count":{number},{fields}', payload, soon=True)
 
     def _describe(self, error):
         """Class, message, coloured lines, plain lines. Whatever fails on the way, the error is described."""
@@ -344,7 +368,7 @@ class Session:
             name, value, text = bare(error, self.executor.sources)
             return name, value, [text], [text]
 
-    def _finish(self, error, number, silent):
+    def _finish(self, error):
         """Reports the end. An error that cannot be sent ends the process: it must never pass for success."""
         try:
             self.flush()
@@ -357,19 +381,29 @@ class Session:
             self.flush()
             self.channel.send(
                 "error",
-                self._id()
+                self._tag
                 + ',"ename":%s,"evalue":%s,"traceback":%s,"plain":%s'
                 % (to_json(name), to_json(value), to_json(coloured), to_json(plain)),
             )
-        fields = ',"status":"%s","count":%s,"cancelled":%s' % (
-            "ok" if error is None else "error",
-            "null" if silent else number,
-            to_json(isinstance(error, KeyboardInterrupt)),
-        )
-        self.channel.send("done", self._id() + fields)
-        self.running = None
+        self.channel.send("done", self._tag)
+        self._set_running(None)
         # For the next cell, while the host is busy with this one.
         self.descriptors.restore()
+
+
+# Known when the first value is shown; asking for it by an import would take longer than most values do.
+_formatting = None
+
+
+def _load_formatting():
+    global _formatting
+    try:
+        from . import formatting
+
+        _formatting = formatting
+    except Exception:
+        pass
+    return _formatting
 
 
 _flush_all = None

@@ -58,6 +58,37 @@ class FrameWriter(io.RawIOBase):
         return size
 
 
+class _Bytes(io.BufferedWriter):
+    """What stands between a stream and its bottom. Python asks it before every write whether it is closed,
+    and it would have to ask the bottom, which is slower than the write; so it knows by itself."""
+
+    closed = False
+
+    def close(self):
+        try:
+            super().close()
+        finally:
+            self.closed = True
+
+
+# Asks the bottom too.
+_is_closed = io.BufferedWriter.closed.__get__
+
+
+def _is_broken(stream):
+    """Whether user code closed or took away the stream, its buffer or its bottom."""
+    try:
+        return stream.buffer is None or _is_closed(stream.buffer)
+    except ValueError:
+        return True
+
+
+def _give_up(stream):
+    """Lets a broken stream be: its end must not try to write what it still holds."""
+    if _is_broken(stream) and stream.buffer is not None:
+        stream.buffer.closed = True
+
+
 class _OrderedText(io.TextIOWrapper):
     """Standard error: goes out at once, and only after what standard output holds."""
 
@@ -107,7 +138,7 @@ class RefusingInput(io.TextIOBase):
 
 
 def _stream(session, name, fd, kind):
-    buffered = io.BufferedWriter(FrameWriter(session, name, fd), 1 << 16)
+    buffered = _Bytes(FrameWriter(session, name, fd), 1 << 16)
     text = kind(buffered, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
     text.mode = "w"
     return text
@@ -137,7 +168,7 @@ class Streams:
     def install(self):
         """Puts the streams in place, whatever the last cell did to them."""
         try:
-            is_whole = not (self.stdout.buffer.closed or self.stderr.buffer.closed)
+            is_whole = not (_is_broken(self.stdout) or _is_broken(self.stderr))
             for stream in (self.stdout, self.stderr):
                 if stream.encoding != "utf-8" or stream.errors != "backslashreplace":
                     stream.reconfigure(encoding="utf-8", errors="backslashreplace")
@@ -146,6 +177,8 @@ class Streams:
             # Closed, or its buffer was taken away.
             is_whole = False
         if not is_whole:
+            for stream in (self.stdout, self.stderr):
+                _give_up(stream)
             self._make()
         sys.stdout = sys.__stdout__ = self.stdout
         sys.stderr = sys.__stderr__ = self.stderr
@@ -182,7 +215,10 @@ class Streams:
 
     def flush(self):
         """Pushes everything out; what user code put in our place is asked too."""
-        for stream in (sys.__dict__.get("stdout"), sys.__dict__.get("stderr"), self.stdout, self.stderr):
+        own, state = (self.stdout, self.stderr), sys.__dict__
+        theirs = (state.get("stdout"), state.get("stderr"))
+        is_own = theirs[0] is own[0] and theirs[1] is own[1]
+        for stream in own if is_own else theirs + own:
             try:
                 stream.flush()
             except Exception:
@@ -190,14 +226,35 @@ class Streams:
                 pass
 
 
+# Asks Linux whether two descriptors are copies of each other; from 6.10 on it knows.
+_F_DUPFD_QUERY = 1027
+
+
 class Descriptors:
     """Descriptors 0, 1 and 2 as the host gave them, to be put back when a cell closed or moved them."""
 
     def __init__(self):
-        self._kept = {fd: os.dup(fd) for fd in (1, 2)}
-        for fd, kept in self._kept.items():
-            os.set_inheritable(kept, False)
-        self._marks = {fd: self._mark(fd) for fd in (0, 1, 2)}
+        self._kept = {}
+        for fd in (0, 1, 2):
+            try:
+                self._kept[fd] = os.dup(fd)
+            except OSError:
+                # It was closed from the start.
+                pass
+        self._marks = {fd: self._mark(fd) for fd in self._kept}
+        self._query = self._find_query()
+
+    def _find_query(self):
+        """How the system is asked, where it can be: much quicker than looking at what is open there."""
+        if sys.platform != "linux":
+            return None
+        try:
+            from fcntl import fcntl
+
+            copies = [fcntl(fd, _F_DUPFD_QUERY, kept) for fd, kept in self._kept.items()]
+            return fcntl if copies == [1] * len(copies) else None
+        except (ImportError, OSError):
+            return None
 
     @staticmethod
     def _mark(fd):
@@ -205,17 +262,23 @@ class Descriptors:
             found = os.fstat(fd)
         except OSError:
             return None
-        return (found.st_dev, found.st_ino)
+        # Its inode and its device.
+        return found[1:3]
 
     def restore(self):
-        if self._mark(0) != self._marks[0]:
-            # Nobody types, so the null device is as good as the one that was there.
-            null = os.open(os.devnull, os.O_RDONLY)
-            if null == 0:
-                os.set_inheritable(null, True)
-            else:
-                os.dup2(null, 0, inheritable=True)
-                os.close(null)
+        query = self._query
         for fd, kept in self._kept.items():
-            if self._mark(fd) != self._marks[fd]:
+            try:
+                if query is not None and query(fd, _F_DUPFD_QUERY, kept) == 1:
+                    continue
+            except OSError:
+                pass
+            # It may be the copy that was closed, and its number be somebody else's by now.
+            mark = self._marks[fd]
+            if self._mark(fd) != mark and self._mark(kept) == mark:
                 os.dup2(kept, fd, inheritable=True)
+
+    def close(self):
+        """Lets go of the copies that put a stream back."""
+        for kept in self._kept.values():
+            os.close(kept)

@@ -29,9 +29,8 @@ def _maps():
         return ""
 
 
-def _pools_mapped():
+def _pools_mapped(text):
     """The files in memory that are libraries with a pool."""
-    text = _maps()
     if not any(part in text for part in _POOLS):
         return set()
     paths = {line[line.find("/") :] for line in text.splitlines() if "/" in line}
@@ -44,14 +43,19 @@ class ThreadWatch:
     def __init__(self):
         self._known = _running()
         self._python = _count()
-        self._pools = _pools_mapped()
+        self._pools = _pools_mapped(_maps())
         self._pooled = 0
         # The first import that left a thread of another kind, with the number of them.
         self._stranger = None
+        # The first import that loaded the library of a GPU.
+        self._gpu = None
 
     def note(self, module):
         """Is told after each import, so that a thread can be laid at the door of a module."""
-        running, python, pools = _running(), _count(), _pools_mapped()
+        text = _maps()
+        running, python, pools = _running(), _count(), _pools_mapped(text)
+        if self._gpu is None and any(part in text for part in _GPU):
+            self._gpu = module
         if running is None or self._known is None:
             return
         # Threads of Python are never those of a pool.
@@ -65,8 +69,8 @@ class ThreadWatch:
         self._known, self._python, self._pools = running, python, pools
 
     def why_not_fork(self):
-        """Why a copy would not be sound now, or None."""
-        running, text = _running(), _maps()
+        """Why a copy would not be sound now, or None. What is in memory was looked at after each import."""
+        running = _running()
         if running is None:
             return "threads cannot be counted here"
         if running > 1:
@@ -81,6 +85,6 @@ class ThreadWatch:
                 return "%d %s in the fork server that no import started" % (later, verb)
             if _count() > 0:
                 return "%d Python threads run in the fork server" % _count()
-        if any(part in text for part in _GPU):
-            return "a GPU library is loaded in the fork server"
+        if self._gpu is not None:
+            return "importing %s loaded a GPU library in the fork server" % self._gpu
         return None

@@ -114,6 +114,8 @@ class Host:
             else:
                 events.append((kind, frame))
             if kind == "done":
+                # As the real host tells it: by an error that came before.
+                frame["status"] = "error" if any(event[0] == "error" for event in events) else "ok"
                 return events
 
     def interrupt(self):

@@ -44,6 +44,33 @@ def test_a_stream_that_fails_at_the_end_is_an_error(host):
     assert results(host.run("1")) == ["1"]
 
 
+def test_a_stream_that_was_closed_says_so_and_the_next_cell_has_another(host):
+    """F-039"""
+    code = "import sys\nout = sys.stdout\nprint('before')\nout.%s()\nout.closed%s"
+    assert results(host.run(code % ("close", ", out.buffer.closed"))) == ["(True, True)"]
+    assert error(host.run("out.write('x')"))["ename"] == "ValueError"
+    assert host.text("print('after')") == "after\n"
+    assert results(host.run(code % ("buffer.close", ""))) == ["True"]
+    assert host.text("print('after')") == "after\n"
+
+
+def test_descriptors_whose_copies_a_cell_closed_are_left_alone(host):
+    """F-039 The runner's copies may be closed, and their numbers be those of the user's files."""
+    host.run("import os\nos.closerange(3, 100)\nfiles = [open(os.devnull, 'w') for _ in range(50)]")
+    assert host.text("_ = os.system('echo still there')") == "still there\n"
+
+
+@pytest.mark.parametrize("way", ["os.close(%d)", "os.dup2(os.open(os.devnull, os.O_RDWR), %d)", "os.dup2(0, %d)"])
+@pytest.mark.parametrize("query", ["", "get_ipython().session.descriptors._query = None\n"])
+def test_descriptors_that_a_cell_moved_are_back_in_the_next(host, way, query):
+    """F-039 Also where the system cannot be asked whether two of them are the same."""
+    for fd in (1, 2):
+        host.run("import os\n" + query + way % fd)
+        assert host.text("_ = os.system('echo here >&%d')" % fd) == "here\n"
+    host.run("os.close(0)")
+    assert host.text("_ = os.system('cat; echo end')") == "end\n"
+
+
 def test_the_folder_does_not_stand_in_front_of_the_runners_imports(tmp_path):
     for name in "json ast types token tokenize io re linecache traceback inspect functools gc atexit colorsys".split():
         (tmp_path / (name + ".py")).write_text("raise RuntimeError('not this one')\n")

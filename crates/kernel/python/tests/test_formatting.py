@@ -349,3 +349,32 @@ def test_import_brings_little():
     code += "print(sorted({'re', 'typing', 'dataclasses', 'inspect', 'json', 'traceback', 'IPython', 'matplotlib'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True)
     assert done.stdout == "[]\n", done.stdout + done.stderr
+
+
+def test_what_is_registered_counts_from_the_next_value_on():
+    """A value that looks as Python prints it takes a shorter way, which must not outlive a registration."""
+    html, plain = (formatting.display_formatter.formatters[kind] for kind in ("text/html", "text/plain"))
+    simple = ({"text/plain": "5"}, {})
+    assert formatting.bundle(5) == simple
+    html.for_type(int, lambda obj: "<i>")
+    assert formatting.bundle(5)[0] == {"text/plain": "5", "text/html": "<i>"}
+    html.pop(int)
+    assert formatting.bundle(5) == simple
+    # One taken out and one put in: as many as before.
+    kept = plain.type_printers.pop(slice)
+    plain.type_printers[bool] = lambda obj, p, cycle: p.text("B")
+    before, plain.singleton_printers = plain.singleton_printers, {}
+    try:
+        assert formatting.bundle(5) == simple
+        with mock.patch.object(formatting._pretty, "singleton_printers", {}):
+            assert formatting.bundle(True)[0] == {"text/plain": "B"}
+    finally:
+        plain.singleton_printers = before
+        del plain.type_printers[bool]
+        plain.type_printers[slice] = kept
+    html.type_printers, own = {int: lambda obj: "<b>"}, html.type_printers
+    try:
+        assert formatting.bundle(5)[0]["text/html"] == "<b>"
+    finally:
+        html.type_printers = own
+    assert formatting.bundle(5) == simple

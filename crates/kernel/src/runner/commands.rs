@@ -4,10 +4,14 @@
 //! they are posted, which saves a round through the scheduler; what does not fit is written by a task, in
 //! order, and nobody waits for it.
 
+use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use tokio::net::unix::OwnedWriteHalf;
+use rustix::net::{SendFlags, Shutdown};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use crate::kernel::Gone;
@@ -18,13 +22,28 @@ pub(crate) struct CommandWriter {
 }
 
 struct Shared {
-    write: OwnedWriteHalf,
+    write: OwnedFd,
     /// How many commands the task has not written yet.
     waiting: AtomicUsize,
 }
 
+impl Shared {
+    /// Writes what fits now.
+    fn write_now(&self, line: &[u8]) -> io::Result<usize> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        Ok(rustix::net::send(&self.write, line, flags)?)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Whoever reads the channel holds it open; the runner is told that no command will come.
+        let _ = rustix::net::shutdown(&self.write, Shutdown::Write);
+    }
+}
+
 impl CommandWriter {
-    pub(crate) fn new(write: OwnedWriteHalf) -> CommandWriter {
+    pub(crate) fn new(write: OwnedFd) -> CommandWriter {
         let shared = Arc::new(Shared { write, waiting: AtomicUsize::new(0) });
         let (queue, rest) = mpsc::unbounded_channel();
         tokio::spawn(write_rest(Arc::clone(&shared), rest));
@@ -36,11 +55,11 @@ impl CommandWriter {
     pub(crate) fn post(&self, mut line: Vec<u8>) -> Result<(), Gone> {
         if self.shared.waiting.load(Ordering::Acquire) == 0 {
             // An error is told by the pump, which sees the end of the channel.
-            let written = self.shared.write.try_write(&line).unwrap_or(0);
-            line.drain(..written);
-            if line.is_empty() {
+            let written = self.shared.write_now(&line).unwrap_or(0);
+            if written == line.len() {
                 return Ok(());
             }
+            line.drain(..written);
         }
         self.shared.waiting.fetch_add(1, Ordering::AcqRel);
         self.queue.send(line).map_err(|_| Gone)
@@ -49,17 +68,57 @@ impl CommandWriter {
 
 async fn write_rest(shared: Arc<Shared>, mut queue: mpsc::UnboundedReceiver<Vec<u8>>) {
     while let Some(line) = queue.recv().await {
-        let mut rest = &line[..];
-        while !rest.is_empty() {
-            if shared.write.writable().await.is_err() {
-                return;
-            }
-            match shared.write.try_write(rest) {
-                Ok(written) => rest = &rest[written..],
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
-                Err(_) => return,
-            }
+        if write_all(&shared, &line).await.is_err() {
+            return;
         }
         shared.waiting.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// Writes a line as there is room. The socket is watched only meanwhile.
+async fn write_all(shared: &Shared, line: &[u8]) -> io::Result<()> {
+    let socket = std::os::unix::net::UnixStream::from(shared.write.try_clone()?);
+    UnixStream::from_std(socket)?.write_all(line).await
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    /// Both ends of a channel: where commands go, and what the runner reads.
+    fn channel() -> (OwnedFd, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (ours.into_std().unwrap().into(), theirs)
+    }
+
+    /// B:R-02 What does not fit into the socket is written as the runner reads, in the order it was posted.
+    #[tokio::test]
+    async fn a_command_that_does_not_fit_is_written_whole_and_in_order() {
+        let (write, mut theirs) = channel();
+        let writer = CommandWriter::new(write);
+        let long = vec![b'x'; 4 << 20];
+        let commands = [b"first\n".to_vec(), long, b"\nlast\n".to_vec()];
+        for command in &commands {
+            writer.post(command.clone()).unwrap();
+        }
+        let mut read = vec![0; commands.iter().map(Vec::len).sum()];
+        theirs.read_exact(&mut read).await.unwrap();
+        assert!(read == commands.concat());
+        // The next one is written where it is posted again, after what came before.
+        writer.post(b"more\n".to_vec()).unwrap();
+        let mut more = [0; 5];
+        theirs.read_exact(&mut more).await.unwrap();
+        assert_eq!(&more, b"more\n");
+    }
+
+    /// B:R-02 The runner sees the end of its commands although the host still reads what it says.
+    #[tokio::test]
+    async fn the_end_of_commands_is_seen_while_the_channel_is_read() {
+        let (write, mut theirs) = channel();
+        let _reading = write.try_clone().unwrap();
+        drop(CommandWriter::new(write));
+        assert_eq!(theirs.read(&mut [0; 8]).await.unwrap(), 0);
     }
 }

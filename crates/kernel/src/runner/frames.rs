@@ -36,6 +36,7 @@ pub(crate) enum Command<'a> {
     Run {
         id: u64,
         code: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
         silent: bool,
         #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
         env: serde_json::Map<String, serde_json::Value>,

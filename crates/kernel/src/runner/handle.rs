@@ -10,7 +10,6 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
-use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -52,7 +51,7 @@ impl RunnerKernel {
     pub(crate) fn new(
         info: KernelInfo,
         pid: u32,
-        write: OwnedWriteHalf,
+        write: OwnedFd,
         refused: mpsc::UnboundedSender<AskId>,
         death: watch::Receiver<Option<Death>>,
         intent: Intent,

@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cwd::check_cwd;
 use crate::error::LaunchError;
-use crate::event::DeathCause;
+use crate::event::{DeathCause, KernelEvent};
 use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched};
 use crate::process::{Mark, kill_group, watch_exit};
 use crate::runner::frames::{Command, Decoder, Frame};
@@ -25,6 +25,7 @@ use crate::runner::handle::{Intent, RunnerKernel};
 use crate::runner::package;
 use crate::runner::pump::{Pump, Said};
 use crate::runner::supply::{Fresh, Kind, Supply};
+use crate::runner::wires;
 use crate::runner::zygote::ZygoteState;
 
 /// Everything the backend must be told; there are no defaults.
@@ -82,8 +83,10 @@ impl RunnerBackend {
     ) -> Result<Launched, LaunchError> {
         check_cwd(&spec.cwd)?;
         let resources = |what| move |source| LaunchError::Resources { what, source };
-        let root = package::install(&self.config.state_dir)
-            .map_err(resources("lay out the runner's files in the state folder"))?;
+        let root = package::install(&self.config.state_dir).map_err(|source| {
+            let folder = self.config.state_dir.display().to_string();
+            LaunchError::StateFolder { folder, source }
+        })?;
         let nonce = nonce().map_err(resources("get randomness"))?;
         let python = spec.python.display().to_string();
         let spawn = |source| LaunchError::Spawn { python: python.clone(), source };
@@ -203,16 +206,20 @@ impl Starting {
     fn launched(&mut self, info: KernelInfo, decoder: Decoder) -> Result<Launched, LaunchError> {
         let Some(fresh) = self.fresh.take() else { return Err(LaunchError::Cancelled) };
         let (sender, events) = KernelEvents::channel(EVENT_QUEUE);
+        if let Some(notice) = fresh.notice.clone() {
+            // The queue is new, so there is room.
+            let _ = sender.try_send(KernelEvent::Notice(notice));
+        }
         let (death_sender, death) = watch::channel(None);
         let intent = Intent::default();
         let pid = fresh.process.id();
         let Fresh { process, wires, mark, .. } = fresh;
-        let (read, write) = wires.control.into_split();
+        let watch = |source| LaunchError::Resources { what: "watch the kernel", source };
+        let (read, write) = wires::split(wires.control).map_err(watch)?;
         let said = Said { control: read, stdout: wires.stdout, stderr: wires.stderr, decoder };
         let (refuse, refused) = mpsc::unbounded_channel();
         let pump = Pump::new(process, mark, said, sender, intent.clone(), refused);
-        let pump =
-            pump.map_err(|source| LaunchError::Resources { what: "watch the kernel", source })?;
+        let pump = pump.map_err(watch)?;
         tokio::spawn(pump.run(death_sender));
         let kernel = RunnerKernel::new(info, pid, write, refuse, death, intent, wires.lifeline);
         Ok(Launched { kernel: Box::new(kernel), events })

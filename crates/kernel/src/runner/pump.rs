@@ -14,7 +14,7 @@ use rustix::net::RecvFlags;
 use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
-use tokio::net::unix::{OwnedReadHalf, pipe};
+use tokio::net::unix::pipe;
 use tokio::sync::{mpsc, watch};
 
 use crate::event::{
@@ -43,7 +43,7 @@ pub(crate) struct Pump {
     child: Process,
     mark: Mark,
     exit: AsyncFd<OwnedFd>,
-    control: OwnedReadHalf,
+    control: pipe::Receiver,
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
     decoder: Decoder,
@@ -69,7 +69,7 @@ enum Woke {
 
 /// Our ends of what a runner says.
 pub(crate) struct Said {
-    pub(crate) control: OwnedReadHalf,
+    pub(crate) control: pipe::Receiver,
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
     pub(crate) decoder: Decoder,
@@ -136,7 +136,7 @@ impl Pump {
                 Woke::Pipe => {
                     // The frame that says whose output it is was sent before the output: it is there.
                     let size = rustix::net::recv(
-                        self.control.as_ref(),
+                        &self.control,
                         &mut self.scratch[..],
                         RecvFlags::DONTWAIT,
                     );

@@ -52,6 +52,8 @@ pub(crate) struct Fresh {
     pub(crate) wires: Wires,
     pub(crate) mark: Mark,
     pub(crate) origin: Origin,
+    /// What its user is to be told.
+    pub(crate) notice: Option<String>,
 }
 
 pub(crate) struct Supply {
@@ -65,6 +67,8 @@ pub(crate) struct Supply {
 struct Server {
     zygote: Arc<Zygote>,
     used: Instant,
+    /// Somebody was told which modules it could not import.
+    is_told: bool,
 }
 
 #[derive(Default)]
@@ -97,13 +101,16 @@ impl Supply {
 
     /// A runner of this kind, got in the quickest way there is.
     pub(crate) async fn take(self: &Arc<Self>, kind: &Kind) -> io::Result<Fresh> {
-        let taken = match self.spare(kind) {
+        let mut taken = match self.spare(kind) {
             Some(fresh) => Ok(fresh),
             None => match self.fork(kind).await {
                 Ok(fresh) => Ok(fresh),
                 Err(reason) => self.start(kind, &[], Origin::Started { reason: reason.text }).await,
             },
         };
+        if let Ok(fresh) = &mut taken {
+            fresh.notice = self.untold(kind).await;
+        }
         if self.spares_wanted > 0 {
             let (supply, kind) = (Arc::clone(self), kind.clone());
             tokio::spawn(async move {
@@ -154,7 +161,7 @@ impl Supply {
         let forked = copy.map_err(failed)?;
         let process = Process::forked(forked.pid, forked.ended);
         let mark = Mark::new(forked.pid, &wires.inodes).map_err(failed)?;
-        Ok(Fresh { process, wires, mark, origin: Origin::Forked })
+        Ok(Fresh { process, wires, mark, origin: Origin::Forked, notice: None })
     }
 
     /// The fork server of this kind. One that is not there is started, and not waited for.
@@ -174,9 +181,30 @@ impl Supply {
         let started = Zygote::start(&self.spawner, kind).await.map_err(|error| {
             Reason::lasting(&format!("the fork server could not be started: {error}"))
         })?;
-        let server = Server { zygote: Arc::new(started), used: Instant::now() };
+        let server = Server { zygote: Arc::new(started), used: Instant::now(), is_told: false };
         servers.insert(kind.clone(), server);
         Err(Reason::passing("the fork server is starting"))
+    }
+
+    /// What the first kernel must say that is started after the fork server could not import something.
+    async fn untold(&self, kind: &Kind) -> Option<String> {
+        if kind.preload.is_empty() {
+            return None;
+        }
+        let mut servers = self.servers.lock().await;
+        let server = servers.get_mut(kind).filter(|server| !server.is_told)?;
+        let failed = server.zygote.failed()?;
+        server.is_told = true;
+        let each = |(module, why): (&String, &String)| format!("{module} ({why})");
+        let modules: Vec<String> = failed.iter().map(each).collect();
+        (!modules.is_empty()).then(|| {
+            format!(
+                "could not be preloaded: {}; kernels start without. Install it for {}, or take it out of \
+                 python.preload.",
+                modules.join(", "),
+                kind.python.display()
+            )
+        })
     }
 
     /// A runner that is there already and still alive.
@@ -201,11 +229,14 @@ impl Supply {
                 Ok(fresh) => fresh,
                 // The next kernel comes when the fork server is there.
                 Err(reason) if reason.is_passing => break,
-                Err(_) => match self.start(&kind, &kind.preload, Origin::Spare).await {
-                    Ok(fresh) => fresh,
-                    // A spare that cannot be started is no loss: the next kernel says why.
-                    Err(_) => break,
-                },
+                Err(reason) => {
+                    let origin = Origin::Spare { reason: reason.text };
+                    match self.start(&kind, &kind.preload, origin).await {
+                        Ok(fresh) => fresh,
+                        // A spare that cannot be started is no loss: the next kernel says why.
+                        Err(_) => break,
+                    }
+                }
             };
             self.waiting().waiting.entry(kind.clone()).or_default().push(fresh);
         }
@@ -241,7 +272,7 @@ impl Supply {
             .stderr(Stdio::from(theirs.stderr));
         let child = self.spawner.spawn(command, keep).await?;
         let mark = mark.with_leader(child.id());
-        Ok(Fresh { process: Process::own(child), wires, mark, origin })
+        Ok(Fresh { process: Process::own(child), wires, mark, origin, notice: None })
     }
 }
 

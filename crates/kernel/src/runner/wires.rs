@@ -67,3 +67,12 @@ pub(crate) fn pair() -> io::Result<(Wires, Theirs)> {
     };
     Ok((wires, theirs))
 }
+
+/// The channel of a runner that is ready, taken apart: what it says, and where commands go. A socket that
+/// is watched for both would wake us each time the runner has read a command, for nothing; so the reading
+/// end is watched for reading alone, as a pipe is, and the writing end only while it is full.
+pub(crate) fn split(control: UnixStream) -> io::Result<(pipe::Receiver, OwnedFd)> {
+    let read = OwnedFd::from(control.into_std()?);
+    let write = read.try_clone()?;
+    Ok((pipe::Receiver::from_owned_fd_unchecked(read)?, write))
+}

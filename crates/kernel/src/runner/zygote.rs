@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::Deserialize;
@@ -29,6 +29,7 @@ const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_run
 pub(crate) struct Zygote {
     requests: mpsc::Sender<Request>,
     state: watch::Receiver<ZygoteState>,
+    failed: Arc<OnceLock<BTreeMap<String, String>>>,
     pid: u32,
     /// Ends it with this value, also when it does not answer.
     _wanted: DropGuard,
@@ -94,19 +95,27 @@ impl Zygote {
         let stream = UnixStream::from_std(ours)?;
         let unwanted = CancellationToken::new();
         let wanted = unwanted.clone().drop_guard();
+        let failed = Arc::<OnceLock<_>>::default();
+        let told = Arc::clone(&failed);
         tokio::spawn(async move {
             tokio::select! {
-                () = serve(stream, queue, &sender) => {}
+                () = serve(stream, queue, &sender, &told) => {}
                 () = unwanted.cancelled() => {}
             }
             sender.send_replace(ZygoteState::Gone);
             Process::own(child).destroy();
         });
-        Ok(Zygote { requests, state, pid, _wanted: wanted })
+        Ok(Zygote { requests, state, failed, pid, _wanted: wanted })
     }
 
     pub(crate) fn state(&self) -> ZygoteState {
         self.state.borrow().clone()
+    }
+
+    /// Modules that could not be preloaded, with the reason, once that is known; also when it refuses to
+    /// fork.
+    pub(crate) fn failed(&self) -> Option<&BTreeMap<String, String>> {
+        self.failed.get()
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -129,6 +138,7 @@ async fn serve(
     stream: UnixStream,
     mut queue: mpsc::Receiver<Request>,
     state: &watch::Sender<ZygoteState>,
+    failed: &OnceLock<BTreeMap<String, String>>,
 ) {
     let ends: Ends = Ends::default();
     let (read, write) = stream.into_split();
@@ -139,6 +149,9 @@ async fn serve(
             line = lines.next_line() => {
                 let Ok(Some(line)) = line else { return };
                 let Ok(said) = serde_json::from_str::<Said>(&line) else { return };
+                if let Said::Ready { failed: modules } = &said {
+                    failed.get_or_init(|| modules.clone());
+                }
                 hear(said, state, &ends, &mut asked);
                 continue;
             }

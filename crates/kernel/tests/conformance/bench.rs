@@ -110,7 +110,7 @@ impl Bench {
         let origin = &self.kernel().info().origin;
         let is_right = match start.way() {
             Start::Forked => *origin == Origin::Forked,
-            Start::Spare => *origin == Origin::Spare,
+            Start::Spare => matches!(origin, Origin::Spare { .. }),
             _ => matches!(origin, Origin::Started { .. }),
         };
         assert!(is_right, "{start:?}: {origin:?}");

@@ -1,8 +1,10 @@
 //! Faults of tier 4: kernels that are killed, that end themselves, and that run out of memory.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, ExecEvent, History, KernelEvent, Outcome};
+use inkcell_testkit::need::skip;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::Instant;
 
@@ -140,6 +142,55 @@ async fn memory_that_is_not_there_is_an_error(start: Start) {
     assert!(host_memory() < before + (64 << 20), "the host must not grow");
 }
 
+/// A group of processes with little memory, below one that the tester has set aside for this.
+struct SmallGroup(PathBuf);
+
+impl SmallGroup {
+    /// None where no group was set aside. A group of the tester's own session is never used unasked.
+    fn make(name: &str) -> Option<SmallGroup> {
+        let parent = PathBuf::from(std::env::var_os("INKCELL_TEST_CGROUP")?);
+        let folder = parent.join(format!("inkcell-{name}-{}", std::process::id()));
+        std::fs::create_dir(&folder).expect("INKCELL_TEST_CGROUP is a group of processes");
+        let group = SmallGroup(folder);
+        let limits = ["memory.max", "memory.limit_in_bytes"];
+        assert!(limits.iter().any(|file| group.set(file, "67108864")), "memory can be limited");
+        // Without this it would be slow rather than dead.
+        let _is_set = group.set("memory.swap.max", "0") || group.set("memory.swappiness", "0");
+        Some(group)
+    }
+
+    fn set(&self, file: &str, value: &str) -> bool {
+        let file = self.0.join(file);
+        file.exists() && std::fs::write(file, value).is_ok()
+    }
+}
+
+impl Drop for SmallGroup {
+    fn drop(&mut self) {
+        // Its last member was reaped a moment ago; the system takes another to notice.
+        for _ in 0..100 {
+            if std::fs::remove_dir(&self.0).is_ok() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+/// F-007: a kernel that the system ends because memory ran out says so.
+async fn a_kernel_that_the_system_ends_for_its_memory_says_so(start: Start) {
+    let name = "a_kernel_that_the_system_ends_for_its_memory_says_so";
+    let Some(group) = SmallGroup::make(&format!("{start:?}")) else {
+        return skip(name, "INKCELL_TEST_CGROUP names no group in which memory can be limited");
+    };
+    let mut bench = Bench::start(start).await;
+    assert!(group.set("cgroup.procs", &bench.pid().to_string()), "the kernel can be moved");
+    let ran = bench.run("hoard = []\nwhile True: hoard.append(bytearray(b'x') * 10 ** 6)").await;
+    assert_eq!(ran.cause(), &DeathCause::OutOfMemory);
+    bench.relaunch().await;
+    assert_eq!(bench.value("1 + 1").await, "2");
+}
+
 /// How much memory this process holds.
 pub(crate) fn host_memory() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").expect("statm");
@@ -189,6 +240,7 @@ crate::on_every_backend!(
     leaving_is_an_error_of_the_cell,
     endless_recursion_is_an_error_or_a_death_with_its_cause,
     memory_that_is_not_there_is_an_error,
+    a_kernel_that_the_system_ends_for_its_memory_says_so,
 );
 
 crate::on_spares!(

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use inkcell_kernel::{DeathCause, Origin, ZygoteState};
+use inkcell_kernel::{DeathCause, ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
 
-use crate::bench::{Bench, LIMIT, Start};
+use crate::bench::{Bench, LIMIT, Start, state_dir};
 
 fn kill(pid: u32) {
     signal(pid, "-KILL");
@@ -68,6 +68,22 @@ async fn copies_are_independent() {
     assert_eq!(names.result().as_deref(), Some("['In', 'Out', 'os', 'random']"));
 }
 
+/// What libraries do around a fork is done for the forks of cells, though not for the copy itself.
+async fn a_cell_of_a_copy_can_fork_beside_threads() {
+    let mut bench = Bench::empty(Start::Forked);
+    bench.spec.startup.preload = vec!["logging".to_owned(), "concurrent.futures.thread".to_owned()];
+    bench.begin(Start::Forked).await;
+    let number = "import os, threading\nthreading.main_thread().native_id == os.getpid()";
+    assert_eq!(bench.value(number).await, "True");
+    // Another thread holds a lock that the child needs. A child that waits for it is ended by its clock.
+    let code = "import logging, signal\nhandler = logging.StreamHandler()\nheld, gate = threading.Event(), \
+                threading.Event()\ndef hold():\n    handler.acquire()\n    held.set()\n    gate.wait(30)\n\
+                threading.Thread(target=hold).start()\nheld.wait()\npid = os.fork()\nif pid == 0:\n    \
+                signal.alarm(10)\n    handler.acquire()\n    os._exit(7)\n\
+                status = os.waitpid(pid, 0)[1]\ngate.set()\nos.WEXITSTATUS(status), os.WIFEXITED(status)";
+    assert_eq!(bench.value(code).await, "(7, True)");
+}
+
 /// S-023: a kernel holds its own descriptors and no others.
 async fn a_kernel_has_only_its_own_descriptors() {
     for start in [Start::Direct, Start::Forked] {
@@ -77,16 +93,114 @@ async fn a_kernel_has_only_its_own_descriptors() {
                     except OSError: pass\nlow = sorted(k for fd, k in found if fd < 3)\n\
                     high = sorted(k for fd, k in found if fd >= 3)\n(low, high)";
         let found = bench.run(code).await.ok().result();
-        // Low: the null device and two pipes. High: the channel, the lifeline, and the copies of 1 and 2
-        // that put a closed stream back.
-        let wanted =
-            "(['/dev/null', 'pipe', 'pipe'], ['anon_inode', 'pipe', 'pipe', 'pipe', 'socket'])";
+        // Low: the null device and two pipes. High: the host's process, the lifeline, the channel, and the
+        // copies of 0, 1 and 2 that put a closed stream back.
+        let wanted = "(['/dev/null', 'pipe', 'pipe'], \
+                      ['/dev/null', 'anon_inode', 'pipe', 'pipe', 'pipe', 'socket'])";
         let found = found.map(|text| text.replace(",\n ", ", "));
         assert_eq!(found.as_deref(), Some(wanted), "{start:?}");
     }
 }
 
+/// A module that can be preloaded, in the folder of `PYTHONPATH`.
+fn preload(bench: &mut Bench, name: &str, text: &str) {
+    let folder = bench.cwd().join("modules");
+    std::fs::create_dir_all(&folder).expect("a folder");
+    std::fs::write(folder.join(format!("{name}.py")), text).expect("a file");
+    bench.spec.env.insert("PYTHONPATH".to_owned(), folder.display().to_string());
+    bench.spec.startup.preload.push(name.to_owned());
+}
+
+async fn wait_until_ready(bench: &Bench) {
+    let ready = async {
+        while bench.backend.fork_servers().await[0].2 == ZygoteState::Starting {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, ready).await.expect("a fork server in time");
+}
+
+const THREAD: &str =
+    "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()";
+/// The file of a library is known by its name; any mapping of it does.
+const GPU: &str = "import mmap, os\npath = os.path.join(os.path.dirname(__file__), 'libcuda.so.1')\n\
+    with open(path, 'wb') as file: file.write(bytes(4096))\n\
+    with open(path, 'rb') as file: kept = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)";
+
+/// A server that cannot be copied soundly is not copied: kernels come without it and say why.
+async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
+    let table = [
+        ("threaded", THREAD, "importing threaded left 1 thread running in the fork server"),
+        ("graphic", GPU, "importing graphic loaded a GPU library in the fork server"),
+    ];
+    for (name, text, wanted) in table {
+        let mut bench = Bench::empty(Start::Forked);
+        preload(&mut bench, name, text);
+        bench.relaunch().await;
+        wait_until_ready(&bench).await;
+        // The first asks for a copy, the second knows that there is none.
+        for _ in 0..2 {
+            bench.relaunch().await;
+            match &bench.kernel().info().origin {
+                Origin::Started { reason } => assert!(reason.contains(wanted), "{reason}"),
+                other => panic!("{name}: {other:?}"),
+            }
+            assert_eq!(bench.value(&format!("import {name}\n1 + 1")).await, "2");
+        }
+        let state = bench.backend.fork_servers().await[0].2.clone();
+        assert_eq!(state, ZygoteState::Refused(wanted.to_owned()));
+    }
+}
+
+/// The same where kernels are made ahead of time: these are started, with the module imported, and say why.
+async fn a_spare_takes_the_place_of_a_copy_that_is_refused() {
+    let mut bench = Bench::empty(Start::Forked);
+    let config = RunnerConfig { state_dir: state_dir(), fork_server: ForkServer::On, spares: 1 };
+    bench.backend = RunnerBackend::new(config).expect("a backend");
+    preload(&mut bench, "threaded", THREAD);
+    bench.relaunch().await;
+    wait_until_ready(&bench).await;
+    let spare = async {
+        loop {
+            bench.relaunch().await;
+            if let Origin::Spare { reason } = &bench.kernel().info().origin {
+                return reason.clone();
+            }
+            while bench.backend.spares() == 0 {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        }
+    };
+    let reason = tokio::time::timeout(LIMIT, spare).await.expect("a spare in time");
+    assert!(reason.contains("importing threaded left 1 thread"), "{reason}");
+    assert_eq!(bench.value("import sys\n'threaded' in sys.modules").await, "True");
+}
+
+/// What could not be preloaded is told once, to the first kernel after that is known.
+async fn a_preload_that_fails_is_told() {
+    let mut bench = Bench::empty(Start::Forked);
+    preload(&mut bench, "broken", "raise RuntimeError('no luck')");
+    preload(&mut bench, "whole", "");
+    bench.spec.startup.preload.push("nowhere_to_be_found".to_owned());
+    bench.relaunch().await;
+    wait_until_ready(&bench).await;
+    bench.relaunch().await;
+    assert_eq!(bench.kernel().info().origin, Origin::Forked);
+    let ran = bench.run("import sys\n'whole' in sys.modules, 'broken' in sys.modules").await.ok();
+    assert_eq!(ran.result().as_deref(), Some("(True, False)"));
+    let [notice] = ran.notices.as_slice() else { panic!("{:?}", ran.notices) };
+    for part in ["broken (RuntimeError: no luck)", "nowhere_to_be_found", "python.preload"] {
+        assert!(notice.contains(part), "{notice}");
+    }
+    bench.relaunch().await;
+    assert_eq!(bench.run("1").await.ok().notices, [""; 0]);
+}
+
 crate::alone!(
+    a_server_with_a_thread_or_a_gpu_is_not_copied,
+    a_spare_takes_the_place_of_a_copy_that_is_refused,
+    a_preload_that_fails_is_told,
+    a_cell_of_a_copy_can_fork_beside_threads,
     a_stuck_fork_server_holds_nobody_up,
     a_kernel_outlives_its_fork_server,
     copies_are_independent,

@@ -1,8 +1,10 @@
 //! Tier 2: everything that is written arrives, in order, before the end.
 
-use inkcell_kernel::{ExecEvent, StreamName};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::bench::{Bench, Start};
+use inkcell_kernel::{ExecEvent, History, KernelEvent, StreamName};
+
+use crate::bench::{Bench, LIMIT, Start};
 
 /// B:R-07 B:R-08
 async fn streams_and_displays_keep_the_order_they_were_written_in(start: Start) {
@@ -62,13 +64,44 @@ async fn nothing_is_lost_of_much_output(start: Start) {
 /// Output is shown soon although it is buffered.
 async fn output_shows_while_the_cell_runs(start: Start) {
     let mut bench = Bench::start(start).await;
-    let exec = bench.post(
-        "print('early', end='')\nimport time\ntime.sleep(60)",
-        inkcell_kernel::History::Store,
-    );
+    let exec = bench.post("print('early', end='')\nimport time\ntime.sleep(60)", History::Store);
     bench.wait_for_output("early").await;
     bench.kernel().interrupt().expect("the kernel is there");
     assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+}
+
+/// What is written is seen soon, by the clock of who wrote it, although the cell goes on: a part of a line,
+/// lines with pauses between them, and the last of a flood. The runner's own bound is 0.1 s.
+async fn output_is_seen_soon_after_it_was_written(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let cells = [
+        "print(time.time(), end='<')",
+        "for _ in range(4):\n    print(time.time(), end='<\\n')\n    time.sleep(0.2)",
+        "for n in range(5000): print('x' * 20)\nprint(time.time(), end='<')",
+        "for n in range(5000): print('x' * 20)\nprint(time.time(), end='<\\n')",
+    ];
+    for code in cells {
+        let exec = bench.post(&format!("import time\n{code}\ntime.sleep(60)"), History::Store);
+        let mut text = String::new();
+        for seen in 1..=code.matches("range(4)").count() * 3 + 1 {
+            while text.matches('<').count() < seen {
+                let next = tokio::time::timeout(LIMIT, bench.events.next()).await;
+                match next.expect("an event in time") {
+                    Some(KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. }) => {
+                        text.push_str(&String::from_utf8_lossy(&data));
+                    }
+                    Some(KernelEvent::Exec { event: ExecEvent::Started { .. }, .. }) => {}
+                    other => panic!("{code}: {other:?}"),
+                }
+            }
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs_f64();
+            let last = text.rsplit('<').nth(1).expect("a time");
+            let written: f64 = last.lines().last().expect("a line").parse().expect("a time");
+            assert!(now - written < 1.0, "{code}: seen {} s after it was written", now - written);
+        }
+        bench.kernel().interrupt().expect("the kernel is there");
+        assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+    }
 }
 
 /// F-039
@@ -109,10 +142,9 @@ async fn a_thread_that_goes_on_is_no_part_of_a_cell(start: Start) {
     assert_eq!(ran.stdout(), "late\n");
     let code = "def idle():\n    time.sleep(0.3)\n    print('orphan')\nthreading.Thread(target=idle).start()";
     bench.run(code).await.ok();
-    let next =
-        tokio::time::timeout(crate::bench::LIMIT, bench.events.next()).await.expect("in time");
+    let next = tokio::time::timeout(LIMIT, bench.events.next()).await.expect("in time");
     match next {
-        Some(inkcell_kernel::KernelEvent::Orphan(ExecEvent::Stream { data, .. })) => {
+        Some(KernelEvent::Orphan(ExecEvent::Stream { data, .. })) => {
             assert_eq!(&data[..], b"orphan\n");
         }
         other => panic!("{other:?}"),
@@ -126,6 +158,7 @@ crate::on_every_shell!(
     bytes_arrive_as_they_were_written,
     nothing_is_lost_of_much_output,
     output_shows_while_the_cell_runs,
+    output_is_seen_soon_after_it_was_written,
     streams_are_whole_again_in_the_next_cell,
     a_thread_that_goes_on_is_no_part_of_a_cell
 );

@@ -1,3 +1,7 @@
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::super::json_scan::{Progress, Scan};
 use super::super::tests::artifact;
 use super::*;
 
@@ -127,4 +131,113 @@ fn json_is_walked_in_pieces() {
     let (_state, found) = artifact(b"12");
     let all = found.json(&JsonPath::parse("").unwrap(), 10).unwrap();
     assert!(matches!(all, JsonFound::Value(value) if value.bytes == b"12"));
+}
+
+/// Of equal keys the last counts on the way, too; and an entry far from the end is found as a near one is.
+#[test]
+fn the_last_of_equal_keys_counts_on_every_step() {
+    let (_state, found) =
+        artifact(br#"{"a": {"x": 1}, "b": [{"a": 1, "a": 2}], "a": {"y": [3, 4]}}"#);
+    let read = |path: &str| found.json(&JsonPath::parse(path).expect("a path"), 99).expect("json");
+    let value = |path: &str| match read(path) {
+        JsonFound::Value(value) => String::from_utf8_lossy(&value.bytes).into_owned(),
+        nothing => panic!("{path}: {nothing:?}"),
+    };
+    assert_eq!(
+        (value(".a.y[-1]"), value(".b[0].a"), value(".b[-1].a")),
+        ("4".into(), "2".into(), "2".into())
+    );
+    let keys = vec!["y".to_owned()];
+    let wanted = JsonFound::Nothing { followed: 1, kind: JsonKind::Object, entries: Some(1), keys };
+    assert_eq!(read(".a.x"), wanted);
+    let many: Vec<String> = (0..20_000).map(|number| format!("[{number}]")).collect();
+    let (_state, found) = artifact(format!("{{\"m\": [{}]}}", many.join(",")).as_bytes());
+    for back in [1, 2, MAX_REMEMBERED, MAX_REMEMBERED + 1, 20_000] {
+        let path = JsonPath::parse(&format!(".m[-{back}][0]")).expect("a path");
+        let JsonFound::Value(value) = found.json(&path, 99).expect("json") else {
+            panic!("{back}")
+        };
+        assert_eq!(value.bytes, (20_000 - back).to_string().as_bytes());
+    }
+    let path = JsonPath::parse(".m[-20001]").expect("a path");
+    let nothing = found.json(&path, 9).expect("json");
+    assert!(matches!(nothing, JsonFound::Nothing { entries: Some(20_000), .. }), "{nothing:?}");
+}
+
+/// What each place in a value is, by every path that leads there.
+fn places(path: &str, value: &Value, found: &mut Vec<(String, Value)>) {
+    found.push((path.to_owned(), value.clone()));
+    match value {
+        Value::Array(entries) => {
+            for (index, entry) in entries.iter().enumerate() {
+                places(&format!("{path}[{index}]"), entry, found);
+                places(&format!("{path}[-{}]", entries.len() - index), entry, found);
+            }
+        }
+        Value::Object(entries) => {
+            for (key, entry) in entries {
+                places(&format!("{path}[\"{key}\"]"), entry, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        any::<i16>().prop_map(|number| Value::from(f64::from(number) / 4.0)),
+        "[a\\\\\"é\n{}\\[\\],:]{0,40}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map("[a-c.é ]{1,4}", inner, 0..5).prop_map(Value::from_iter),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Every value is found by its paths, however the text is laid out, and spelled as it is there.
+    #[test]
+    fn every_place_is_found(value in value(), is_pretty in any::<bool>()) {
+        let text = match is_pretty {
+            true => serde_json::to_string_pretty(&value).expect("text"),
+            false => value.to_string(),
+        };
+        let (_state, found) = artifact(text.as_bytes());
+        let mut all = Vec::new();
+        places("", &value, &mut all);
+        for (path, wanted) in all {
+            let read = found.json(&JsonPath::parse(&path).expect("a path"), usize::MAX).expect("json");
+            let JsonFound::Value(read) = read else { panic!("{path}: {read:?}") };
+            prop_assert_eq!(serde_json::from_slice::<Value>(&read.bytes).expect("a value"), wanted);
+        }
+    }
+
+    /// A value is the same in whatever blocks it comes.
+    #[test]
+    fn blocks_do_not_matter(value in value(), size in 1usize..9) {
+        let text = format!("{value} ");
+        let mut whole = Scan::default();
+        whole.begin();
+        prop_assert_eq!(whole.feed(text.as_bytes()), Ok(Progress::Done(text.len() - 1)));
+        let mut pieces = Scan::default();
+        let mut passed = 0;
+        for piece in text.as_bytes().chunks(size) {
+            match pieces.feed(piece).expect("json") {
+                Progress::More => passed += piece.len(),
+                Progress::Done(length) => {
+                    passed += length;
+                    break;
+                }
+            }
+        }
+        prop_assert_eq!(passed, text.len() - 1);
+        prop_assert_eq!((pieces.kind(), pieces.entries()), (whole.kind(), whole.entries()));
+    }
 }

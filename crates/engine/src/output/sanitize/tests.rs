@@ -41,7 +41,7 @@ fn escape_sequences_are_removed() {
         (b"\x1b]0;title\x07x", "x"),
         (b"\x1b]8;;http://a\x1b\\link\x1b]8;;\x1b\\", "link"),
         (b"\x1b]0;t\xc2\x9cx", "x"),
-        (b"\x1bPq#0;2;0\n#1~~\x1b\\x", "x"),
+        (b"\x1bPq#0;2;0\n#1~~\x1b\\x", "\nx"),
         (b"\x1b_Gf=100;AAAA\x1b\\x", "x"),
         (b"\x1b^private\x1b\\x", "x"),
         (b"\x1bXstart\x07still\x1b\\x", "x"),
@@ -205,6 +205,13 @@ proptest! {
         let is_clean = |c: char| matches!(c, '\n' | '\t') || !c.is_control();
         prop_assert!(once.chars().all(is_clean), "{:?}", once);
         prop_assert_eq!(clean(once.as_bytes()), once);
+    }
+
+    /// B:O-08: every line feed stays, so a line has the same number before and after.
+    #[test]
+    fn line_feeds_stay(bytes in bytes()) {
+        let feeds = |bytes: &[u8]| bytes.iter().filter(|byte| **byte == b'\n').count();
+        prop_assert_eq!(feeds(clean(&bytes).as_bytes()), feeds(&bytes));
     }
 
     /// Text without anything to clean is handed on as it is.

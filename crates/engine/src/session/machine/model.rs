@@ -1,10 +1,10 @@
 //! Random sequences against what must always hold. The kernel and the callers are played by dice; at the
 //! end both behave, and everything must have been answered.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use inkcell_kernel::DeathCause;
+use inkcell_kernel::{Answer, AskId, DeathCause, Outcome};
 use proptest::prelude::*;
 
 use super::*;
@@ -19,6 +19,8 @@ enum Move {
     Reset,
     ResetOwn,
     Interrupt,
+    Ask { limit: u64 },
+    Answers,
     Close,
     LaunchEnds { well: bool },
     Starts,
@@ -37,6 +39,8 @@ fn moves() -> impl Strategy<Value = Move> {
         1 => Just(Move::Reset),
         1 => Just(Move::ResetOwn),
         1 => Just(Move::Interrupt),
+        4 => (0u64..10_000).prop_map(|limit| Move::Ask { limit }),
+        3 => Just(Move::Answers),
         6 => any::<bool>().prop_map(|well| Move::LaunchEnds { well }),
         4 => Just(Move::Starts),
         1 => Just(Move::WantsInput),
@@ -61,6 +65,11 @@ struct World {
     is_launching: bool,
     has_kernel: bool,
     on_kernel: Option<ExecId>,
+    /// Questions that were asked and not answered.
+    asks: HashSet<AskId>,
+    asked: u64,
+    /// Questions the kernel has, and whether it can look.
+    questions: VecDeque<(AskId, Answer)>,
     has_begun: bool,
     is_stopped: bool,
     policy: Policy,
@@ -82,6 +91,9 @@ impl World {
             is_launching: false,
             has_kernel: false,
             on_kernel: None,
+            asks: HashSet::new(),
+            asked: 0,
+            questions: VecDeque::new(),
             has_begun: false,
             is_stopped: false,
             policy,
@@ -102,6 +114,7 @@ impl World {
                     Effect::Refuse(..)
                         | Effect::Resolve(..)
                         | Effect::ResetDone(_)
+                        | Effect::Answer(..)
                         | Effect::Wake(_)
                 )
         );
@@ -116,15 +129,28 @@ impl World {
                 assert!(!self.is_launching && !self.has_kernel, "one kernel at a time");
                 self.is_launching = true;
             }
+            Effect::AbortLaunch => assert!(self.is_launching),
             Effect::Execute(exec) => {
                 assert!(self.has_kernel && self.on_kernel.is_none(), "only an idle kernel");
+                let is_open = |(id, _): &(AskId, Answer)| self.asks.contains(id);
+                assert!(!self.questions.iter().any(is_open), "a question that is waited for");
                 let times = self.runs.get_mut(exec).expect("a run that was asked for");
                 *times += 1;
                 assert!(*times <= 2, "never a third time");
                 (self.on_kernel, self.has_begun) = (Some(*exec), false);
             }
             Effect::RefuseInput(exec) => assert_eq!(self.on_kernel, Some(*exec)),
-            Effect::Interrupt | Effect::Force(_) => assert!(self.on_kernel.is_some()),
+            Effect::Interrupt => {
+                assert!(self.on_kernel.is_some() || !self.questions.is_empty());
+            }
+            Effect::Force(_) => assert!(self.on_kernel.is_some()),
+            Effect::Ask(id) => {
+                assert!(self.has_kernel && self.asks.contains(id), "one that was asked");
+                let is_busy = self.on_kernel.is_some();
+                let answer = if is_busy { Answer::Busy } else { Answer::Json("{}".to_owned()) };
+                self.questions.push_back((*id, answer));
+            }
+            Effect::Answer(id, _) => assert!(self.asks.remove(id), "answered once"),
             Effect::Shutdown => assert!(self.has_kernel),
             Effect::Abandon => self.kernel_is_gone(),
             Effect::Resolve(exec, _) => {
@@ -147,6 +173,7 @@ impl World {
 
     fn kernel_is_gone(&mut self) {
         (self.has_kernel, self.on_kernel, self.has_begun) = (false, None, false);
+        self.questions.clear();
     }
 
     fn make(&mut self, step: Move) {
@@ -183,6 +210,18 @@ impl World {
                 self.step(Input::Reset(self.holder));
             }
             Move::Interrupt => self.step(Input::Interrupt),
+            Move::Ask { limit } => {
+                self.asked += 1;
+                let id = AskId(self.asked);
+                self.asks.insert(id);
+                let limit = Duration::from_millis(limit);
+                self.step(Input::Ask(AskRequest { id, limit }));
+            }
+            Move::Answers => {
+                if let Some((id, answer)) = self.questions.pop_front() {
+                    self.step(Input::Kernel(Fact::Answered(id, answer)));
+                }
+            }
             Move::Close => self.step(Input::Close(CloseReason::Asked)),
             Move::LaunchEnds { well } => {
                 if std::mem::take(&mut self.is_launching) {
@@ -235,6 +274,7 @@ impl World {
         let cause = DeathCause::Exit { code: 1 };
         let death = Death { cause, stderr_tail: String::new(), strays: Vec::new() };
         self.step(Input::Kernel(Fact::Died(death)));
+        assert!(self.asks.is_empty(), "a kernel that is gone answers nothing");
         if let Some(exec) = was_on_it.filter(|_| had_begun && self.policy.retry != Retry::Once) {
             assert!(!self.runs.contains_key(&exec), "what had begun is not run again in silence");
         }
@@ -274,6 +314,7 @@ proptest! {
         world.settle();
         prop_assert!(world.waiting.is_empty(), "{:?} still wait", world.waiting);
         prop_assert!(world.runs.is_empty(), "{:?} were not answered", world.runs);
+        prop_assert!(world.asks.is_empty(), "{:?} were not answered", world.asks);
         prop_assert_eq!(world.resets, 0);
         prop_assert_eq!(world.is_stopped, is_closed);
     }

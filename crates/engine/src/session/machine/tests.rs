@@ -1,6 +1,8 @@
+mod asking;
+
 use std::time::Duration;
 
-use inkcell_kernel::{DeathCause, PyError};
+use inkcell_kernel::{DeathCause, Outcome, PyError};
 
 use super::*;
 
@@ -64,8 +66,8 @@ impl Desk {
     fn running(retry: Retry) -> Desk {
         let mut desk = Desk::new(retry);
         assert_eq!(desk.step(Input::Enter(Ticket(1))), ["grant 1"]);
-        assert_eq!(desk.run(1), ["launch"]);
-        assert_eq!(desk.step(Input::Launched), ["execute 1", "wake 10000"]);
+        assert_eq!(desk.run(1), ["launch", "wake 10000"]);
+        assert_eq!(desk.step(Input::Launched), ["execute 1"]);
         desk.started(1);
         desk
     }
@@ -76,12 +78,21 @@ fn word(effect: &Effect, start: Instant) -> String {
         Effect::Grant(ticket) => format!("grant {}", ticket.0),
         Effect::Refuse(ticket, why) => format!("refuse {} {why:?}", ticket.0),
         Effect::Launch => "launch".to_owned(),
+        Effect::AbortLaunch => "abort launch".to_owned(),
         Effect::Execute(exec) => format!("execute {}", exec.0),
         Effect::RefuseInput(exec) => format!("no input {}", exec.0),
         Effect::Interrupt => "interrupt".to_owned(),
         Effect::Force(force) => format!("{force:?}").to_lowercase(),
         Effect::Shutdown => "shutdown".to_owned(),
         Effect::Abandon => "abandon".to_owned(),
+        Effect::Ask(id) => format!("ask {}", id.0),
+        Effect::Answer(id, end) => match &**end {
+            AskEnd::Answered(text) => format!("answer {} {text}", id.0),
+            AskEnd::Busy(exec) => format!("answer {} busy {:?}", id.0, exec.map(|exec| exec.0)),
+            AskEnd::NoKernel(loss) => format!("answer {} no kernel {}", id.0, loss.is_some()),
+            AskEnd::Died(_) => format!("answer {} died", id.0),
+            end => format!("answer {} {end:?}", id.0),
+        },
         Effect::ResetDone(end) => format!("reset {end:?}").to_lowercase(),
         Effect::Wake(Some(at)) => format!("wake {}", at.duration_since(start).as_millis()),
         Effect::Wake(None) => "sleep".to_owned(),
@@ -105,6 +116,7 @@ fn word(effect: &Effect, start: Instant) -> String {
                     Note::StateLost(Loss::Killed { .. }) => " (lost: killed)",
                     Note::StateLost(Loss::Closed { .. }) => " (lost: closed)",
                     Note::RanTwice(_) => " (again)",
+                    Note::Kernel(_) => " (said)",
                 })
                 .collect();
             format!("{} {end}{}", exec.0, notes.concat())
@@ -116,7 +128,7 @@ fn fate_word(fate: &KernelFate) -> String {
     match fate {
         KernelFate::Kept => "kept".to_owned(),
         KernelFate::TakenAway => "taken away".to_owned(),
-        KernelFate::Ended { by } => format!("ended by {by:?}"),
+        KernelFate::Ended { by, .. } => format!("ended by {by:?}"),
     }
 }
 
@@ -154,7 +166,7 @@ fn code_that_does_not_listen_is_answered_within_the_ladder() {
     assert_eq!(desk.at(13_000), ["terminate", "wake 14000"]);
     assert_eq!(desk.at(14_000), ["kill", "wake 15000"]);
     assert_eq!(desk.at(15_000), ["abandon", "1 timed out, ended by Answer", "sleep"]);
-    assert_eq!(desk.run(2), ["launch"]);
+    assert_eq!(desk.run(2)[0], "launch");
     assert_eq!(desk.step(Input::Launched)[0], "execute 2");
     assert_eq!(desk.finished(2), ["2 ok (lost: killed)", "sleep"]);
 }
@@ -220,15 +232,15 @@ fn kernels_that_die_again_and_again_are_given_up() {
     desk.died();
     desk.step(Input::Launched);
     assert_eq!(desk.died(), ["1 given up (again)", "sleep"]);
-    assert_eq!(desk.run(2), ["launch"], "the next one begins anew");
+    assert_eq!(desk.run(2)[0], "launch", "the next one begins anew");
 
     let mut desk = Desk::running(Retry::Never);
     desk.died();
-    assert_eq!(desk.run(2), ["launch"]);
+    assert_eq!(desk.run(2)[0], "launch");
     desk.step(Input::Launched);
     desk.died();
     assert_eq!(desk.run(3), ["3 given up"]);
-    assert_eq!(desk.run(4), ["launch"]);
+    assert_eq!(desk.run(4)[0], "launch");
 }
 
 /// B:K-09, F-003
@@ -237,7 +249,7 @@ fn a_kernel_that_died_between_runs_is_replaced_and_the_next_run_says_so() {
     let mut desk = Desk::running(Retry::IfNotStarted);
     desk.finished(1);
     assert!(desk.died().is_empty());
-    assert_eq!(desk.run(2), ["launch"]);
+    assert_eq!(desk.run(2)[0], "launch");
     desk.step(Input::Launched);
     desk.started(2);
     assert_eq!(desk.finished(2), ["2 ok (lost: died)", "sleep"]);
@@ -252,7 +264,7 @@ fn a_reset_shuts_down_once_and_a_second_one_is_refused() {
     desk.finished(1);
     assert_eq!(desk.step(Input::Reset(Some(Ticket(1)))), ["shutdown"]);
     assert_eq!(desk.step(Input::Reset(None)), ["reset refused"]);
-    assert!(desk.run(2).is_empty(), "a run waits for it");
+    assert_eq!(desk.run(2), ["wake 10000"], "a run waits for it");
     assert_eq!(desk.died(), ["reset done", "launch"]);
     desk.step(Input::Launched);
     assert_eq!(desk.finished(2), ["2 ok", "sleep"], "what was asked for is no loss");
@@ -264,7 +276,7 @@ fn a_reset_without_a_kernel_is_done_at_once_and_one_that_starts_is_waited_for() 
     desk.step(Input::Enter(Ticket(1)));
     assert_eq!(desk.step(Input::Reset(Some(Ticket(1)))), ["reset done"]);
     desk.run(1);
-    assert_eq!(desk.step(Input::Cancel(Ticket(1))), ["1 cancelled, kept"]);
+    assert_eq!(desk.step(Input::Cancel(Ticket(1))), ["1 cancelled, kept", "sleep"]);
     assert!(desk.step(Input::Reset(None)).is_empty());
     assert_eq!(desk.step(Input::Launched), ["shutdown"]);
     assert_eq!(desk.died(), ["reset done"]);
@@ -293,8 +305,8 @@ fn a_launch_that_fails_is_told_and_tried_again_by_the_next_run() {
     desk.step(Input::Enter(Ticket(1)));
     desk.run(1);
     let failed = desk.step(Input::LaunchFailed(LaunchError::Cancelled));
-    assert_eq!(failed, ["1 not run: Launch(Cancelled)"]);
-    assert_eq!(desk.run(2), ["launch"]);
+    assert_eq!(failed, ["1 not run: Launch(Cancelled)", "sleep"]);
+    assert_eq!(desk.run(2)[0], "launch");
 }
 
 #[test]
@@ -325,4 +337,35 @@ fn a_run_out_of_turn_is_refused() {
     assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["5 not run: Closed"]);
     assert_eq!(desk.run(6), ["6 not run: Closed"], "one at a time");
     assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
+}
+
+/// F-002: code that had begun is not told as never run when there is no kernel to run it again.
+#[test]
+fn what_had_begun_is_not_told_as_never_run() {
+    let mut desk = Desk::running(Retry::Once);
+    assert!(desk.died().contains(&"launch".to_owned()));
+    let end = desk.step(Input::LaunchFailed(LaunchError::Cancelled));
+    assert!(end.contains(&"1 died".to_owned()), "{end:?}");
+    // Before it began it may be said.
+    let mut desk = Desk::new(Retry::Once);
+    desk.step(Input::Enter(Ticket(1)));
+    desk.run(1);
+    desk.step(Input::Launched);
+    assert!(desk.died().contains(&"launch".to_owned()));
+    let end = desk.step(Input::LaunchFailed(LaunchError::Cancelled));
+    assert!(end.iter().any(|word| word.contains("not run")), "{end:?}");
+}
+
+/// F-091: a call that is taken back between two cells does not begin the next.
+#[test]
+fn a_call_that_is_taken_back_between_cells_runs_no_more() {
+    let mut desk = Desk::running(Retry::Never);
+    desk.finished(1);
+    assert!(desk.step(Input::Cancel(Ticket(1))).is_empty());
+    assert_eq!(desk.run(2), ["2 cancelled, kept"]);
+    // The next call is not concerned.
+    desk.step(Input::Leave(Ticket(1)));
+    assert_eq!(desk.step(Input::Enter(Ticket(2))), ["grant 2"]);
+    let request = RunRequest { exec: ExecId(3), timeout: None };
+    assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["execute 3"]);
 }

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use inkcell_kernel::{Death, ExecId, Force, LaunchError, Outcome};
+use inkcell_kernel::{Answer, AskId, Death, ExecId, Force, LaunchError, Outcome};
+use serde::{Deserialize, Serialize};
 
-use crate::session::end::{NotRun, RunEnd};
+use super::asking::{AskEnd, AskRequest};
+use crate::session::end::{CellEnd, NotRun, RunEnd};
 
 /// Names one call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -33,7 +35,8 @@ pub enum Retry {
 }
 
 /// Why a session ends.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CloseReason {
     /// It was asked to.
     Asked,
@@ -67,6 +70,8 @@ pub enum Input {
     Cancel(Ticket),
     /// The call whose turn it is wants a new kernel, or somebody from outside does.
     Reset(Option<Ticket>),
+    /// Somebody has a question to the kernel.
+    Ask(AskRequest),
     /// Somebody wants the running code to be interrupted, and no more.
     Interrupt,
     /// The session is to end.
@@ -81,6 +86,22 @@ pub enum Input {
     Deadline,
 }
 
+impl Input {
+    /// Answers it: a session that is over still does.
+    pub(super) fn refuse(&self, out: &mut Vec<Effect>) {
+        match self {
+            Input::Enter(ticket) => out.push(Effect::Refuse(*ticket, NotRun::Closed)),
+            Input::Run(_, request) => {
+                let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
+                out.push(Effect::Resolve(request.exec, Box::new(end)));
+            }
+            Input::Reset(_) => out.push(Effect::ResetDone(ResetEnd::Refused)),
+            Input::Ask(request) => out.push(Effect::Answer(request.id, Box::new(AskEnd::Closed))),
+            _ => {}
+        }
+    }
+}
+
 /// What a kernel reports that matters to decisions. Outputs do not pass through here.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Fact {
@@ -90,6 +111,8 @@ pub enum Fact {
     InputRequested(ExecId),
     /// It is over.
     Finished(ExecId, Outcome),
+    /// It answers a question.
+    Answered(AskId, Answer),
     /// The kernel is gone, by itself or because it was shut down.
     Died(Death),
 }
@@ -103,6 +126,8 @@ pub enum Effect {
     Refuse(Ticket, NotRun),
     /// Start a kernel.
     Launch,
+    /// Nobody will want the kernel that is being started; its launch still ends, one way or the other.
+    AbortLaunch,
     /// Give this code to the kernel.
     Execute(ExecId),
     /// Tell the kernel that there is no input.
@@ -117,6 +142,10 @@ pub enum Effect {
     Abandon,
     /// A run is over.
     Resolve(ExecId, Box<RunEnd>),
+    /// Put this question to the kernel.
+    Ask(AskId),
+    /// A question is answered.
+    Answer(AskId, Box<AskEnd>),
     /// A reset is done, or refused because another one is under way.
     ResetDone(ResetEnd),
     /// Wake this machine then, and at no other time that was asked for before.

@@ -13,6 +13,10 @@ from .paths import setting, split_lines
 from .report import NAMES, session, status
 
 _FORMATS = ("raw", "json", "stripped")
+_SCHEME = "artifact://"
+# The endings that the host gives to files of outputs; text comes first.
+_TEXT = ("md", "svg")
+_ENDINGS = _TEXT + ("png", "jpg", "gif", "webp", "pdf", "bin")
 _ANSI = re.compile(
     "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[@-Z\\\\^_])"
 )
@@ -68,9 +72,10 @@ def phase(title):
 
 
 def output(*ids, format="raw", query=None, offset=None, limit=None):
-    """Stored output by id: text, or a dict with format='json'; a list for several ids.
+    """Stored output by id, all of it: text, or a dict with format='json'; a list for several ids.
 
-    `format='stripped'` removes colour codes. `query` picks from JSON output, such
+    An id may be given as 'artifact://<id>'. What is no text, such as a picture, comes
+    as bytes. `format='stripped'` removes colour codes. `query` picks from JSON output, such
     as '.files[0].name'. `offset` (from 1) and `limit` pick lines.
     """
     store = _store()
@@ -81,21 +86,26 @@ def output(*ids, format="raw", query=None, offset=None, limit=None):
         _refuse(ValueError, "format is %r; it can be %s" % (format, known))
     if query and (offset is not None or limit is not None):
         _refuse(ValueError, "query cannot be combined with offset or limit")
-    contents = {wanted: store.read(str(wanted)) for wanted in ids}
-    missing = [str(wanted) for wanted, content in contents.items() if content is None]
+    wanted = [_name(given) for given in ids]
+    contents = {name: store.read(name) for name in wanted}
+    missing = [name for name, content in contents.items() if content is None]
     if missing:
         _not_found(missing, sorted(map(str, store.ids())))
-    results = [
-        _select(str(wanted), contents[wanted], format, query, offset, limit) for wanted in ids
-    ]
+    results = [_select(name, contents[name], format, query, offset, limit) for name in wanted]
     sizes = [len(result["content"]) for result in results]
     if len(results) == 1:
-        status("output", id=str(ids[0]), chars=sizes[0])
+        status("output", id=wanted[0], chars=sizes[0])
         return results[0] if format == "json" else results[0]["content"]
     status("output", count=len(results), total_chars=sum(sizes))
     if format == "json":
         return results
     return [{"id": result["id"], "content": result["content"]} for result in results]
+
+
+def _name(given):
+    """The id in a reference."""
+    name = str(given)
+    return name[len(_SCHEME) :] if name.startswith(_SCHEME) else name
 
 
 def _refuse(kind, text, **fields):
@@ -114,8 +124,14 @@ def _not_found(missing, available):
 
 
 def _select(wanted, content, format, query, offset, limit):
-    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     result = {"id": wanted}
+    if isinstance(content, _Binary):
+        if format != "raw" or query or offset is not None or limit is not None:
+            text = "output %s is a file %s, not text; output(%r) gives its bytes"
+            _refuse(ValueError, text % (wanted, content.name, wanted), id=wanted)
+        result["content"] = bytes(content)
+        return result
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     if query:
         try:
             value = json.loads(text)
@@ -162,23 +178,38 @@ def _pick(value, query):
     return value
 
 
+class _Binary(bytes):
+    """The content of a file that is no text."""
+
+    name = ""
+
+
 class _Directory:
-    """Outputs as files `<id>.md` in a directory, for hosts without an index."""
+    """Outputs as files `<id>.md` in the session's directory, pictures with endings of their own."""
 
     def __init__(self, path):
         self._path = Path(path)
 
     def read(self, wanted):
         # An id is a name, never a way out of the directory.
-        if os.path.basename(wanted) != wanted or wanted in ("", ".", ".."):
+        if os.path.basename(wanted) != wanted or wanted in ("", ".", "..") or "\0" in wanted:
             return None
-        try:
-            return (self._path / (wanted + ".md")).read_bytes()
-        except OSError:
-            return None
+        for ending in _ENDINGS:
+            name = "%s.%s" % (wanted, ending)
+            try:
+                content = (self._path / name).read_bytes()
+            except OSError:
+                continue
+            if ending in _TEXT:
+                return content
+            binary = _Binary(content)
+            binary.name = name
+            return binary
+        return None
 
     def ids(self):
-        return [path.stem for path in self._path.glob("*.md")]
+        paths = (path for ending in _ENDINGS for path in self._path.glob("*." + ending))
+        return {path.stem for path in paths}
 
 
 def _store():

@@ -16,6 +16,7 @@ async fn probe_script(text: &str, limit: Duration) -> Result<Probed, Why> {
     probe(&program, temp.path(), &path.into(), limit).await
 }
 
+/// B:E-12: a candidate that never answers holds nobody up.
 #[tokio::test]
 async fn a_program_that_hangs_is_killed_with_its_children() {
     let temp = tempfile::tempdir().unwrap();

@@ -94,6 +94,6 @@ fn commands_are_lines() {
         cwd: None,
     };
     let line = String::from_utf8(run.to_line()).expect("text");
-    assert_eq!(line, "{\"t\":\"run\",\"id\":3,\"code\":\"print('a\\n')\\n\",\"silent\":false}\n");
+    assert_eq!(line, "{\"t\":\"run\",\"id\":3,\"code\":\"print('a\\n')\\n\"}\n");
     assert_eq!(Command::Exit.to_line(), b"{\"t\":\"exit\"}\n");
 }

@@ -1,0 +1,385 @@
+//! Requests and reports of every form, made from a seed.
+
+mod looks;
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+
+use inkcell_kernel::{DeathCause, Fate, Rung, Stray};
+
+use crate::api::*;
+use crate::output::{
+    Counts, ImageItem, JsonItem, Mark, Notice, Part, RichItem, RichKind, Stored, Truncation,
+};
+use crate::session::{CloseReason, Loss};
+
+/// Numbers that follow from a seed.
+pub(super) struct Dice(u64);
+
+impl Dice {
+    pub(super) fn new(seed: u64) -> Dice {
+        Dice(seed)
+    }
+
+    fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ (mixed >> 27)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.number() % end
+    }
+
+    fn flag(&mut self) -> bool {
+        self.below(2) == 0
+    }
+
+    /// Any number, and often the largest ones.
+    fn count(&mut self) -> u64 {
+        match self.below(4) {
+            0 => u64::MAX,
+            1 => 0,
+            _ => self.number(),
+        }
+    }
+
+    fn place(&mut self) -> usize {
+        usize::try_from(self.below(1 << 30)).unwrap_or(0)
+    }
+
+    fn one<T: Clone>(&mut self, of: &[T]) -> T {
+        of[self.place() % of.len()].clone()
+    }
+
+    fn maybe<T>(&mut self, make: impl FnOnce(&mut Dice) -> T) -> Option<T> {
+        self.flag().then(|| make(self))
+    }
+
+    fn some<T>(&mut self, make: impl Fn(&mut Dice) -> T) -> Vec<T> {
+        (0..self.below(3)).map(|_| make(self)).collect()
+    }
+
+    fn text(&mut self) -> String {
+        self.one(&["", "x", "a b\n\u{1b}[1m", "\"\\\u{0}", "ä€𝄞\u{fffd}", "{\"a\": 1}", "null"])
+            .to_owned()
+    }
+
+    fn bytes(&mut self) -> Vec<u8> {
+        (0..self.below(9)).map(|_| self.below(256) as u8).collect()
+    }
+
+    fn path(&mut self) -> PathBuf {
+        match self.below(3) {
+            0 => OsString::from_vec(vec![b'/', 0xff, b'x']).into(),
+            _ => format!("/{}", self.text()).into(),
+        }
+    }
+
+    /// A time that somebody may have to wait, to the nanosecond.
+    fn time(&mut self) -> Duration {
+        Duration::new(self.below(1_000_000), self.below(1_000_000_000) as u32)
+    }
+
+    fn id(&mut self) -> ExecutionId {
+        ExecutionId(self.text())
+    }
+
+    fn name(&mut self) -> SessionName {
+        SessionName(self.text())
+    }
+
+    fn session(&mut self) -> SessionRef {
+        SessionRef {
+            session: self.maybe(Dice::name),
+            cwd: self.path(),
+            interpreter: self.maybe(Dice::text),
+        }
+    }
+
+    fn cell(&mut self) -> CellSource {
+        CellSource {
+            code: self.text(),
+            title: self.maybe(Dice::text),
+            timeout: self.maybe(Dice::time),
+            kernel: self.one(&[CellKernel::Same, CellKernel::Fresh]),
+        }
+    }
+
+    pub(super) fn python(&mut self) -> PythonRequest {
+        PythonRequest {
+            cells: self.some(Dice::cell),
+            session: self.maybe(Dice::name),
+            cwd: self.path(),
+            interpreter: self.maybe(Dice::text),
+            mode: self.one(&[KernelMode::Session, KernelMode::PerCall]),
+            timeout: self.maybe(Dice::time),
+            wait: self.maybe(Dice::time),
+            reading: self.one(&[Reading::Bounded, Reading::Elsewhere]),
+        }
+    }
+
+    pub(super) fn request(&mut self) -> Request {
+        match self.below(5) {
+            0 => Request::Python(self.python()),
+            1 => {
+                let what = match self.below(5) {
+                    0 => Inspect::Variables { limit: self.maybe(|dice| dice.number() as u32) },
+                    1 => Inspect::Name { name: self.text() },
+                    2 => Inspect::Table { name: self.text() },
+                    3 => Inspect::Help { name: self.text() },
+                    _ => Inspect::Complete { code: self.text(), cursor: self.maybe(Dice::place) },
+                };
+                let (session, wait) = (self.session(), self.maybe(Dice::time));
+                Request::Inspect(InspectRequest { session, what, wait })
+            }
+            2 => Request::Kernel(match self.below(7) {
+                0 => KernelRequest::List,
+                1 => KernelRequest::Start(self.session()),
+                2 => KernelRequest::Status(self.session()),
+                3 => KernelRequest::Interrupt(self.session()),
+                4 => KernelRequest::Restart(self.session()),
+                5 => KernelRequest::Stop(self.session()),
+                _ => KernelRequest::Keep { session: self.session(), keep: self.keep() },
+            }),
+            3 if self.flag() => Request::Result(ResultRequest::Execution {
+                id: self.id(),
+                wait: self.maybe(Dice::time),
+            }),
+            3 => {
+                let part = match self.below(4) {
+                    0 => ArtifactPart::Whole { offset: self.count() },
+                    1 => ArtifactPart::Lines { start: self.place(), end: self.maybe(Dice::place) },
+                    2 => ArtifactPart::Grep { pattern: self.text() },
+                    _ => ArtifactPart::Json { path: self.text() },
+                };
+                let forms = [ArtifactForm::Clean, ArtifactForm::Raw];
+                let form = forms[usize::from(self.text().len().is_multiple_of(2))];
+                Request::Result(ResultRequest::Artifact { id: self.text(), part, form })
+            }
+            _ => Request::Cancel(self.id()),
+        }
+    }
+
+    pub(super) fn response(&mut self) -> Response {
+        match self.below(6) {
+            0 | 1 => Response::Python(Box::new(self.report())),
+            2 => Response::Inspect(InspectReport { session: self.name(), seen: self.seen() }),
+            3 => Response::Kernel(match self.below(4) {
+                0 => KernelReport::Sessions(self.some(Dice::listed)),
+                1 => KernelReport::Session(Box::new(self.listed())),
+                2 => KernelReport::Started {
+                    session: Box::new(self.listed()),
+                    notes: self.some(Dice::note),
+                },
+                _ => KernelReport::Stopped(Box::new(self.listed())),
+            }),
+            4 if self.flag() => Response::Cancelled(self.id()),
+            4 => Response::Result(ResultReport::Execution(Box::new(self.report()))),
+            _ => Response::Result(ResultReport::Artifact(Box::new(self.artifact()))),
+        }
+    }
+
+    // Runs.
+
+    fn report(&mut self) -> PythonReport {
+        PythonReport {
+            execution: self.id(),
+            session: self.name(),
+            state: self.state(),
+            cells: self.some(Dice::cell_report),
+            kernel: self.maybe(Dice::kernel),
+            withheld_hint: self.maybe(Dice::text),
+            death: self.maybe(Dice::death),
+            undelivered_bytes: self.count(),
+        }
+    }
+
+    fn state(&mut self) -> State {
+        self.one(&[
+            State::Queued,
+            State::Running,
+            State::Done,
+            State::Error,
+            State::TimedOut,
+            State::Cancelled,
+            State::InputRefused,
+            State::KernelDied,
+            State::NeverRun,
+        ])
+    }
+
+    fn cell_report(&mut self) -> CellReport {
+        CellReport {
+            source: self.cell(),
+            state: self.state(),
+            count: self.maybe(|dice| dice.number() as u32),
+            duration: self.time(),
+            output: self.output(),
+            end: self.maybe(Dice::end),
+            notes: self.some(Dice::note),
+        }
+    }
+
+    fn end(&mut self) -> EndReport {
+        match self.below(5) {
+            0 => EndReport::Exception(self.exception()),
+            1 => EndReport::Stopped {
+                after: self.maybe(Dice::time),
+                fate: match self.below(3) {
+                    0 => KernelFate::Kept,
+                    1 => KernelFate::TakenAway,
+                    _ => KernelFate::Ended { by: self.rung(), death: self.maybe(Dice::death) },
+                },
+                exception: self.maybe(Dice::exception),
+            },
+            2 => EndReport::Died(self.death()),
+            3 => EndReport::GivenUp,
+            _ => EndReport::NoKernel(Problem {
+                kind: self.one(&[
+                    Kind::Invalid,
+                    Kind::NotFound,
+                    Kind::Conflict,
+                    Kind::Unavailable,
+                    Kind::Busy,
+                    Kind::Cancelled,
+                    Kind::Internal,
+                ]),
+                message: self.text(),
+                step: self.maybe(|dice| {
+                    dice.one(&[
+                        KernelStep::NameOtherPython,
+                        KernelStep::ChooseCwd,
+                        KernelStep::RaiseStartTimeout,
+                        KernelStep::ChooseState,
+                        KernelStep::RaiseTimeout,
+                        KernelStep::TryLater,
+                    ])
+                }),
+            }),
+        }
+    }
+
+    fn exception(&mut self) -> PyError {
+        PyError {
+            name: self.text(),
+            value: self.text(),
+            traceback: self.some(Dice::text),
+            plain: self.some(Dice::text),
+        }
+    }
+
+    fn rung(&mut self) -> Rung {
+        self.one(&[Rung::Interrupt, Rung::Terminate, Rung::Kill, Rung::Answer])
+    }
+
+    fn death(&mut self) -> Death {
+        Death {
+            cause: match self.below(7) {
+                0 => DeathCause::Shutdown,
+                1 => DeathCause::Exit { code: self.number() as i32 },
+                2 => DeathCause::Signal { signal: 9 },
+                3 => DeathCause::OutOfMemory,
+                4 => DeathCause::IgnoredInterrupt,
+                5 => DeathCause::Protocol { problem: self.text() },
+                _ => DeathCause::Unknown,
+            },
+            stderr_tail: self.text(),
+            strays: self.some(|dice| Stray {
+                pid: dice.number() as u32,
+                program: dice.text(),
+                fate: dice.one(&[Fate::Ended, Fate::Alive]),
+            }),
+        }
+    }
+
+    fn loss(&mut self) -> Loss {
+        match self.below(3) {
+            0 => Loss::Died(self.death()),
+            1 => Loss::Killed { by: self.rung() },
+            _ => Loss::Closed {
+                reason: self.one(&[
+                    CloseReason::Asked,
+                    CloseReason::Idle,
+                    CloseReason::Evicted,
+                    CloseReason::Shutdown,
+                ]),
+                ago: self.time(),
+            },
+        }
+    }
+
+    fn note(&mut self) -> Note {
+        match self.below(3) {
+            0 => Note::StateLost(self.loss()),
+            1 => Note::RanTwice(self.death()),
+            _ => Note::Kernel(self.text()),
+        }
+    }
+
+    // Outputs.
+
+    fn stored(&mut self) -> Stored {
+        Stored { id: self.text(), bytes: self.count() }
+    }
+
+    fn output(&mut self) -> ModelOutput {
+        ModelOutput {
+            parts: self.some(|dice| match dice.below(5) {
+                0 => Part::Text(dice.text()),
+                1 => Part::Mark(Mark::Elided { bytes: dice.count(), lines: dice.count() }),
+                2 => Part::Mark(Mark::Repeated { times: dice.count() }),
+                3 => Part::Mark(Mark::InputRequested),
+                _ => Part::Mark(Mark::Rich { number: dice.count() }),
+            }),
+            rich: self.some(|dice| RichItem {
+                number: dice.count(),
+                kind: dice.rich(),
+                digest: dice.text(),
+            }),
+            counts: Counts { raw_bytes: self.count(), invalid: self.count(), ..Counts::default() },
+            is_truncated: self.flag(),
+            artifact: self.maybe(Dice::stored),
+            notices: self.some(Dice::notice),
+            stdin_requested: self.flag(),
+            has_markdown: self.flag(),
+        }
+    }
+
+    fn rich(&mut self) -> RichKind {
+        match self.below(4) {
+            0 => RichKind::Image(ImageItem {
+                mime: self.text(),
+                data: self.maybe(|dice| dice.bytes().into()),
+                pixels: self.maybe(|dice| (dice.number() as u32, 3)),
+                artifact: self.maybe(Dice::stored),
+            }),
+            1 => RichKind::Json(JsonItem {
+                raw: self.maybe(Dice::text),
+                shown: self.text(),
+                artifact: self.maybe(Dice::stored),
+            }),
+            2 => RichKind::Status(self.text()),
+            _ => RichKind::Digest { mime: self.text(), artifact: self.maybe(Dice::stored) },
+        }
+    }
+
+    fn notice(&mut self) -> Notice {
+        let span = |dice: &mut Dice| (dice.count(), dice.count());
+        match self.below(3) {
+            0 => Notice::Truncated {
+                truncation: Truncation {
+                    head: self.maybe(span),
+                    tail: self.maybe(span),
+                    total_lines: self.count(),
+                    limit_bytes: self.count(),
+                    partial_line: self.maybe(span),
+                    scattered_lines: self.maybe(Dice::count),
+                },
+                artifact: self.maybe(Dice::text),
+            },
+            1 => Notice::ArtifactIncomplete { cause: self.text(), after_bytes: self.count() },
+            _ => Notice::RichDropped { items: self.count() },
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Output of no run: threads that went on, children that were left.
+//!
+//! Owns how much of it is kept for whoever runs next. It must not know runs.
+
+use std::collections::VecDeque;
+
+use bytes::{Bytes, BytesMut};
+use inkcell_kernel::{ExecEvent, KernelEvent};
+
+/// What came while nothing ran. Pieces of one stream that follow each other are kept as one, so that many
+/// short lines are as good as one long text; what is older than fits is gone, and its size is told.
+#[derive(Default)]
+pub(super) struct Orphans {
+    events: VecDeque<ExecEvent>,
+    bytes: usize,
+    dropped_bytes: u64,
+}
+
+impl Orphans {
+    /// As many events as a listener has room for at once.
+    const MOST: usize = 16;
+    const MOST_BYTES: usize = 1 << 20;
+
+    pub(super) fn keep(&mut self, event: KernelEvent) {
+        let KernelEvent::Orphan(event) = event else { return };
+        self.bytes += size(&event);
+        match (self.events.back_mut(), event) {
+            (
+                Some(ExecEvent::Stream { name: last, data: before }),
+                ExecEvent::Stream { name, data },
+            ) if *last == name => *before = joined(std::mem::take(before), &data),
+            (_, event) => self.events.push_back(event),
+        }
+        while self.events.len() > Orphans::MOST || self.bytes > Orphans::MOST_BYTES {
+            self.drop_oldest();
+        }
+    }
+
+    /// Lets go of the oldest event, or of the beginning of it where it is the only one.
+    fn drop_oldest(&mut self) {
+        let over = self.bytes.saturating_sub(Orphans::MOST_BYTES);
+        let mut dropped = 0;
+        match self.events.front_mut() {
+            Some(ExecEvent::Stream { data, .. }) if over > 0 && over < data.len() => {
+                dropped = over;
+                *data = data.slice(over..);
+            }
+            _ => {
+                if let Some(event) = self.events.pop_front() {
+                    dropped = size(&event);
+                }
+            }
+        }
+        self.bytes -= dropped;
+        self.dropped_bytes += dropped as u64;
+    }
+
+    /// Everything, for the run that begins.
+    pub(super) fn take(&mut self) -> impl Iterator<Item = KernelEvent> + use<> {
+        let Orphans { events, dropped_bytes, .. } = std::mem::take(self);
+        let told = (dropped_bytes > 0).then(|| {
+            let told = "of output that came while nothing ran are not shown";
+            KernelEvent::Notice(format!("the first {dropped_bytes} bytes {told}"))
+        });
+        told.into_iter().chain(events.into_iter().map(KernelEvent::Orphan))
+    }
+}
+
+fn size(event: &ExecEvent) -> usize {
+    match event {
+        ExecEvent::Stream { data, .. } => data.len(),
+        ExecEvent::Display { data, .. }
+        | ExecEvent::UpdateDisplay { data, .. }
+        | ExecEvent::Result { data, .. } => {
+            data.data.iter().map(|(_, form)| form.len_bytes()).sum()
+        }
+        _ => 0,
+    }
+}
+
+/// Grows in place as long as nobody else holds the bytes, so that many pieces cost what they weigh.
+fn joined(before: Bytes, data: &[u8]) -> Bytes {
+    let mut all = before.try_into_mut().unwrap_or_else(|before| BytesMut::from(&before[..]));
+    all.extend_from_slice(data);
+    all.freeze()
+}
+
+#[cfg(test)]
+mod tests {
+    use inkcell_kernel::StreamName::{self, Stderr, Stdout};
+
+    use super::*;
+
+    fn line(name: StreamName, text: &str) -> KernelEvent {
+        KernelEvent::Orphan(ExecEvent::Stream {
+            name,
+            data: Bytes::copy_from_slice(text.as_bytes()),
+        })
+    }
+
+    /// F-038: many short lines are kept whole and in order.
+    #[test]
+    fn lines_of_one_stream_are_kept_as_one() {
+        let mut orphans = Orphans::default();
+        for n in 0..1000 {
+            orphans.keep(line(Stdout, &format!("{n}\n")));
+        }
+        orphans.keep(line(Stderr, "e"));
+        orphans.keep(KernelEvent::Notice("not output".to_owned()));
+        let kept: Vec<KernelEvent> = orphans.take().collect();
+        let wanted: String = (0..1000).map(|n| format!("{n}\n")).collect();
+        assert_eq!(kept, [line(Stdout, &wanted), line(Stderr, "e")]);
+        assert_eq!(orphans.take().count(), 0);
+    }
+
+    /// F-038: what does not fit is told, byte by byte.
+    #[test]
+    fn what_does_not_fit_is_told() {
+        let mut orphans = Orphans::default();
+        let piece = "x".repeat(1000);
+        for _ in 0..2000 {
+            orphans.keep(line(Stdout, &piece));
+        }
+        let kept: Vec<KernelEvent> = orphans.take().collect();
+        let [KernelEvent::Notice(told), KernelEvent::Orphan(ExecEvent::Stream { data, .. })] =
+            &kept[..]
+        else {
+            panic!("{} events", kept.len())
+        };
+        assert_eq!(data.len(), Orphans::MOST_BYTES);
+        let missing = 2_000_000 - Orphans::MOST_BYTES;
+        assert_eq!(
+            *told,
+            format!(
+                "the first {missing} bytes of output that came while nothing ran are not shown"
+            )
+        );
+        for n in 0..40 {
+            orphans.keep(line(if n % 2 == 0 { Stdout } else { Stderr }, "12"));
+        }
+        assert_eq!(orphans.take().count(), Orphans::MOST + 1);
+    }
+}

@@ -1,0 +1,235 @@
+//! Every request by its name, and the kernel verbs: list, start, status, interrupt, restart, stop, keep.
+//!
+//! Owns which session a request means and how sessions are reported. How a session runs code, and when one
+//! is let go of, are decided elsewhere.
+
+use std::path::Path;
+
+use inkcell_kernel::History;
+use tokio::sync::mpsc;
+
+use crate::api::{
+    CellReport, KernelReport, KernelRequest, Request, Response, RunningReport, SessionPhase,
+    SessionRef, SessionReport, State,
+};
+use crate::engine::Engine;
+use crate::error::{EngineError, SessionError};
+use crate::registry::{Listed, OwnerId, SessionKey, SessionName};
+use crate::session::{CellEnd, CellRequest, NotRun, Note, Session, SessionState};
+
+/// How much of a cell's first line is shown where something runs.
+const TITLE_CHARS: usize = 80;
+
+/// A session that was asked for and is there.
+pub(crate) struct Found {
+    pub(crate) key: SessionKey,
+    pub(crate) session: Session,
+}
+
+impl Engine {
+    /// Carries any request out, for `owner`.
+    pub async fn call(&self, request: Request, owner: OwnerId) -> Result<Response, EngineError> {
+        Ok(match request {
+            Request::Python(request) => {
+                Response::Python(Box::new(self.python(request, owner).await?))
+            }
+            Request::Inspect(request) => Response::Inspect(self.inspect(request).await?),
+            Request::Kernel(request) => Response::Kernel(self.kernel(request, owner).await?),
+            Request::Result(request) => Response::Result(self.stored(request).await?),
+            Request::Cancel(id) => {
+                self.cancel(&id)?;
+                Response::Cancelled(id)
+            }
+        })
+    }
+
+    /// Carries a kernel verb out, for `owner`.
+    pub async fn kernel(
+        &self,
+        request: KernelRequest,
+        owner: OwnerId,
+    ) -> Result<KernelReport, EngineError> {
+        Ok(match request {
+            KernelRequest::List => KernelReport::Sessions(
+                self.sessions().iter().map(|listed| self.report(listed)).collect(),
+            ),
+            KernelRequest::Start(session) => self.start_kernel(&session, owner).await?,
+            KernelRequest::Status(session) => {
+                let found = self.found(&session).await?;
+                KernelReport::Session(Box::new(self.report_of(&found.key)?))
+            }
+            KernelRequest::Interrupt(session) => {
+                let found = self.found(&session).await?;
+                // Told before, so that what was interrupted is in it.
+                let report = self.report_of(&found.key)?;
+                found.session.interrupt();
+                KernelReport::Session(Box::new(report))
+            }
+            KernelRequest::Restart(session) => {
+                let found = self.found(&session).await?;
+                self.restart(&found.key).await?;
+                let notes = ready(&found.session).await?;
+                let session = Box::new(self.report_of(&found.key)?);
+                KernelReport::Started { session, notes }
+            }
+            KernelRequest::Stop(session) => {
+                let found = self.found(&session).await?;
+                let report = self.report_of(&found.key)?;
+                self.close(&found.key).await?;
+                KernelReport::Stopped(Box::new(report))
+            }
+            KernelRequest::Keep { session, keep } => {
+                let found = self.found(&session).await?;
+                self.registry().keep(&found.key, keep);
+                KernelReport::Session(Box::new(self.report_of(&found.key)?))
+            }
+        })
+    }
+
+    async fn start_kernel(
+        &self,
+        session: &SessionRef,
+        owner: OwnerId,
+    ) -> Result<KernelReport, EngineError> {
+        let chosen = self.choose(&session.cwd, session.interpreter.as_deref()).await?;
+        let key = match self.found(session).await {
+            Ok(found) => found.key,
+            Err(_) => {
+                let explicit =
+                    session.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
+                self.key(session.session.as_ref(), &session.cwd, explicit)
+            }
+        };
+        let attached = self.attach(&key, owner, &chosen, None).await?;
+        let notes = ready(&attached).await?;
+        let session = Box::new(self.report_of(&key)?);
+        Ok(KernelReport::Started { session, notes })
+    }
+
+    /// The session that is meant. One that was made with an interpreter of its own is found without it as
+    /// long as no other has the name.
+    pub(crate) async fn found(&self, wanted: &SessionRef) -> Result<Found, EngineError> {
+        let explicit = match &wanted.interpreter {
+            Some(name) => Some(self.choose(&wanted.cwd, Some(name)).await?.interpreter.real_path),
+            None => None,
+        };
+        let key = self.key(wanted.session.as_ref(), &wanted.cwd, explicit.as_deref());
+        let all = self.sessions();
+        let is_same = |listed: &&Listed| listed.key.name == key.name && listed.key.cwd == key.cwd;
+        let same: Vec<&Listed> = all.iter().filter(is_same).collect();
+        let exact = same.iter().find(|listed| listed.key == key);
+        let only = (explicit.is_none() && same.len() == 1).then(|| same.first()).flatten();
+        let found = exact
+            .or(only)
+            .map(|listed| listed.key.clone())
+            .and_then(|key| self.registry().find(&key).map(|session| Found { key, session }));
+        let Some(found) = found else {
+            return Err(match self.registry().closed(&key) {
+                Some((reason, ago)) => SessionError::Closed { name: key.name, reason, ago }.into(),
+                None => unknown(&key.name, &key.cwd, &all),
+            });
+        };
+        Ok(found)
+    }
+
+    fn report_of(&self, key: &SessionKey) -> Result<SessionReport, EngineError> {
+        let all = self.sessions();
+        let listed = all.iter().find(|listed| listed.key == *key);
+        listed.map(|listed| self.report(listed)).ok_or_else(|| unknown(&key.name, &key.cwd, &all))
+    }
+
+    fn report(&self, listed: &Listed) -> SessionReport {
+        let Listed { key, state, owners, keep } = listed;
+        let now = tokio::time::Instant::now().into_std();
+        SessionReport {
+            name: key.name.clone(),
+            cwd: key.cwd.clone(),
+            interpreter: key.interpreter.clone(),
+            backend: key.backend,
+            state: match (&state.kernel, state.is_busy) {
+                (None, false) => SessionPhase::NoKernel,
+                (None, true) => SessionPhase::Starting,
+                (Some(_), false) => SessionPhase::Idle,
+                (Some(_), true) => SessionPhase::Busy,
+            },
+            kernel: state.kernel.clone(),
+            running: self.running(key, state),
+            waiting: state.waiting,
+            idle: (!state.is_busy).then(|| now.saturating_duration_since(state.used)),
+            owners: *owners,
+            keep: *keep,
+            lost: state.loss.clone(),
+        }
+    }
+
+    /// What runs in a session, by the words of the call that runs it.
+    pub(crate) fn running(&self, key: &SessionKey, state: &SessionState) -> Option<RunningReport> {
+        let running = state.running.as_ref()?;
+        let cell = self.find_call(|call| {
+            let is_it = |cell: &&CellReport| {
+                cell.state == State::Running && *cell.source.code == *running.code
+            };
+            let cell = call.cells.iter().find(is_it).filter(|_| call.session == key.name)?;
+            Some((call.execution.clone(), cell.source.title.clone()))
+        });
+        let (execution, title) = cell.map_or((None, None), |(id, title)| (Some(id), title));
+        let first = running.code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let now = tokio::time::Instant::now().into_std();
+        Some(RunningReport {
+            execution,
+            title: title.unwrap_or_else(|| first.trim().chars().take(TITLE_CHARS).collect()),
+            elapsed: now.saturating_duration_since(running.since),
+        })
+    }
+}
+
+/// Has a kernel ready in a session, and tells what its users must know then. A session that has one, or gets
+/// one for somebody else, is not waited for any longer than that.
+async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
+    let mut state = session.watch();
+    let mut turn = tokio::select! {
+        turn = session.turn() => match turn {
+            Ok(turn) => turn,
+            Err(why) => return Err(not_started(why)),
+        },
+        seen = state.wait_for(|state| state.kernel.is_some() || state.is_over) => {
+            drop(seen);
+            return Ok(Vec::new());
+        }
+    };
+    if session.state().kernel.is_some() {
+        drop(turn);
+        session.settled().await;
+        return Ok(Vec::new());
+    }
+    let nothing = CellRequest {
+        code: String::new(),
+        history: History::Silent,
+        env: Vec::new(),
+        timeout: None,
+    };
+    let (listener, _unheard) = mpsc::channel(1);
+    let ran = turn.run(nothing, listener).await;
+    drop(turn);
+    session.settled().await;
+    match ran.end.end {
+        CellEnd::NotRun(why) => Err(not_started(why)),
+        _ => Ok(ran.end.notes),
+    }
+}
+
+fn not_started(why: NotRun) -> EngineError {
+    match why {
+        NotRun::Launch(error) => error.into(),
+        _ => SessionError::Attach(crate::registry::AttachError::Ending).into(),
+    }
+}
+
+/// That there is no such session, with those there are: by name, and by folder where the name is the same.
+fn unknown(name: &SessionName, cwd: &Path, all: &[Listed]) -> EngineError {
+    let known = all.iter().map(|listed| match &listed.key {
+        key if key.cwd == *cwd => key.name.0.clone(),
+        key => format!("{} in {}", key.name, key.cwd.display()),
+    });
+    SessionError::NoSession { name: name.clone(), known: known.collect() }.into()
+}

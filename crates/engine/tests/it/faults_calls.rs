@@ -1,0 +1,389 @@
+//! Faults between calls, as their callers see them: many at once, taken back, reset, evicted, and random
+//! sequences beside a small model.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use inkcell_engine::api::{CellKernel, EndReport, ExecutionId, PythonReport, PythonRequest, State};
+use inkcell_engine::kernel::ForkServer;
+use inkcell_engine::registry::IdleRule;
+use inkcell_engine::session::{CloseReason, Loss, Note};
+use inkcell_engine::{EngineError, Kind};
+use inkcell_testkit::need::is_quick;
+use inkcell_testkit::scripted::{Asked, ScriptedBackend, Step};
+
+use crate::faults_kit::{Desk, ME, told, wait_for};
+
+const SECOND: Duration = Duration::from_secs(1);
+
+fn scripted(
+    backend: &ScriptedBackend,
+    change: impl FnOnce(&mut inkcell_engine::EngineConfig),
+) -> Desk {
+    let backend = std::sync::Arc::new(backend.clone());
+    Desk::on(change, |_| backend)
+}
+
+/// Asks the interpreter before the clock is held still.
+async fn warm(desk: &Desk, backend: &ScriptedBackend) {
+    desk.engine.choose(desk.dir.path(), None).await.expect("an interpreter");
+    tokio::time::pause();
+    assert!(backend.asked().is_empty());
+}
+
+/// F-090: fifty calls at once run one after the other, in the order they came, each answered with its own.
+#[tokio::test]
+async fn fifty_calls_at_once_come_in_order() {
+    let desk = Desk::new();
+    desk.run(&["order = []"]).await;
+    let calls = (0..50)
+        .map(|n| desk.ask(desk.request(&[&format!("order.append({n})"), &format!("{n} * 2")])));
+    let reports = futures_util::future::join_all(calls).await;
+    for (n, report) in reports.iter().enumerate() {
+        assert_eq!(report.cells[1].output.text().trim_end(), (n * 2).to_string());
+    }
+    assert_eq!(told(&desk.run(&["order == list(range(50))"]).await), "True");
+    desk.engine.shutdown().await;
+}
+
+/// F-091: a call that waits is taken back and never starts, one that runs is interrupted, one that is over
+/// stays as it was; twice is as good as once; an unknown one is told; later calls are fine.
+#[tokio::test]
+async fn calls_are_taken_back_wherever_they_are() {
+    let desk = Desk::new();
+    let over = desk.run(&["kept = 1\nkept"]).await;
+    let code = format!("open('begun', 'w').close()\n{}", wait_for("never"));
+    let running = desk.begin(&[&code, "after = 1"]).await;
+    let queued = desk.begin(&["queued = 1"]).await;
+    desk.seen("begun").await;
+    for id in [&queued.execution, &queued.execution, &over.execution] {
+        desk.engine.cancel(id).expect("it is known");
+    }
+    // It is answered although another one still runs.
+    let report = desk.end(&queued).await;
+    assert_eq!(report.state, State::Cancelled);
+    let still = desk.engine.result(&running.execution, Duration::ZERO).await.expect("known");
+    assert_eq!(still.state, State::Running);
+    desk.engine.cancel(&running.execution).expect("it is known");
+    let report = desk.end(&running).await;
+    assert_eq!(report.state, State::Cancelled);
+    assert_eq!(report.cells[1].state, State::NeverRun);
+    assert_eq!(desk.end(&over).await.cells, over.cells);
+    let unknown = desk.engine.cancel(&ExecutionId("x0".to_owned())).expect_err("unknown");
+    assert_eq!(unknown.kind(), Kind::NotFound);
+    let names = "(kept, 'after' in globals(), 'queued' in globals())";
+    assert_eq!(told(&desk.run(&[names]).await), "(1, False, False)");
+    desk.engine.shutdown().await;
+}
+
+/// F-092: of many resets at once one wins and the others are told; what ran is taken away; afterwards there
+/// is one kernel.
+#[tokio::test]
+async fn of_many_resets_at_once_one_wins() {
+    let desk = Desk::new();
+    desk.run(&["kept = 1"]).await;
+    let begun = desk.begin(&[&format!("open('begun', 'w').close()\n{}", wait_for("never"))]).await;
+    desk.seen("begun").await;
+    let key = desk.key();
+    let resets = futures_util::future::join_all((0..20).map(|_| desk.engine.restart(&key))).await;
+    let won = resets.iter().filter(|reset| reset.is_ok()).count();
+    assert_eq!(won, 1, "{resets:?}");
+    for refused in resets.iter().filter_map(|reset| reset.as_ref().err()) {
+        assert_eq!(refused.kind(), Kind::Busy);
+        assert!(refused.to_string().starts_with("Python session reset already in progress"));
+    }
+    assert_eq!(desk.end(&begun).await.state, State::Cancelled);
+    assert_eq!(told(&desk.run(&["'kept' in globals()"]).await), "False");
+    assert_eq!(desk.engine.sessions().len(), 1);
+    desk.engine.shutdown().await;
+}
+
+/// F-093: where all places are taken by work, the next session waits for one and says who is in the way;
+/// work is never ended for it.
+#[tokio::test]
+async fn work_is_never_ended_for_another_session() {
+    let backend = ScriptedBackend::new();
+    let desk = scripted(&backend, |config| config.limits.sessions = 4);
+    warm(&desk, &backend).await;
+    for _ in 0..4 {
+        backend.plan([Step::Take(10 * SECOND)]);
+    }
+    let mut busy = Vec::new();
+    for name in ["a", "b", "c", "d"] {
+        let request = PythonRequest { wait: Some(Duration::ZERO), ..desk.named(name, &["work"]) };
+        busy.push(desk.ask(request).await);
+    }
+    tokio::time::sleep(SECOND).await;
+    let fifth = PythonRequest { wait: Some(SECOND), ..desk.named("e", &["1"]) };
+    let full = desk.engine.python(fifth.clone(), ME).await.expect_err("no place");
+    assert_eq!(
+        (full.kind(), full.to_string().as_str()),
+        (Kind::Busy, "all 4 sessions are busy: a, b, c, d")
+    );
+    let report = desk.ask(PythonRequest { wait: Some(60 * SECOND), ..fifth }).await;
+    assert_eq!(report.state, State::Done);
+    for begun in &busy {
+        assert_eq!(desk.end(begun).await.state, State::Done);
+    }
+    desk.engine.shutdown().await;
+}
+
+/// F-094: a call that comes in the very moment in which its session is closed for being idle runs all the
+/// same: in the old kernel, or in a new one and says so.
+#[tokio::test]
+async fn a_call_at_the_edge_of_idleness_runs() {
+    for millis in -3_i64..=3 {
+        let backend = ScriptedBackend::new();
+        // Ending a kernel takes a while, in which calls may come as well.
+        backend.plan_shutdown(Duration::from_millis(2));
+        let desk = scripted(&backend, |config| {
+            config.limits.idle = IdleRule::Always(60 * SECOND);
+            config.limits.sweep = 30 * SECOND;
+        });
+        warm(&desk, &backend).await;
+        let first = desk.run(&["first"]).await;
+        assert_eq!(first.state, State::Done);
+        let edge = 60_000 + millis;
+        tokio::time::sleep(Duration::from_millis(u64::try_from(edge).expect("positive"))).await;
+        let next = desk.run(&["next"]).await;
+        assert_eq!(next.state, State::Done, "{millis}: {next:?}");
+        let launches =
+            backend.asked().iter().filter(|(_, a)| matches!(a, Asked::Launch(_))).count();
+        let is_new = matches!(
+            next.cells[0].notes[..],
+            [Note::StateLost(Loss::Closed { reason: CloseReason::Idle, .. })]
+        );
+        assert_eq!(
+            is_new,
+            launches == 2,
+            "{millis}: {launches} launches, {:?}",
+            next.cells[0].notes
+        );
+        desk.engine.shutdown().await;
+        tokio::time::resume();
+    }
+}
+
+/// F-025: time that passed while the host stood still is nobody's idleness.
+#[tokio::test]
+async fn a_jump_of_the_clock_closes_no_session() {
+    let backend = ScriptedBackend::new();
+    let desk = scripted(&backend, |config| config.limits.idle = IdleRule::Always(3600 * SECOND));
+    warm(&desk, &backend).await;
+    assert_eq!(desk.run(&["first"]).await.state, State::Done);
+    tokio::time::sleep(60 * SECOND).await;
+    tokio::time::advance(8 * 3600 * SECOND).await;
+    tokio::time::sleep(60 * SECOND).await;
+    let next = desk.run(&["next"]).await;
+    assert_eq!((next.state, &next.cells[0].notes[..]), (State::Done, &[][..]));
+    // Idleness that is lived through counts.
+    tokio::time::sleep(2 * 3600 * SECOND).await;
+    assert!(desk.engine.sessions().is_empty());
+    desk.engine.shutdown().await;
+}
+
+/// One thing a caller of the model test does.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Set(usize, u64),
+    Get(usize),
+    Fail,
+    Exit,
+    Reset,
+    FreshSet(usize, u64),
+    TimeOut,
+}
+
+const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// What a session must do: names with values, a count, and whether its reader is to be told of a loss.
+#[derive(Default)]
+struct Model {
+    values: BTreeMap<usize, u64>,
+    count: u32,
+    has_lost: bool,
+    /// Kernels since the last run that succeeded (B:K-11).
+    restarts: u32,
+    /// The call before was told that it is given up.
+    given_up: bool,
+}
+
+/// F-097: random sequences on a real kernel do what a model of a few lines says.
+#[tokio::test]
+async fn random_sequences_do_what_the_model_says() {
+    let desk = Desk::runners(ForkServer::On, |_| {});
+    let sequences = if is_quick() { 30 } else { 250 };
+    let first = inkcell_engine::system_random();
+    for seed in (0..sequences).map(|n| first.wrapping_add(n)) {
+        let mut dice = seed;
+        let mut roll = |sides: u64| {
+            dice = dice
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            (dice >> 33) % sides
+        };
+        let (mut model, mut done) = (Model::default(), Vec::new());
+        let session = format!("s{}", seed % 3);
+        // What an earlier sequence left is not part of this one.
+        let mut begin = desk.named(&session, &["pass"]);
+        begin.cells[0].kernel = CellKernel::Fresh;
+        assert_eq!(desk.ask(begin).await.state, State::Done);
+        model.count = 1;
+        for _ in 0..8 {
+            let (name, value) = (usize::try_from(roll(3)).expect("small"), roll(1000));
+            let op = match roll(24) {
+                0..9 => Op::Set(name, value),
+                9..17 => Op::Get(name),
+                17..20 => Op::Fail,
+                20 => Op::Exit,
+                21 => Op::Reset,
+                22 => Op::FreshSet(name, value),
+                _ => Op::TimeOut,
+            };
+            done.push(op);
+            step(&desk, &session, &mut model, op).await.unwrap_or_else(|problem| {
+                panic!("seed {seed}, {done:?}: {problem}");
+            });
+        }
+    }
+    desk.engine.shutdown().await;
+}
+
+async fn step(desk: &Desk, session: &str, model: &mut Model, op: Op) -> Result<(), String> {
+    let code = match op {
+        Op::Set(name, value) | Op::FreshSet(name, value) => format!("{} = {value}", NAMES[name]),
+        Op::Get(name) => NAMES[name].to_owned(),
+        Op::Fail => "1 / 0".to_owned(),
+        Op::Exit => "import os\nos._exit(3)".to_owned(),
+        Op::TimeOut => "import time\ntime.sleep(60)".to_owned(),
+        Op::Reset => {
+            let name = inkcell_engine::registry::SessionName(session.to_owned());
+            let key = desk.engine.key(Some(&name), desk.dir.path(), None);
+            desk.engine.restart(&key).await.map_err(|error| error.to_string())?;
+            *model = Model::default();
+            return Ok(());
+        }
+    };
+    if matches!(op, Op::TimeOut) && (model.has_lost || model.count == 0) {
+        // Its time might be up before there is a kernel, which is another test's business.
+        return Ok(());
+    }
+    let mut request = desk.named(session, &[&code]);
+    if matches!(op, Op::FreshSet(..)) {
+        request.cells[0].kernel = CellKernel::Fresh;
+        *model = Model::default();
+    }
+    if matches!(op, Op::TimeOut) {
+        request.timeout = Some(Duration::from_millis(30));
+    }
+    let report = desk.engine.python(request, ME).await.map_err(|error| error.to_string())?;
+    let had_lost = std::mem::take(&mut model.has_lost);
+    if had_lost {
+        (model.values, model.count) = (BTreeMap::new(), 0);
+        model.restarts += 1;
+        if std::mem::take(&mut model.given_up) {
+            model.restarts = 0;
+        }
+        if model.restarts > 1 {
+            // It is given up once and said; the next call begins anew, and is told of the loss.
+            (model.restarts, model.has_lost) = (0, true);
+            let is_told = matches!(report.cells[0].end, Some(EndReport::GivenUp));
+            model.given_up = true;
+            return if is_told { Ok(()) } else { Err(format!("not given up: {report:?}")) };
+        }
+    }
+    model.count += 1;
+    if report.state == State::Done {
+        model.restarts = 0;
+    }
+    let expected = match op {
+        Op::Set(name, value) | Op::FreshSet(name, value) => {
+            model.values.insert(name, value);
+            (State::Done, String::new())
+        }
+        Op::Get(name) => match model.values.get(&name) {
+            Some(value) => (State::Done, value.to_string()),
+            None => (State::Error, "NameError".to_owned()),
+        },
+        Op::Fail => (State::Error, "ZeroDivisionError".to_owned()),
+        Op::TimeOut => (State::TimedOut, String::new()),
+        Op::Exit => {
+            model.has_lost = true;
+            (State::KernelDied, String::new())
+        }
+        Op::Reset => (State::Done, String::new()),
+    };
+    compare(&report, had_lost, model.count, &expected)
+}
+
+fn compare(
+    report: &PythonReport,
+    had_lost: bool,
+    count: u32,
+    (state, shown): &(State, String),
+) -> Result<(), String> {
+    let cell = &report.cells[0];
+    let text = match &cell.end {
+        Some(EndReport::Exception(error)) => error.name.clone(),
+        _ => cell.output.text(),
+    };
+    let is_told = cell.notes.iter().any(|note| matches!(note, Note::StateLost(Loss::Died(_))));
+    let is_same = report.state == *state && text.contains(shown.as_str()) && is_told == had_lost;
+    // A call whose time is up before it begins has no number.
+    let is_counted = cell.count == Some(count) || *state == State::TimedOut;
+    if is_same && is_counted {
+        return Ok(());
+    }
+    Err(format!(
+        "expected {state:?} {shown:?}, count {count}, told of a loss: {had_lost}; got {report:?}"
+    ))
+}
+
+/// F-028: whatever lies in the state folder, calls run and their output is stored; what cannot be used is
+/// made anew.
+#[tokio::test]
+async fn what_lies_in_the_state_folder_harms_no_call() -> Result<(), EngineError> {
+    let garbage: [&[u8]; 4] = [b"", b"\x00\xff{", b"{\"format\": 99, \"entries\": []}", b"[1, 2"];
+    for (n, bytes) in garbage.into_iter().enumerate() {
+        let desk = Desk::new();
+        let state = desk.dir.path().join("state");
+        let flood = "for n in range(20_000): print('line', n)";
+        desk.run(&[flood]).await;
+        desk.engine.shutdown().await;
+        let mut spoilt = 0;
+        for entry in walk(&state) {
+            // Output itself is what it is; everything that is known about it is spoilt.
+            if entry.extension().is_some_and(|ending| ending == "json" || ending == "lines") {
+                std::fs::write(&entry, bytes).expect("written");
+                spoilt += 1;
+            }
+        }
+        assert!(spoilt >= 2, "{spoilt} files in {:?}", walk(&state));
+        let again = crate::faults_kit::config(desk.dir.path());
+        let runner = inkcell_engine::kernel::RunnerConfig {
+            state_dir: state.clone(),
+            fork_server: ForkServer::Off,
+            spares: 0,
+        };
+        let backend = inkcell_engine::kernel::RunnerBackend::new(runner).expect("a backend");
+        let engine = inkcell_engine::Engine::new(again, std::sync::Arc::new(backend));
+        let report = engine.python(desk.request(&[flood, "1 + 1"]), ME).await?;
+        assert_eq!(report.state, State::Done, "{n}: {report:?}");
+        let listed = engine.artifacts().list(inkcell_engine::artifact::Scope::All).expect("a list");
+        let stored = report.cells[0].output.artifact.as_ref().expect("stored");
+        assert!(listed.iter().any(|info| info.id.as_str() == stored.id), "{n}: {listed:?}");
+        engine.shutdown().await;
+    }
+    Ok(())
+}
+
+fn walk(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).expect("a folder").map(|entry| entry.expect("an entry")) {
+        match entry.file_type().expect("a type").is_dir() {
+            true => found.extend(walk(&entry.path())),
+            false => found.push(entry.path()),
+        }
+    }
+    found
+}

@@ -1,0 +1,310 @@
+//! The kernel verbs and the one call for all requests, on real kernels.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use inkcell_engine::api::{
+    ArtifactForm, ArtifactFound, ArtifactPart, Inspect, InspectRequest, Inspected, KernelReport,
+    KernelRequest, PythonReport, Request, Response, ResultReport, ResultRequest, SessionPhase,
+    SessionRef, SessionReport, State,
+};
+use inkcell_engine::kernel::{ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
+use inkcell_engine::registry::{IdleRule, Keep, SessionName};
+use inkcell_engine::session::{CloseReason, Loss, Note};
+use inkcell_engine::{EngineError, Kind, SessionError};
+
+use crate::faults_kit::{Desk, LONG, ME, told, wait_for};
+
+impl Desk {
+    fn session(&self, name: &str) -> SessionRef {
+        let session = Some(SessionName(name.to_owned()));
+        SessionRef { session, cwd: self.dir.path().to_owned(), interpreter: None }
+    }
+
+    async fn verb(&self, request: KernelRequest) -> KernelReport {
+        match self.engine.call(Request::Kernel(request), ME).await.expect("a report") {
+            Response::Kernel(report) => report,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn list(&self) -> Vec<SessionReport> {
+        match self.verb(KernelRequest::List).await {
+            KernelReport::Sessions(all) => all,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn status(&self, name: &str) -> SessionReport {
+        match self.verb(KernelRequest::Status(self.session(name))).await {
+            KernelReport::Session(report) => *report,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn start(&self, name: &str) -> (SessionReport, Vec<Note>) {
+        match self.verb(KernelRequest::Start(self.session(name))).await {
+            KernelReport::Started { session, notes } => (*session, notes),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn python(&self, session: &str, code: &str) -> PythonReport {
+        let request = Request::Python(self.named(session, &[code]));
+        match self.engine.call(request, ME).await.expect("a report") {
+            Response::Python(report) => *report,
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+fn pid(report: &SessionReport) -> u32 {
+    report.kernel.as_ref().and_then(|kernel| kernel.pid).expect("a process")
+}
+
+#[tokio::test]
+async fn a_session_is_started_seen_and_stopped() {
+    let desk = Desk::new();
+    assert_eq!(desk.list().await, []);
+    let (started, notes) = desk.start("work").await;
+    assert_eq!((started.state, notes), (SessionPhase::Idle, Vec::new()));
+    assert_eq!((started.owners, started.keep, started.lost), (1, Keep::WhileUsed, None));
+    assert_eq!(started.cwd, desk.dir.path().canonicalize().expect("the folder"));
+    // Nothing was run that counts, and a second start changes nothing.
+    assert_eq!(
+        pid(&desk.start("work").await.0),
+        started.kernel.as_ref().and_then(|k| k.pid).expect("it")
+    );
+    let ran = desk.python("work", "import os\nos.getpid()").await;
+    assert_eq!(
+        (told(&ran), ran.cells[0].count),
+        (pid(&desk.status("work").await).to_string(), Some(1))
+    );
+    let status = desk.status("work").await;
+    let kernel = status.kernel.clone().expect("a kernel");
+    assert!(
+        matches!(&kernel.origin, Origin::Started { reason } if !reason.is_empty()),
+        "{kernel:?}"
+    );
+    assert!(status.idle.is_some() && status.running.is_none(), "{status:?}");
+    desk.start("another").await;
+    let names: Vec<String> = desk.list().await.into_iter().map(|session| session.name.0).collect();
+    assert_eq!(names, ["another", "work"]);
+
+    let stopped = desk.verb(KernelRequest::Stop(desk.session("work"))).await;
+    let KernelReport::Stopped(report) = stopped else { panic!("{stopped:?}") };
+    assert_eq!(report.kernel, Some(kernel));
+    let request = Request::Kernel(KernelRequest::Status(desk.session("work")));
+    let Err(error) = desk.engine.call(request, ME).await else { panic!("it is gone") };
+    assert_eq!(error.to_string(), "there is no session work; there are another");
+    desk.engine.shutdown().await;
+}
+
+/// Why a kernel is no copy of the fork server is part of its status, and so is that it is one.
+#[tokio::test]
+async fn the_status_says_how_the_kernel_came_to_be() {
+    let desk = Desk::new();
+    let (direct, _) = desk.start("a").await;
+    let Some(Origin::Started { reason }) = direct.kernel.map(|kernel| kernel.origin) else {
+        panic!("direct")
+    };
+    assert!(reason.contains("off"), "{reason}");
+    desk.engine.shutdown().await;
+    let mut backend = None;
+    let desk = Desk::on(
+        |_| {},
+        |dir| {
+            let state_dir = dir.join("state");
+            let config = RunnerConfig { state_dir, fork_server: ForkServer::On, spares: 0 };
+            let made = Arc::new(RunnerBackend::new(config).expect("a backend"));
+            backend = Some(Arc::clone(&made));
+            made
+        },
+    );
+    let backend = backend.expect("it was made");
+    desk.start("first").await;
+    let end = tokio::time::Instant::now() + LONG;
+    while backend.fork_servers().await.iter().any(|(.., state)| *state == ZygoteState::Starting) {
+        assert!(tokio::time::Instant::now() < end, "the fork server does not get ready");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let (forked, _) = desk.start("second").await;
+    assert_eq!(forked.kernel.map(|kernel| kernel.origin), Some(Origin::Forked));
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn what_runs_is_seen_interrupted_and_restarted() {
+    let desk = Desk::new();
+    let mut request = desk.named(
+        "work",
+        &["x = 1", "open('begun', 'w').close()\nimport time\nwhile True: time.sleep(0.01)"],
+    );
+    request.wait = Some(Duration::ZERO);
+    let begun = desk.ask(request).await;
+    desk.seen("begun").await;
+    let queued = {
+        let request = desk.named("work", &["x"]);
+        let engine = desk.engine.clone();
+        tokio::spawn(async move { engine.python(request, ME).await.expect("a report") })
+    };
+    let status = desk.status("work").await;
+    let running = status.running.expect("what runs");
+    assert_eq!((status.state, status.idle), (SessionPhase::Busy, None));
+    assert_eq!(
+        (running.title.as_str(), running.execution),
+        ("open('begun', 'w').close()", Some(begun.execution.clone()))
+    );
+    // A start does not wait for the cell: there is a kernel.
+    assert_eq!(desk.start("work").await.0.state, SessionPhase::Busy);
+    desk.verb(KernelRequest::Interrupt(desk.session("work"))).await;
+    assert_eq!(desk.end(&begun).await.state, State::Error);
+    assert_eq!(told(&queued.await.expect("the call")), "1", "and the kernel is the same");
+
+    let before = pid(&desk.status("work").await);
+    let KernelReport::Started { session, notes } =
+        desk.verb(KernelRequest::Restart(desk.session("work"))).await
+    else {
+        panic!("started")
+    };
+    assert!(pid(&session) != before && notes.is_empty(), "{session:?}");
+    assert_eq!(desk.python("work", "x").await.state, State::Error);
+    let after = desk.python("work", "import os\nos.getpid()").await;
+    assert_eq!(told(&after), pid(&session).to_string());
+    desk.engine.shutdown().await;
+}
+
+/// B:K-06: one that is kept stays; of the other its next user is told, also by a start.
+#[tokio::test]
+async fn a_kept_session_outlives_idle_time() {
+    let hour = Duration::from_secs(3600);
+    let backend = inkcell_testkit::scripted::ScriptedBackend::new();
+    let desk =
+        Desk::on(|config| config.limits.idle = IdleRule::Always(hour), |_| Arc::new(backend));
+    // The choice of a Python is remembered; it takes real time.
+    desk.start("kept").await;
+    tokio::time::pause();
+    for name in ["kept", "left"] {
+        desk.start(name).await;
+    }
+    let keep = KernelRequest::Keep { session: desk.session("kept"), keep: Keep::Always };
+    let KernelReport::Session(report) = desk.verb(keep).await else { panic!("a session") };
+    assert_eq!(report.keep, Keep::Always);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(desk.status("left").await.idle >= Some(Duration::from_secs(60)));
+    tokio::time::sleep(2 * hour).await;
+    let names: Vec<String> = desk.list().await.into_iter().map(|session| session.name.0).collect();
+    assert_eq!(names, ["kept"]);
+    let status = Request::Kernel(KernelRequest::Status(desk.session("left")));
+    let Err(error) = desk.engine.call(status, ME).await else { panic!("it is gone") };
+    let wanted = "there is no session left any more: it was closed because nobody used it ";
+    assert!(error.to_string().starts_with(wanted) && error.kind() == Kind::NotFound, "{error}");
+    let (_, notes) = desk.start("left").await;
+    let [Note::StateLost(Loss::Closed { reason: CloseReason::Idle, ago })] = notes[..] else {
+        panic!("{notes:?}")
+    };
+    assert!(ago >= hour / 2, "{ago:?}");
+    desk.engine.shutdown().await;
+}
+
+/// A session is found from its own folder only, and the error says where the one of that name is.
+#[tokio::test]
+async fn a_session_of_another_folder_is_another_one() {
+    let desk = Desk::new();
+    desk.start("work").await;
+    let elsewhere = SessionRef { cwd: "/".into(), ..desk.session("work") };
+    for request in [
+        KernelRequest::Status(elsewhere.clone()),
+        KernelRequest::Interrupt(elsewhere.clone()),
+        KernelRequest::Restart(elsewhere.clone()),
+        KernelRequest::Stop(elsewhere.clone()),
+        KernelRequest::Keep { session: elsewhere.clone(), keep: Keep::Always },
+    ] {
+        let Err(error) = desk.engine.kernel(request, ME).await else { panic!("not this one") };
+        let EngineError::Session(SessionError::NoSession { known, .. }) = &error else {
+            panic!("{error:?}")
+        };
+        assert!(known[0].starts_with("work in /") && error.kind() == Kind::NotFound, "{known:?}");
+    }
+    // One that was made with an interpreter of its own is found without it.
+    let python = desk.status("work").await.kernel.expect("a kernel").executable;
+    let own = SessionRef { interpreter: Some(python), ..desk.session("own") };
+    desk.verb(KernelRequest::Start(own.clone())).await;
+    assert!(desk.status("own").await.interpreter.is_some());
+    desk.verb(KernelRequest::Stop(own)).await;
+    desk.engine.shutdown().await;
+}
+
+#[tokio::test]
+async fn every_request_goes_through_one_call() {
+    let desk = Desk::new();
+    let code = format!("{}\nfor n in range(100_000): print('line', n)", wait_for("gate"));
+    let mut request = desk.request(&[&code]);
+    request.wait = Some(Duration::ZERO);
+    let begun = desk.ask(request).await;
+    desk.touch("gate");
+    let stored = |request| desk.engine.call(Request::Result(request), ME);
+    let wait = Some(Duration::from_secs(120));
+    let ended =
+        stored(ResultRequest::Execution { id: begun.execution.clone(), wait }).await.expect("it");
+    let Response::Result(ResultReport::Execution(report)) = ended else { panic!("{ended:?}") };
+    let id = report.cells[0].output.artifact.as_ref().expect("an artifact").id.clone();
+    let part = |part| ResultRequest::Artifact {
+        id: format!("artifact://{id}"),
+        part,
+        form: ArtifactForm::Clean,
+    };
+    let found = |response: Response| match response {
+        Response::Result(ResultReport::Artifact(report)) => report.found,
+        other => panic!("{other:?}"),
+    };
+    let lines = ArtifactPart::Lines { start: 99_999, end: None };
+    let ArtifactFound::Lines { pieces, total_lines, .. } =
+        found(stored(part(lines)).await.expect("lines"))
+    else {
+        panic!("lines")
+    };
+    assert_eq!(
+        (pieces[0].bytes.as_slice(), total_lines),
+        (b"line 99998\nline 99999\n".as_slice(), 100_000)
+    );
+    let grep = ArtifactPart::Grep { pattern: "9999$".to_owned() };
+    let ArtifactFound::Grep { hits, matching_lines, .. } =
+        found(stored(part(grep)).await.expect("hits"))
+    else {
+        panic!("hits")
+    };
+    assert_eq!((hits[0].line, matching_lines), (10_000, 10));
+    let whole = ArtifactPart::Whole { offset: 0 };
+    let ArtifactFound::Bytes { bytes, next_offset, .. } =
+        found(stored(part(whole)).await.expect("bytes"))
+    else {
+        panic!("bytes")
+    };
+    assert_eq!(next_offset, Some(bytes.len() as u64));
+    let json = stored(part(ArtifactPart::Json { path: ".a".to_owned() })).await;
+    assert_eq!(json.expect_err("no JSON").kind(), Kind::Invalid);
+    let bad = ResultRequest::Artifact {
+        id: "../x".to_owned(),
+        part: ArtifactPart::Whole { offset: 0 },
+        form: ArtifactForm::Clean,
+    };
+    assert_eq!(stored(bad).await.expect_err("no id").kind(), Kind::Invalid);
+
+    let session = SessionRef { session: None, cwd: desk.dir.path().to_owned(), interpreter: None };
+    let look = InspectRequest { session, what: Inspect::Name { name: "n".to_owned() }, wait: None };
+    let Response::Inspect(seen) = desk.engine.call(Request::Inspect(look), ME).await.expect("n")
+    else {
+        panic!("n")
+    };
+    assert!(
+        matches!(seen.seen, Inspected::Name(digest) if digest.variable.preview.as_deref() == Some("99999"))
+    );
+
+    let mut endless = desk.request(&["import time\nwhile True: time.sleep(0.01)"]);
+    endless.wait = Some(Duration::ZERO);
+    let begun = desk.ask(endless).await;
+    desk.engine.call(Request::Cancel(begun.execution.clone()), ME).await.expect("it is known");
+    assert_eq!(desk.end(&begun).await.state, State::Cancelled);
+    desk.engine.shutdown().await;
+}

@@ -1,0 +1,114 @@
+//! The arguments of the commands for whoever lets an agent use inkcell.
+//!
+//! Owns their names and help, as `args.rs` does for the others.
+
+use clap::{Args as ClapArgs, ValueEnum};
+
+use crate::setup::{Client, Scope};
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "Without --write nothing is changed: where the configuration is and what belongs into it \
+        is shown. With --write the rest of the file stays as it is, and a second time there is nothing to \
+        change.\n\n\
+        Examples:\n  \
+        inkcell setup claude-code --write\n  \
+        inkcell setup vscode --scope project --write\n  \
+        inkcell setup codex --tools compat"
+)]
+pub(crate) struct Setup {
+    /// The program the agent works in.
+    #[arg(value_enum)]
+    pub(crate) client: ClientArg,
+    /// Write it into the program's configuration.
+    #[arg(long)]
+    pub(crate) write: bool,
+    /// For you wherever you work, or for everybody in the project of this folder.
+    #[arg(long, value_enum, default_value_t = ScopeArg::User)]
+    pub(crate) scope: ScopeArg,
+    /// Which tools the agent is offered.
+    #[arg(long, value_enum, default_value_t = ToolsArg::Default)]
+    pub(crate) tools: ToolsArg,
+    /// What the server is called there: letters, digits, - and _.
+    #[arg(long, value_name = "NAME", default_value = "inkcell", value_parser = server_name)]
+    pub(crate) name: String,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ClientArg {
+    ClaudeCode,
+    Cursor,
+    Vscode,
+    Codex,
+    Zed,
+    Goose,
+}
+
+impl From<ClientArg> for Client {
+    fn from(given: ClientArg) -> Client {
+        match given {
+            ClientArg::ClaudeCode => Client::ClaudeCode,
+            ClientArg::Cursor => Client::Cursor,
+            ClientArg::Vscode => Client::VsCode,
+            ClientArg::Codex => Client::Codex,
+            ClientArg::Zed => Client::Zed,
+            ClientArg::Goose => Client::Goose,
+        }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ScopeArg {
+    User,
+    Project,
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(given: ScopeArg) -> Scope {
+        match given {
+            ScopeArg::User => Scope::User,
+            ScopeArg::Project => Scope::Project,
+        }
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ToolsArg {
+    /// Inkcell's own.
+    Default,
+    /// Those of the source documents.
+    Compat,
+    /// Both.
+    All,
+}
+
+impl ToolsArg {
+    /// What `inkcell mcp` is told.
+    pub(crate) fn words(self) -> &'static [&'static str] {
+        match self {
+            ToolsArg::Default => &[],
+            ToolsArg::Compat => &["--tools", "compat"],
+            ToolsArg::All => &["--tools", "all"],
+        }
+    }
+}
+
+/// A name that every client takes, and that needs no quotes in any of their files.
+fn server_name(given: &str) -> Result<String, String> {
+    let is_fine = |any: char| any.is_ascii_alphanumeric() || any == '-' || any == '_';
+    let begins_well = given.starts_with(|first: char| first.is_ascii_alphabetic());
+    if begins_well && given.len() <= 64 && given.chars().all(is_fine) {
+        return Ok(given.to_owned());
+    }
+    Err("a letter, then letters, digits, - and _, at most 64 in all".to_owned())
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "Each line is ok, warn or fail, what was looked at, and what to type. The code is 0 when \
+        nothing fails. A kernel is really started, so it takes a moment."
+)]
+pub(crate) struct Doctor {
+    #[command(flatten)]
+    pub(crate) python: super::PythonArgs,
+}

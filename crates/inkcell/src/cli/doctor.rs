@@ -1,0 +1,146 @@
+//! `inkcell doctor`: what works here, what does not, and what to type (B:C-09).
+//!
+//! Owns how the answers are shown and what the command ends with. The questions are in `machine` and `kernels`.
+
+mod kernels;
+mod machine;
+
+use inkcell_engine::EngineError;
+use serde_json::{Value, json};
+
+use super::python::working_folder;
+use super::signals::Signals;
+use crate::args::Doctor;
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, count};
+use crate::render::hint;
+use crate::settings::Settings;
+
+/// How something stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Level {
+    Ok,
+    /// It works, and there is something to know.
+    Warn,
+    /// It does not work, and the command ends with this.
+    Fail(Exit),
+}
+
+impl Level {
+    fn word(self) -> &'static str {
+        match self {
+            Level::Ok => "ok",
+            Level::Warn => "warn",
+            Level::Fail(_) => "fail",
+        }
+    }
+}
+
+/// What was looked at, what was found, and what to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Check {
+    level: Level,
+    what: &'static str,
+    found: String,
+    next: Option<String>,
+}
+
+impl Check {
+    fn ok(what: &'static str, found: impl Into<String>) -> Check {
+        Check { level: Level::Ok, what, found: found.into(), next: None }
+    }
+
+    fn warn(what: &'static str, found: impl Into<String>) -> Check {
+        Check { level: Level::Warn, ..Check::ok(what, found) }
+    }
+
+    fn fail(what: &'static str, exit: Exit, found: impl Into<String>) -> Check {
+        Check { level: Level::Fail(exit), ..Check::ok(what, found) }
+    }
+
+    fn of_error(what: &'static str, error: &EngineError) -> Check {
+        let check = Check::fail(what, Exit::of_kind(error.kind()), error.to_string());
+        Check { next: hint::of(error), ..check }
+    }
+
+    fn next(mut self, step: impl Into<String>) -> Check {
+        self.next = Some(step.into());
+        self
+    }
+}
+
+pub(crate) fn run(
+    args: &Doctor,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let mut checks = machine::checks(settings);
+    match working_folder(&args.python, settings) {
+        Ok(cwd) => {
+            checks.push(Check::ok("working folder", cwd.display().to_string()));
+            checks.extend(super::runtime()?.block_on(ask_python(args, settings, cwd))?);
+        }
+        Err(Failure::Engine(error)) => checks.push(Check::of_error("working folder", &error)),
+        Err(other) => return Err(other),
+    }
+    checks.extend(machine::advice(settings));
+    show(&checks, output).map_err(Failure::of_output)?;
+    let failed = checks.iter().find_map(|check| match check.level {
+        Level::Fail(exit) => Some(exit),
+        Level::Ok | Level::Warn => None,
+    });
+    Ok(failed.unwrap_or(Exit::Ok))
+}
+
+async fn ask_python(
+    args: &Doctor,
+    settings: &Settings,
+    cwd: std::path::PathBuf,
+) -> Result<Vec<Check>, Failure> {
+    let signals = Signals::listen()?;
+    let asked = kernels::Asked::new(args, settings, cwd)?;
+    let mut checks = Vec::new();
+    let is_cut_short = tokio::select! {
+        () = asked.checks(&mut checks) => false,
+        () = signals.asked(1) => true,
+    };
+    // Nothing of ours is left, whatever was found.
+    asked.end().await;
+    match signals.first() {
+        Some(signal) if is_cut_short => Err(Failure::Signal(signal)),
+        _ => Ok(checks),
+    }
+}
+
+fn show(checks: &[Check], output: &mut Output) -> std::io::Result<()> {
+    let number = |word: &str| checks.iter().filter(|check| check.level.word() == word).count();
+    let (failed, warned) = (number("fail"), number("warn"));
+    if output.is_json() {
+        let listed: Vec<Value> = checks.iter().map(to_json).collect();
+        return output.json(&json!({"ok": failed == 0, "checks": listed}));
+    }
+    let width = checks.iter().map(|check| check.what.len()).max().unwrap_or_default();
+    for Check { level, what, found, next } in checks {
+        let mut lines = found.lines();
+        let first = lines.next().unwrap_or_default();
+        output.line(&format!("{:<4}  {what:<width$}  {first}", level.word()))?;
+        let below = lines.map(str::to_owned);
+        let below = below.chain(next.as_ref().map(|next| format!("next: {next}")));
+        for line in below {
+            output.line(&format!("{:<4}  {:<width$}  {line}", "", ""))?;
+        }
+    }
+    output.line(&match (failed, warned) {
+        (0, 0) => "everything works".to_owned(),
+        (0, warned) => format!("everything works, with {}", count(warned, "warning")),
+        (failed, 0) => format!("{failed} of {} failed", checks.len()),
+        (failed, warned) => {
+            format!("{failed} of {} failed, with {}", checks.len(), count(warned, "warning"))
+        }
+    })
+}
+
+fn to_json(check: &Check) -> Value {
+    let Check { level, what, found, next } = check;
+    json!({"level": level.word(), "what": what, "found": found, "next": next})
+}

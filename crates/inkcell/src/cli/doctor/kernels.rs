@@ -1,0 +1,290 @@
+//! What needs a Python: which one, and whether kernels of it really run.
+//!
+//! Owns the questions. Kernels are started as an agent would get them, and ended before the answer.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use inkcell_engine::api::{
+    CellKernel, CellSource, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
+};
+use inkcell_engine::kernel::{
+    Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
+};
+use inkcell_engine::registry::OwnerId;
+use inkcell_engine::{Engine, EngineError};
+use tokio::time::Instant;
+
+use super::super::python;
+use super::Check;
+use crate::args::{Doctor, PythonArgs};
+use crate::exit::{Exit, Failure};
+use crate::render::{hint, words};
+use crate::settings::{Key, Profile, Settings, Value, anchored, engine_config, runner_config};
+use crate::setup::quoted;
+
+/// No code that is run here needs longer.
+const CODE_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a fork server may import what it is to have ready.
+const FORK_LIMIT: Duration = Duration::from_secs(30);
+
+/// How often it is looked at meanwhile.
+const FORK_LOOK: Duration = Duration::from_millis(20);
+
+/// The only caller of these engines.
+const OWNER: OwnerId = OwnerId(0);
+
+/// What notebooks use most; the rest is for the other backends.
+const COMMON: [&str; 3] = ["numpy", "pandas", "matplotlib"];
+
+/// Says which packages there are, without importing them.
+const PROBE: &str = "\
+import importlib.metadata as _m, json as _j
+_found = {}
+for _name in ['ipython', 'ipykernel', 'jupyter_client', 'jupyter_server', 'numpy', 'pandas', 'matplotlib']:
+    try:
+        _found[_name] = _m.version(_name)
+    except Exception:
+        pass
+print(_j.dumps(_found))";
+
+pub(super) struct Asked<'a> {
+    args: &'a PythonArgs,
+    settings: &'a Settings,
+    cwd: PathBuf,
+    backend: Arc<RunnerBackend>,
+    /// With the lite shell.
+    engine: Engine,
+    /// With the interpreter's own.
+    ipython: Engine,
+}
+
+impl<'a> Asked<'a> {
+    pub(super) fn new(
+        args: &'a Doctor,
+        settings: &'a Settings,
+        cwd: PathBuf,
+    ) -> Result<Asked<'a>, Failure> {
+        let config = RunnerConfig { spares: 0, ..runner_config(settings, Profile::Default) };
+        let backend = Arc::new(RunnerBackend::new(config).map_err(EngineError::from)?);
+        let mut config = engine_config(settings, Profile::Default);
+        // The shell that needs nothing shows whether kernels run at all; the other has a check of its own.
+        config.kernels.shell = Shell::Lite;
+        let engine = Engine::new(config.clone(), backend.clone());
+        config.kernels.shell = Shell::IPython;
+        let ipython = Engine::new(config, backend.clone());
+        Ok(Asked { args: &args.python, settings, cwd, backend, engine, ipython })
+    }
+
+    /// Ends what was started.
+    pub(super) async fn end(&self) {
+        self.engine.shutdown().await;
+        self.ipython.shutdown().await;
+    }
+
+    pub(super) async fn checks(&self, checks: &mut Vec<Check>) {
+        let named = self.interpreter();
+        let chosen = match self.engine.choose(&self.cwd, named.as_deref()).await {
+            Ok(chosen) => chosen,
+            Err(error) => return checks.push(Check::of_error("python", &error)),
+        };
+        let reason = python::reason(&chosen.interpreter, self.args, self.settings);
+        checks.push(Check::ok("python", python::line(&chosen.interpreter, &reason)));
+        for skipped in &chosen.interpreter.skipped {
+            let found = format!("{}: {}", skipped.path.display(), skipped.why);
+            let next = format!("mend or remove it ({}); see inkcell env", skipped.reason);
+            checks.push(Check::warn("passed over", found).next(next));
+        }
+        let began = Instant::now();
+        let ran = self.run(&self.engine, &["1+1", PROBE]).await;
+        let report = match settled("kernel", ran) {
+            Ok(report) => report,
+            Err(check) => return checks.push(check),
+        };
+        checks.push(started(&report, began.elapsed()));
+        let packages = packages(&report);
+        checks.push(common(&packages, &chosen.interpreter));
+        checks.push(jupyter(&packages, &chosen.interpreter));
+        checks.push(self.fork_server().await);
+        checks.push(self.shell(&packages, &chosen.interpreter).await);
+    }
+
+    fn interpreter(&self) -> Option<String> {
+        self.args.python.as_deref().map(|given| anchored(given, &self.settings.cwd))
+    }
+
+    async fn run(&self, engine: &Engine, cells: &[&str]) -> Result<PythonReport, EngineError> {
+        let cell = |code: &&str| CellSource {
+            code: (*code).to_owned(),
+            title: None,
+            timeout: None,
+            kernel: CellKernel::default(),
+        };
+        let request = PythonRequest {
+            cells: cells.iter().map(cell).collect(),
+            session: None,
+            cwd: self.cwd.clone(),
+            interpreter: self.interpreter(),
+            mode: KernelMode::PerCall,
+            timeout: Some(CODE_LIMIT),
+            wait: None,
+            reading: Reading::Bounded,
+        };
+        engine.python(request, OWNER).await
+    }
+
+    /// Whether kernels can be copies of one that has imported everything.
+    async fn fork_server(&self) -> Check {
+        const WHAT: &str = "fork server";
+        let setting = self.settings.resolved.get(Key::KernelZygote);
+        if setting.value == Value::Choice("off") {
+            return Check::ok(WHAT, format!("off, set by {}", setting.source));
+        }
+        // The first kernel has asked for it; it imports at its leisure.
+        let end = Instant::now() + FORK_LIMIT;
+        let state = loop {
+            let state =
+                self.backend.fork_servers().await.into_iter().next().map(|(.., state)| state);
+            match state {
+                Some(ZygoteState::Starting) if Instant::now() < end => {
+                    tokio::time::sleep(FORK_LOOK).await;
+                }
+                other => break other,
+            }
+        };
+        let began = Instant::now();
+        let report = match settled(WHAT, self.run(&self.engine, &["1+1"]).await) {
+            Ok(report) => report,
+            Err(check) => return check,
+        };
+        let took = milliseconds(began.elapsed());
+        match report.kernel.map(|kernel| kernel.origin) {
+            Some(Origin::Forked) => match state {
+                Some(ZygoteState::Ready { failed }) if !failed.is_empty() => {
+                    let failed: Vec<String> =
+                        failed.iter().map(|(module, why)| format!("{module}: {why}")).collect();
+                    let found = format!("{took}, but not imported ahead: {}", failed.join("; "));
+                    Check::warn(WHAT, found).next("change python.preload, or install them")
+                }
+                _ => Check::ok(WHAT, format!("1+1 in a new copy took {took}")),
+            },
+            Some(Origin::Spare { reason } | Origin::Started { reason }) => {
+                let found = format!("not used: {reason}; kernels start one by one, in {took} each");
+                Check::warn(WHAT, found)
+            }
+            None => Check::warn(WHAT, "it is not known where the kernel came from"),
+        }
+    }
+
+    /// Whether the interpreter's own IPython can be the shell.
+    async fn shell(&self, packages: &BTreeMap<String, String>, python: &Interpreter) -> Check {
+        const WHAT: &str = "ipython shell";
+        let is_wanted =
+            self.settings.resolved.get(Key::PythonShell).value == Value::Choice("ipython");
+        let Some(version) = packages.get("ipython") else {
+            let next = install(python, &["ipython"]);
+            return match is_wanted {
+                true => Check::fail(
+                    WHAT,
+                    Exit::Unavailable,
+                    "python.shell asks for IPython, which is not installed",
+                )
+                .next(next),
+                false => Check::ok(WHAT, "IPython is not installed; the lite shell needs none")
+                    .next(next),
+            };
+        };
+        let began = Instant::now();
+        match settled(WHAT, self.run(&self.ipython, &["1+1"]).await) {
+            Ok(_) => {
+                Check::ok(WHAT, format!("IPython {version}, {}", milliseconds(began.elapsed())))
+            }
+            Err(check) if is_wanted => check,
+            Err(check) => Check { level: super::Level::Warn, ..check },
+        }
+    }
+}
+
+/// A call that ended well, or what to say instead.
+fn settled(
+    what: &'static str,
+    ran: Result<PythonReport, EngineError>,
+) -> Result<PythonReport, Check> {
+    let report = ran.map_err(|error| Check::of_error(what, &error))?;
+    if report.state == State::Done {
+        return Ok(report);
+    }
+    let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
+    if let Some(EndReport::NoKernel(problem)) = end {
+        let check = Check::fail(what, Exit::of_kind(problem.kind), problem.message.clone());
+        return Err(Check { next: problem.step.map(hint::of_step), ..check });
+    }
+    let exit = match report.state {
+        State::KernelDied => Exit::KernelDied,
+        State::TimedOut => Exit::TimedOut,
+        _ => Exit::Failed,
+    };
+    let sentence = words::sentence(report.state, end);
+    let found =
+        sentence.unwrap_or_else(|| "a kernel that was started could not run 1+1".to_owned());
+    Err(Check::fail(what, exit, found)
+        .next("name another Python: --python PATH, and see inkcell env"))
+}
+
+fn started(report: &PythonReport, took: Duration) -> Check {
+    let answer = report.cells.first().map(|cell| cell.output.text()).unwrap_or_default();
+    let took = milliseconds(took);
+    match answer.trim() {
+        "2" => Check::ok("kernel", format!("1+1 is 2, {took} with the start")),
+        other => Check::fail("kernel", Exit::Failed, format!("1+1 gave {other:?}")),
+    }
+}
+
+/// The packages that the probe found, with their versions.
+fn packages(report: &PythonReport) -> BTreeMap<String, String> {
+    let text = report.cells.get(1).map(|cell| cell.output.text()).unwrap_or_default();
+    serde_json::from_str(text.trim()).unwrap_or_default()
+}
+
+fn common(packages: &BTreeMap<String, String>, python: &Interpreter) -> Check {
+    let (there, missing): (Vec<&str>, Vec<&str>) =
+        COMMON.iter().partition(|name| packages.contains_key(**name));
+    let mut found = named(packages, &there);
+    if missing.is_empty() {
+        return Check::ok("packages", found);
+    }
+    if !there.is_empty() {
+        found.push_str("; ");
+    }
+    found.push_str(&format!("not installed: {}", missing.join(", ")));
+    Check::warn("packages", found).next(install(python, &missing))
+}
+
+fn jupyter(packages: &BTreeMap<String, String>, python: &Interpreter) -> Check {
+    let names = ["ipykernel", "jupyter_client", "jupyter_server"];
+    let there: Vec<&str> = names.into_iter().filter(|name| packages.contains_key(*name)).collect();
+    if packages.contains_key("ipykernel") {
+        return Check::ok("jupyter", named(packages, &there));
+    }
+    let found = "ipykernel is not installed; only kernels of Jupyter need it";
+    Check::ok("jupyter", found).next(install(python, &["ipykernel"]))
+}
+
+fn named(packages: &BTreeMap<String, String>, names: &[&str]) -> String {
+    let version = |name: &&str| packages.get(*name).map(|version| format!("{name} {version}"));
+    names.iter().filter_map(version).collect::<Vec<_>>().join(", ")
+}
+
+/// How packages get into this Python, or into one that is inkcell's own.
+fn install(python: &Interpreter, names: &[&str]) -> String {
+    let names = names.join(" ");
+    let path = quoted(&python.path.display().to_string());
+    format!("{path} -m pip install {names}, or inkcell env setup {names}")
+}
+
+fn milliseconds(took: Duration) -> String {
+    format!("{} ms", took.as_millis())
+}

@@ -1,0 +1,160 @@
+//! What does not need a Python: the program, its folders and settings, and what the machine allows.
+
+use std::path::Path;
+
+use inkcell_engine::output::size;
+use inkcell_engine::system_random;
+use rustix::process::{Resource, getrlimit};
+
+use super::super::artifacts;
+use super::{Check, Level};
+use crate::exit::Exit;
+use crate::output::count;
+use crate::settings::{Key, Profile, Settings, Source, Value, artifacts_config};
+
+/// With less than this nothing that is stored has room.
+const LITTLE_SPACE: u64 = 64 << 20;
+
+/// A kernel needs about ten; the usual soft limit is 1024, and on some systems 256.
+const FEW_FILES: u64 = 512;
+
+/// Before code is run.
+pub(super) fn checks(settings: &Settings) -> Vec<Check> {
+    let mut checks = vec![program(), state(settings)];
+    checks.extend(said(settings));
+    checks.push(open_files());
+    checks.push(stored(settings));
+    checks
+}
+
+fn program() -> Check {
+    let version = env!("CARGO_PKG_VERSION");
+    match std::env::current_exe() {
+        Ok(path) => Check::ok("inkcell", format!("{version} ({})", path.display())),
+        Err(_) => Check::ok("inkcell", version),
+    }
+}
+
+fn state(settings: &Settings) -> Check {
+    let folder = &settings.state_dir;
+    if let Err(error) = try_writing(folder) {
+        let found = format!("{} cannot be written: {error}", folder.display());
+        let source = &settings.resolved.get(Key::StateDir).source;
+        let next = match source {
+            Source::Default => {
+                "name a folder that can be written: INKCELL_STATE_DIR=DIR".to_owned()
+            }
+            source => format!("it is set by {source}; name a folder that can be written"),
+        };
+        return Check::fail("state folder", Exit::Unavailable, found).next(next);
+    }
+    let free = rustix::fs::statvfs(folder).map(|disk| disk.f_bavail.saturating_mul(disk.f_frsize));
+    match free {
+        Ok(free) if free < LITTLE_SPACE => {
+            let found = format!("{}, {} free", folder.display(), size(free));
+            Check::warn("state folder", found).next("free some space: inkcell artifacts gc")
+        }
+        Ok(free) => Check::ok("state folder", format!("{}, {} free", folder.display(), size(free))),
+        Err(_) => Check::ok("state folder", folder.display().to_string()),
+    }
+}
+
+/// Really writes, since modes do not say everything.
+fn try_writing(folder: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    let file = folder.join(format!(".doctor.{:016x}.tmp", system_random()));
+    let written = std::fs::write(&file, b"x");
+    let removed = std::fs::remove_file(&file);
+    written.and(removed)
+}
+
+/// What settings files and variables say.
+fn said(settings: &Settings) -> Vec<Check> {
+    let files: Vec<String> = settings.files.iter().map(|file| file.display().to_string()).collect();
+    let set = settings.resolved.iter().filter(|(_, set)| set.source != Source::Default).count();
+    let from = if files.is_empty() { "no file".to_owned() } else { files.join(", ") };
+    let mut checks = vec![Check::ok("settings", format!("{from}; {} set", count(set, "value")))];
+    for warning in &settings.warnings {
+        checks.push(Check::warn("settings", warning.clone()).next("inkcell settings"));
+    }
+    let is_told =
+        |name: &String| settings.warnings.iter().any(|said| said.starts_with(&format!("{name} ")));
+    let unknown: Vec<String> =
+        settings.unknown_variables().into_iter().filter(|name| !is_told(name)).collect();
+    if !unknown.is_empty() {
+        let found = format!("{} set nothing here", unknown.join(", "));
+        let next = "inkcell settings --json lists the variables that do";
+        checks.push(Check::warn("variables", found).next(next));
+    }
+    checks
+}
+
+/// Every kernel takes some; without any left nothing starts (EMFILE).
+fn open_files() -> Check {
+    let limit = getrlimit(Resource::Nofile);
+    let shown = |limit: Option<u64>| limit.map_or_else(|| "no limit".to_owned(), |n| n.to_string());
+    let found =
+        format!("{} may be open at once ({} at most)", shown(limit.current), shown(limit.maximum));
+    if limit.current.is_none_or(|current| current >= FEW_FILES) {
+        return Check::ok("open files", found);
+    }
+    let next =
+        "close sessions that are not needed, or raise it before inkcell is started: ulimit -n 4096";
+    Check::warn("open files", found).next(next)
+}
+
+fn stored(settings: &Settings) -> Check {
+    let most = artifacts_config(settings).limits.total_bytes;
+    match artifacts::store(settings).kept() {
+        Ok(kept) => {
+            let number = usize::try_from(kept.artifacts).unwrap_or(usize::MAX);
+            let found =
+                format!("{}, {} of {}", count(number, "artifact"), size(kept.bytes), size(most));
+            if kept.bytes > most / 10 * 9 {
+                let next = "the oldest go first; to make room now: inkcell artifacts gc";
+                return Check::warn("stored output", found).next(next);
+            }
+            Check::ok("stored output", found)
+        }
+        Err(error) => Check::of_error("stored output", &error.into()),
+    }
+}
+
+/// What people ask most when something does not work.
+pub(super) fn advice(settings: &Settings) -> Vec<Check> {
+    let timeout = settings.resolved.value_in(Key::PythonTimeout, Profile::Default);
+    let found = match &timeout {
+        Value::Seconds(time) => {
+            format!("an agent's code is stopped after {} s", time.as_secs_f64())
+        }
+        _ => "an agent's code may take as long as it takes".to_owned(),
+    };
+    let raise = "ask for more in the call (timeout, up to 600), or set INKCELL_PYTHON_TIMEOUT";
+    vec![
+        Check::ok("time limit", found).next(raise),
+        Check::ok("input", "code that asks for input ends at once, since nobody is there to type")
+            .next("put what it would ask for into variables or arguments"),
+        gateway(settings),
+    ]
+}
+
+fn gateway(settings: &Settings) -> Check {
+    let set = |key| settings.resolved.get(key);
+    let is_set = |key| set(key).value != Value::Unset;
+    match (is_set(Key::GatewayUrl), is_set(Key::GatewayToken)) {
+        (false, false) => Check::ok("gateway", "none is set; kernels run on this machine"),
+        (true, true) => Check::ok("gateway", format!("set by {}", set(Key::GatewayUrl).source)),
+        (true, false) => {
+            let found = format!("set by {}, without a token", set(Key::GatewayUrl).source);
+            let next = "if it answers 401 or 403, give its token: INKCELL_GATEWAY_TOKEN, or gateway.token \
+                        in your own settings file; never among the arguments";
+            Check::warn("gateway", found).next(next)
+        }
+        (false, true) => {
+            let found =
+                format!("a token is set by {}, but no gateway", set(Key::GatewayToken).source);
+            Check { level: Level::Warn, ..Check::ok("gateway", found) }
+                .next("name the gateway: INKCELL_GATEWAY_URL=URL")
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! `inkcell result`: stored output, whole, by lines, by pattern or by a path of JSON. Nothing is cut: what
+//! is asked for comes, in pieces, whatever its size.
+
+use inkcell_engine::EngineError;
+use inkcell_engine::Kind;
+use inkcell_engine::artifact::{
+    Artifact, ArtifactError, ArtifactState, JsonFound, JsonKind, JsonPath, Pattern, Scope,
+    is_text_kind,
+};
+use inkcell_engine::notebook::{Form, LineRange, split_selector};
+use serde_json::{Value, json};
+
+use super::artifacts;
+use crate::args::ShowResult;
+use crate::exit::{Exit, Failure};
+use crate::output::{Output, count};
+use crate::settings::Settings;
+
+/// Which part is wanted.
+enum Part {
+    /// These lines; no ranges mean all.
+    Lines(Vec<LineRange>),
+    Matches(Pattern),
+    Value(JsonPath, String),
+}
+
+pub(crate) fn run(
+    args: &ShowResult,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let (reference, selector) = split_selector(&args.id).map_err(EngineError::from)?;
+    let part = part(args, &selector.ranges)?;
+    let form = if args.raw { Form::Raw } else { selector.form };
+    let found = artifacts::store(settings).find_reference(reference, Scope::All)?;
+    tell_state(&found, output);
+    if !is_text_kind(&found.info().kind) {
+        return binary(&found, &part, output);
+    }
+    match &part {
+        Part::Lines(ranges) => lines(&found, ranges, form, output),
+        Part::Matches(pattern) => matches(&found, pattern, form, output),
+        Part::Value(path, given) => value(&found, path, given, output),
+    }?;
+    output.flush().map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {
+    let flag = [
+        ("--lines", args.lines.is_some()),
+        ("--grep", args.grep.is_some()),
+        ("--json-path", args.json_path.is_some()),
+    ];
+    if let Some((flag, _)) = flag.iter().find(|(_, given)| *given && !ranges.is_empty()) {
+        return Err(Failure::argument(flag, "lines are chosen behind the id already"));
+    }
+    if let Some(pattern) = &args.grep {
+        return Ok(Part::Matches(Pattern::new(pattern)?));
+    }
+    if let Some(path) = &args.json_path {
+        return Ok(Part::Value(JsonPath::parse(path)?, path.clone()));
+    }
+    let Some(given) = &args.lines else { return Ok(Part::Lines(ranges.to_vec())) };
+    let selector = format!(":{given}");
+    match split_selector(&selector).map_err(EngineError::from)? {
+        ("", selector) if !selector.ranges.is_empty() => Ok(Part::Lines(selector.ranges)),
+        _ => {
+            let problem =
+                format!("{given:?} is no choice of lines; use 10-20, 3+4, 50- or 1-9,40-50");
+            Err(Failure::argument("--lines", problem))
+        }
+    }
+}
+
+/// An artifact that does not hold everything says so beside what it holds.
+fn tell_state(found: &Artifact, output: &mut Output) {
+    match &found.info().state {
+        ArtifactState::Complete => {}
+        ArtifactState::Writing => {
+            output.aside("note: it is being written; this is as far as it is");
+        }
+        ArtifactState::Incomplete(incomplete) => output.aside(&format!("note: {incomplete}")),
+    }
+}
+
+/// What is no text has no lines, and nothing in it is cleaned.
+fn binary(found: &Artifact, part: &Part, output: &mut Output) -> Result<Exit, Failure> {
+    let info = found.info();
+    if !matches!(part, Part::Lines(ranges) if ranges.is_empty()) {
+        let (id, kind, path) = (info.id.clone(), info.kind.clone(), info.path.clone());
+        return Err(ArtifactError::NotText { id, kind, path }.into());
+    }
+    if output.is_json() {
+        let value = json!({"artifact": artifacts::to_json(info)});
+        output.json(&value).map_err(Failure::of_output)?;
+        return Ok(Exit::Ok);
+    }
+    if output.is_terminal() {
+        let id = &info.id;
+        return Err(Failure::Told {
+            exit: Exit::Invalid,
+            kind: Kind::Invalid,
+            message: format!("artifact {id} is {}, which a terminal cannot show", info.kind),
+            hint: Some(format!("open {}, or: inkcell result {id} > FILE", info.path.display())),
+        });
+    }
+    found.pass_bytes(0, info.bytes, &mut |piece| output.raw(piece).map_err(Failure::of_output))?;
+    Ok(Exit::Ok)
+}
+
+fn lines(
+    found: &Artifact,
+    ranges: &[LineRange],
+    form: Form,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let is_json = output.is_json();
+    if is_json {
+        begin(found, output)?;
+        raw(output, ",\n  \"text\": \"")?;
+    }
+    let mut written = 0;
+    let mut take = |piece: &[u8]| {
+        written += piece.len();
+        if is_json { escaped(output, piece) } else { output.raw(piece).map_err(Failure::of_output) }
+    };
+    let total = match form {
+        Form::Raw => found.pass_lines(ranges, &mut take),
+        Form::Text => found.cleaned().pass_lines(ranges, &mut |text| take(text.as_bytes())),
+    }?;
+    if is_json {
+        return raw(output, &format!("\",\n  \"total_lines\": {total}\n}}\n"));
+    }
+    if written == 0 && !ranges.is_empty() {
+        output.aside(&format!("the artifact has {}", lines_text(total)));
+    }
+    Ok(())
+}
+
+fn matches(
+    found: &Artifact,
+    pattern: &Pattern,
+    form: Form,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let is_json = output.is_json();
+    if is_json {
+        begin(found, output)?;
+        raw(output, ",\n  \"matches\": [")?;
+    }
+    // A long line comes in several pieces under its number.
+    let mut last = 0;
+    let mut take = |line: u64, piece: &[u8]| {
+        if line != last {
+            let lead = match (is_json, last) {
+                (true, 0) => format!("\n    {{\"line\": {line}, \"text\": \""),
+                (true, _) => format!("\"}},\n    {{\"line\": {line}, \"text\": \""),
+                (false, 0) => format!("{line}:"),
+                (false, _) => format!("\n{line}:"),
+            };
+            raw(output, &lead)?;
+            last = line;
+        }
+        if is_json { escaped(output, piece) } else { output.raw(piece).map_err(Failure::of_output) }
+    };
+    let read = match form {
+        Form::Raw => found.pass_matches(pattern, &mut take),
+        Form::Text => {
+            let mut take = |line: u64, text: &str| take(line, text.as_bytes());
+            found.cleaned().pass_matches(pattern, &mut take)
+        }
+    }?;
+    let (matching, total) = (read.matching_lines, read.total_lines);
+    if is_json {
+        let end = if matching > 0 { "\"}\n  ]" } else { "]" };
+        let counts = format!("\"matching_lines\": {matching},\n  \"total_lines\": {total}");
+        return raw(output, &format!("{end},\n  {counts}\n}}\n"));
+    }
+    if matching > 0 {
+        raw(output, "\n")?;
+    }
+    output.flush().map_err(Failure::of_output)?;
+    output.aside(&format!("{matching} of {} match", lines_text(total)));
+    Ok(())
+}
+
+fn value(
+    found: &Artifact,
+    path: &JsonPath,
+    given: &str,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let read = match found.json(path, 0)? {
+        JsonFound::Value(read) => read,
+        JsonFound::Nothing { followed, kind, entries, keys } => {
+            return Err(nowhere(given, followed, kind, entries, &keys));
+        }
+    };
+    let is_json = output.is_json();
+    if is_json {
+        begin(found, output)?;
+        let (kind, entries) = (kind_word(read.kind), json!(read.entries));
+        // The value as it is spelled there: Python writes numbers that JSON does not have.
+        let head = format!("\"kind\": \"{kind}\",\n  \"entries\": {entries},\n  \"json\": \"");
+        raw(output, &format!(",\n  \"path\": {},\n  {head}", Value::from(given)))?;
+    }
+    found.pass_bytes(read.offset, read.total_bytes, &mut |piece| {
+        if is_json { escaped(output, piece) } else { output.raw(piece).map_err(Failure::of_output) }
+    })?;
+    raw(output, if is_json { "\"\n}\n" } else { "\n" })
+}
+
+/// Where a path stopped, and what could be said there instead.
+fn nowhere(
+    given: &str,
+    followed: usize,
+    kind: JsonKind,
+    entries: Option<u64>,
+    keys: &[String],
+) -> Failure {
+    let place = match followed {
+        0 => "at its beginning".to_owned(),
+        steps => format!("after {}", count(steps, "step")),
+    };
+    let entries = match entries {
+        None => String::new(),
+        Some(1) => " with 1 entry".to_owned(),
+        Some(entries) => format!(" with {entries} entries"),
+    };
+    let keys = match keys {
+        [] => String::new(),
+        keys => format!(": {}", keys.join(", ")),
+    };
+    let article = if matches!(kind, JsonKind::Object | JsonKind::Array) { "an" } else { "a" };
+    let kind = kind_word(kind);
+    let kind = if kind == "null" { kind.to_owned() } else { format!("{article} {kind}") };
+    Failure::Told {
+        exit: Exit::NotFound,
+        kind: Kind::NotFound,
+        message: format!("the path {given} leads nowhere: {place} there is {kind}{entries}{keys}"),
+        hint: None,
+    }
+}
+
+fn kind_word(kind: JsonKind) -> &'static str {
+    match kind {
+        JsonKind::Object => "object",
+        JsonKind::Array => "array",
+        JsonKind::String => "string",
+        JsonKind::Number => "number",
+        JsonKind::Bool => "boolean",
+        JsonKind::Null => "null",
+    }
+}
+
+fn lines_text(lines: u64) -> String {
+    count(usize::try_from(lines).unwrap_or(usize::MAX), "line")
+}
+
+/// The beginning of an answer for programs that is written in pieces, since it may be larger than memory.
+fn begin(found: &Artifact, output: &mut Output) -> Result<(), Failure> {
+    let info = serde_json::to_string_pretty(&artifacts::to_json(found.info()));
+    let info = info.unwrap_or_default().replace('\n', "\n  ");
+    raw(output, &format!("{{\n  \"artifact\": {info}"))
+}
+
+/// Bytes as a part of a JSON string. Those that are no UTF-8 are replaced.
+fn escaped(output: &mut Output, piece: &[u8]) -> Result<(), Failure> {
+    let quoted = Value::from(String::from_utf8_lossy(piece)).to_string();
+    raw(output, &quoted[1..quoted.len() - 1])
+}
+
+fn raw(output: &mut Output, text: &str) -> Result<(), Failure> {
+    output.raw(text.as_bytes()).map_err(Failure::of_output)
+}

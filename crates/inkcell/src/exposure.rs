@@ -1,0 +1,325 @@
+//! Which tools an agent is offered: by the profile, the mode, and whether Python is there (B:C-01 to C-04).
+//!
+//! Owns the lists and what is said about a tool that is not offered. It is pure, and must not know what a tool
+//! does or how it is called.
+#![allow(dead_code, reason = "the server that offers tools is still to come")]
+
+use inkcell_engine::Preflight;
+
+use crate::settings::Profile;
+
+/// Which tools there are at all (`--tools`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ToolSet {
+    /// Our own.
+    Default,
+    /// Those of the source documents, under their names and in their shapes.
+    Compat,
+    /// Both.
+    All,
+}
+
+/// Which of them are for an agent (`python.toolMode`, `PI_PY`).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ToolMode {
+    /// Python, and no shell beside it.
+    IpyOnly,
+    /// Nothing that runs Python.
+    BashOnly,
+    /// All.
+    Both,
+}
+
+impl ToolMode {
+    /// The mode of a word of the setting.
+    pub(crate) fn of_word(word: &str) -> ToolMode {
+        match word {
+            "ipy-only" => ToolMode::IpyOnly,
+            "bash-only" => ToolMode::BashOnly,
+            _ => ToolMode::Both,
+        }
+    }
+}
+
+/// What a tool needs to be of use.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Needs {
+    Nothing,
+    Python,
+    Shell,
+}
+
+const DEFAULT: [(&str, Needs); 7] = [
+    ("python", Needs::Python),
+    ("notebook_read", Needs::Nothing),
+    ("notebook_edit", Needs::Nothing),
+    ("notebook_run", Needs::Python),
+    ("result", Needs::Nothing),
+    ("kernel", Needs::Python),
+    ("inspect", Needs::Python),
+];
+
+const COMPAT: [(&str, Needs); 8] = [
+    ("python", Needs::Python),
+    ("eval", Needs::Python),
+    ("notebook", Needs::Nothing),
+    ("NotebookEdit", Needs::Nothing),
+    ("read", Needs::Nothing),
+    ("edit", Needs::Nothing),
+    ("write", Needs::Nothing),
+    ("bash", Needs::Shell),
+];
+
+impl ToolSet {
+    /// The profile whose defaults hold for sessions. Who has our own tools gets our own numbers.
+    pub(crate) fn profile(self) -> Profile {
+        match self {
+            ToolSet::Default | ToolSet::All => Profile::Default,
+            ToolSet::Compat => Profile::Compat,
+        }
+    }
+
+    fn tools(self) -> Vec<(&'static str, Needs)> {
+        match self {
+            ToolSet::Default => DEFAULT.to_vec(),
+            ToolSet::Compat => COMPAT.to_vec(),
+            ToolSet::All => {
+                // There is one `python` in every profile.
+                let is_new =
+                    |(name, _): &&(&str, Needs)| DEFAULT.iter().all(|(own, _)| own != name);
+                DEFAULT.iter().chain(COMPAT.iter().filter(is_new)).copied().collect()
+            }
+        }
+    }
+}
+
+/// Whether code can be run, and if not, why.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum PythonTools {
+    Offered,
+    /// Somebody said so.
+    Disabled,
+    /// There is no Python that works; the reason belongs into the log.
+    Unavailable(String),
+}
+
+/// Whether `notebook_edit` can run the cells it has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RunArgument {
+    Offered,
+    Hidden,
+}
+
+/// What an agent is offered.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Exposure {
+    /// The names, in the order in which they are listed.
+    pub(crate) tools: Vec<&'static str>,
+    pub(crate) run_argument: RunArgument,
+    pub(crate) python: PythonTools,
+    set: ToolSet,
+}
+
+impl Exposure {
+    /// Without Python what is left is what the mode `bash-only` has (B:C-03).
+    pub(crate) fn new(set: ToolSet, mode: ToolMode, preflight: &Preflight) -> Exposure {
+        let python = match (mode, preflight.failure()) {
+            (ToolMode::BashOnly, _) => PythonTools::Disabled,
+            (_, Some(reason)) => PythonTools::Unavailable(reason.to_string()),
+            (_, None) => PythonTools::Offered,
+        };
+        let is_offered = |needs: Needs| match needs {
+            Needs::Nothing => true,
+            Needs::Python => python == PythonTools::Offered,
+            Needs::Shell => python != PythonTools::Offered || mode == ToolMode::Both,
+        };
+        let all = set.tools().into_iter();
+        let tools: Vec<&str> =
+            all.filter(|(_, needs)| is_offered(*needs)).map(|(name, _)| name).collect();
+        let run_argument = match (&python, set) {
+            (PythonTools::Offered, ToolSet::Default | ToolSet::All) => RunArgument::Offered,
+            _ => RunArgument::Hidden,
+        };
+        Exposure { tools, run_argument, python, set }
+    }
+
+    /// Of the tools somebody asks for by name those that are offered. Who asks for Python where there is none
+    /// gets the shell in its place (B:C-03).
+    pub(crate) fn requested(&self, names: &[&str]) -> Vec<&'static str> {
+        let mut chosen: Vec<&'static str> = Vec::new();
+        for name in names {
+            let wanted = if self.is_offered(name) || !self.needs(name, Needs::Python) {
+                name
+            } else {
+                "bash"
+            };
+            let found = self.tools.iter().find(|offered| **offered == wanted);
+            chosen.extend(found.filter(|found| !chosen.contains(found)));
+        }
+        chosen
+    }
+
+    /// What somebody is told who calls a tool that is not offered; nothing when it is, or when there is no such
+    /// tool (B:C-04).
+    pub(crate) fn refusal(&self, name: &str) -> Option<String> {
+        if self.is_offered(name) {
+            return None;
+        }
+        if self.needs(name, Needs::Shell) {
+            return Some(format!("{name} is not offered: python.toolMode is ipy-only."));
+        }
+        match &self.python {
+            _ if !self.needs(name, Needs::Python) => None,
+            PythonTools::Offered => None,
+            PythonTools::Disabled => {
+                Some("Python backend is disabled (PI_PY=0 or eval.py = false).".to_owned())
+            }
+            PythonTools::Unavailable(reason) => Some(format!(
+                "Python backend is unavailable in this session: {reason}. `inkcell env` says which Pythons \
+                 there are."
+            )),
+        }
+    }
+
+    /// What the log is told when tools are missing that were wanted.
+    pub(crate) fn warning(&self) -> Option<String> {
+        match &self.python {
+            PythonTools::Unavailable(reason) => {
+                Some(format!("Python is not offered in this session: {reason}"))
+            }
+            PythonTools::Offered | PythonTools::Disabled => None,
+        }
+    }
+
+    fn is_offered(&self, name: &str) -> bool {
+        self.tools.contains(&name)
+    }
+
+    fn needs(&self, name: &str, what: Needs) -> bool {
+        self.set.tools().iter().any(|(known, needs)| *known == name && *needs == what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inkcell_engine::kernel::FindError;
+
+    use super::*;
+    use crate::settings::{Key, Resolved, Value};
+
+    /// The mode as the setting and `PI_PY` give it.
+    fn mode(setting: &str, py: &str) -> ToolMode {
+        let variable = |name: &str| {
+            let value = match name {
+                "PI_PYTHON_TOOL_MODE" => setting,
+                "PI_PY" => py,
+                _ => "",
+            };
+            Some(value.to_owned())
+        };
+        let resolved = Resolved::new(&variable, &[]).unwrap();
+        let Value::Choice(word) = resolved.get(Key::PythonToolMode).value else { unreachable!() };
+        ToolMode::of_word(word)
+    }
+
+    const OWN: &str = "python notebook_read notebook_edit notebook_run result kernel inspect";
+    const OWN_FILES: &str = "notebook_read notebook_edit result";
+    const THEIRS: &str = "python eval notebook NotebookEdit read edit write bash";
+    const THEIRS_PYTHON: &str = "python eval notebook NotebookEdit read edit write";
+    const THEIRS_FILES: &str = "notebook NotebookEdit read edit write bash";
+
+    /// B:C-01 B:C-02 B:C-03: every mode with every word of `PI_PY`, with a Python and without, in every profile.
+    #[test]
+    fn the_exact_tools_of_every_case() {
+        // The mode that each word of PI_PY makes of each setting; the setting's own where it says nothing.
+        let words = [
+            ("", None),
+            ("0", Some(ToolMode::BashOnly)),
+            ("bash", Some(ToolMode::BashOnly)),
+            ("BASH", Some(ToolMode::BashOnly)),
+            ("1", Some(ToolMode::IpyOnly)),
+            ("py", Some(ToolMode::IpyOnly)),
+            ("Py", Some(ToolMode::IpyOnly)),
+            ("mix", Some(ToolMode::Both)),
+            ("both", Some(ToolMode::Both)),
+            ("2", None),
+            ("ipy-only", None),
+            ("python", None),
+        ];
+        let settings = [
+            ("", ToolMode::Both),
+            ("both", ToolMode::Both),
+            ("ipy-only", ToolMode::IpyOnly),
+            ("bash-only", ToolMode::BashOnly),
+        ];
+        let all = format!("{OWN} {}", THEIRS.strip_prefix("python ").unwrap());
+        let all_python = format!("{OWN} {}", THEIRS_PYTHON.strip_prefix("python ").unwrap());
+        let all_files = format!("{OWN_FILES} {THEIRS_FILES}");
+        let failed = Preflight::Failed(FindError::NoneFound);
+        for (setting, meant) in settings {
+            for (py, overriding) in words {
+                let mode = mode(setting, py);
+                assert_eq!(mode, overriding.unwrap_or(meant), "{setting:?} {py:?}");
+                for preflight in [&Preflight::Ready, &Preflight::Skipped, &failed] {
+                    let wanted = match (mode, preflight) {
+                        (ToolMode::BashOnly, _) | (_, Preflight::Failed(_)) => {
+                            [OWN_FILES, THEIRS_FILES, &all_files]
+                        }
+                        (ToolMode::IpyOnly, _) => [OWN, THEIRS_PYTHON, &all_python],
+                        (ToolMode::Both, _) => [OWN, THEIRS, &all],
+                    };
+                    let sets = [ToolSet::Default, ToolSet::Compat, ToolSet::All];
+                    for (set, wanted) in sets.into_iter().zip(wanted) {
+                        let offered = Exposure::new(set, mode, preflight);
+                        let case = format!("{set:?} {mode:?} {preflight:?}");
+                        assert_eq!(offered.tools.join(" "), wanted, "{case}");
+                        let runs = offered.tools.contains(&"notebook_run");
+                        let run_is_offered = offered.run_argument == RunArgument::Offered;
+                        assert_eq!(run_is_offered, runs, "{case}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// B:C-03: who asks for Python by name gets a shell where there is none.
+    #[test]
+    fn a_list_that_asks_for_python_becomes_bash() {
+        let failed = Preflight::Failed(FindError::NoneFound);
+        let table: [(ToolSet, &Preflight, &[&str], &[&str]); 6] = [
+            (ToolSet::Compat, &failed, &["python"], &["bash"]),
+            (ToolSet::Compat, &failed, &["python", "eval", "read", "bash"], &["bash", "read"]),
+            (ToolSet::Compat, &Preflight::Ready, &["python"], &["python"]),
+            (ToolSet::Compat, &Preflight::Ready, &["nonsense", "read"], &["read"]),
+            (ToolSet::All, &failed, &["inspect"], &["bash"]),
+            // There is no shell among our own tools.
+            (ToolSet::Default, &failed, &["python", "result"], &["result"]),
+        ];
+        for (set, preflight, names, wanted) in table {
+            let offered = Exposure::new(set, ToolMode::Both, preflight);
+            assert_eq!(offered.requested(names), wanted, "{set:?} {names:?}");
+        }
+    }
+
+    /// B:C-04
+    #[test]
+    fn what_is_not_offered_is_refused_with_the_reason() {
+        let failed = Preflight::Failed(FindError::NoneFound);
+        let disabled = Exposure::new(ToolSet::All, ToolMode::BashOnly, &failed);
+        let wanted = "Python backend is disabled (PI_PY=0 or eval.py = false).";
+        assert_eq!(disabled.refusal("eval").as_deref(), Some(wanted));
+        assert_eq!(disabled.warning(), None, "it was asked for");
+        let missing = Exposure::new(ToolSet::All, ToolMode::IpyOnly, &failed);
+        let refusal = missing.refusal("python").unwrap();
+        assert!(refusal.starts_with("Python backend is unavailable in this session"), "{refusal}");
+        assert!(refusal.contains("Python executable not found on PATH"), "{refusal}");
+        let warning = missing.warning().unwrap();
+        assert!(warning.ends_with("Python executable not found on PATH"), "{warning}");
+        assert_eq!(missing.refusal("read"), None);
+        assert_eq!(missing.refusal("nonsense"), None);
+        let python = Exposure::new(ToolSet::Compat, ToolMode::IpyOnly, &Preflight::Ready);
+        let wanted = "bash is not offered: python.toolMode is ipy-only.";
+        assert_eq!(python.refusal("bash").as_deref(), Some(wanted));
+        assert_eq!(python.refusal("python"), None);
+    }
+}

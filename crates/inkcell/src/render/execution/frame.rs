@@ -1,0 +1,142 @@
+//! What a renderer makes and a painter paints: lines of text in roles.
+//!
+//! Owns the rule that nothing in a frame can command a terminal: text gets in through [`Line::push`] only,
+//! which shows control characters instead of keeping them. Colours are the painters'.
+
+use unicode_width::UnicodeWidthStr;
+
+use crate::output::visible;
+
+/// How far apart the tab stops of a terminal are.
+const TAB: usize = 8;
+
+/// What a piece of text is; a painter knows how that looks.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Role {
+    Plain,
+    Dim,
+    Title,
+    Success,
+    Warning,
+    Error,
+    Strong,
+    Emphasis,
+    /// Code in the midst of prose.
+    Code,
+    Keyword,
+    /// A name that Python gives, or that is being defined.
+    Name,
+    Text,
+    Number,
+    Comment,
+}
+
+/// A piece of text in one role.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Span {
+    text: String,
+    role: Role,
+}
+
+impl Span {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn role(&self) -> Role {
+        self.role
+    }
+}
+
+/// One line.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Line {
+    spans: Vec<Span>,
+}
+
+impl Line {
+    /// A line in one role.
+    pub(crate) fn of(role: Role, text: &str) -> Line {
+        let mut line = Line::default();
+        line.push(role, text);
+        line
+    }
+
+    /// Adds text; tabs become spaces up to the next stop, other control characters are shown.
+    pub(crate) fn push(&mut self, role: Role, text: &str) {
+        let text = visible(text);
+        let mut pieces = text.split('\t');
+        self.push_clean(role, pieces.next().unwrap_or_default());
+        for piece in pieces {
+            let spaces = TAB - self.width() % TAB;
+            self.push_clean(role, &" ".repeat(spaces));
+            self.push_clean(role, piece);
+        }
+    }
+
+    /// Adds text that came out of a line.
+    pub(super) fn push_clean(&mut self, role: Role, text: &str) {
+        match self.spans.last_mut() {
+            _ if text.is_empty() => {}
+            Some(last) if last.role == role => last.text.push_str(text),
+            _ => self.spans.push(Span { text: text.to_owned(), role }),
+        }
+    }
+
+    pub(crate) fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+
+    pub(crate) fn text(&self) -> String {
+        self.spans.iter().map(Span::text).collect()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.spans.is_empty()
+    }
+
+    /// The columns it takes.
+    fn width(&self) -> usize {
+        self.spans.iter().map(|span| span.text.width()).sum()
+    }
+}
+
+/// What is to be seen.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Frame {
+    pub(crate) lines: Vec<Line>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B:T-22
+    #[test]
+    fn text_is_made_harmless_and_tabs_reach_their_stops() {
+        let table = [
+            ("plain", "plain"),
+            ("a\tb", "a       b"),
+            ("\t\tx", "                x"),
+            ("日本\tx", "日本    x"),
+            ("12345678\tx", "12345678        x"),
+            ("\u{1b}[31mred\u{1b}[0m", "␛[31mred␛[0m"),
+            ("a\rb\nc\u{7}\u{9b}2J", "a␍b␊c␇\\u{9b}2J"),
+            ("\u{202e}evil", "\\u{202e}evil"),
+            ("e\u{301}\u{200b}x", "e\u{301}\u{200b}x"),
+        ];
+        for (given, wanted) in table {
+            assert_eq!(Line::of(Role::Plain, given).text(), wanted, "{given:?}");
+        }
+    }
+
+    #[test]
+    fn neighbours_in_one_role_are_one_span() {
+        let mut line = Line::of(Role::Dim, "a");
+        line.push(Role::Dim, "b");
+        line.push(Role::Error, "");
+        line.push(Role::Error, "c");
+        let spans: Vec<_> = line.spans().iter().map(|span| (span.role(), span.text())).collect();
+        assert_eq!(spans, [(Role::Dim, "ab"), (Role::Error, "c")]);
+    }
+}

@@ -1,0 +1,89 @@
+//! Code that a person runs at a prompt (B:T-20): the code behind `>>>`, its output, how it ended.
+//!
+//! Owns the look of a prompt. It must not know keys, clocks or terminals; the spinner turns when it is told.
+
+use inkcell_engine::CallEvent;
+use inkcell_engine::api::{CellReport, CellSource, State};
+
+use super::block::remarks;
+use super::cache::Cache;
+use super::cell::Cell;
+use super::ends::exit_code;
+use super::frame::{Frame, Line, Role};
+use super::output::{self, Layout, remark};
+use super::width::{Wrap, wrap};
+use super::{Area, Renderer, highlight};
+
+const PREVIEW: usize = 20;
+
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+/// Code at a prompt.
+pub(crate) struct Interactive {
+    cell: Cell,
+    turns: u64,
+    cache: Cache,
+}
+
+impl Interactive {
+    pub(crate) fn new(source: CellSource) -> Interactive {
+        Interactive { cell: Cell::new(source), turns: 0, cache: Cache::default() }
+    }
+
+    /// Takes what the engine says of it.
+    pub(crate) fn report(&mut self, report: &CellReport) {
+        self.cell.report(report);
+    }
+
+    /// Turns the spinner by one.
+    pub(crate) fn tick(&mut self) {
+        self.turns += 1;
+    }
+
+    /// How often rows were made.
+    pub(crate) fn renders(&self) -> u64 {
+        self.cache.renders()
+    }
+}
+
+impl Renderer for Interactive {
+    fn event(&mut self, (_, event): &CallEvent) {
+        self.cell.event(event);
+    }
+
+    fn frame(&mut self, area: Area) -> Frame {
+        let area = area.at_least_one_wide();
+        let cell = &self.cell;
+        let mut lines = self.cache.rows(area, cell.revision(), || rows(cell, area)).to_vec();
+        if !cell.state().is_end() {
+            let turn = usize::try_from(self.turns % SPINNER.len() as u64).unwrap_or(0);
+            let waiting = format!("{} Running… (esc to cancel)", SPINNER[turn]);
+            lines.extend(remark(Role::Dim, &waiting, area.width));
+        }
+        Frame { lines }
+    }
+}
+
+fn rows(cell: &Cell, area: Area) -> Vec<Line> {
+    let mut rows = Vec::new();
+    for (number, code) in highlight::python(&cell.source().code).iter().enumerate() {
+        let mut line = match number {
+            0 => Line::of(Role::Title, ">>> "),
+            _ => Line::of(Role::Plain, "    "),
+        };
+        for span in code.spans() {
+            line.push_clean(span.role(), span.text());
+        }
+        rows.extend(wrap(&line, area.width, Wrap::Anywhere));
+    }
+    rows.extend(output::rows(&cell.content(), cell.status(), Layout { area, preview: PREVIEW }));
+    let ended = match cell.state() {
+        State::Cancelled | State::TimedOut => Some("(cancelled)".to_owned()),
+        state => exit_code(state, cell.end()).map(|code| format!("(exit {code})")),
+    };
+    if let Some(ended) = ended {
+        rows.extend(remark(Role::Error, &ended, area.width));
+    }
+    rows.extend(remarks(cell, area.width));
+    rows
+}

@@ -1,0 +1,167 @@
+//! Executions on a screen: what an engine reports and what happens meanwhile, as frames for any painter.
+//!
+//! Owns the way in: [`Execution::new`] with the cells, [`Execution::report`] and [`Renderer::event`] as they
+//! come, [`Renderer::frame`] whenever something is to be seen, and a painter of `paint` for the frame. Frames
+//! are pure: the same state gives the same frame, and nothing here reads a clock or writes anywhere.
+#![cfg_attr(not(test), expect(dead_code, reason = "no command shows executions this way yet"))]
+
+mod block;
+mod cache;
+mod cell;
+mod ends;
+mod frame;
+mod growing;
+mod highlight;
+pub(crate) mod interactive;
+mod json_tree;
+mod lines;
+mod markdown;
+mod output;
+mod paint;
+mod status;
+pub(crate) mod text_only;
+mod width;
+
+use std::time::Duration;
+
+use inkcell_engine::CallEvent;
+use inkcell_engine::api::{CellSource, PythonReport};
+
+use block::{PREVIEW, Place, timeout_line};
+use cache::Cache;
+use cell::Cell;
+use frame::Line;
+use output::{Layout, remark};
+
+pub(crate) use cell::Page;
+pub(crate) use frame::{Frame, Role};
+pub(crate) use paint::{ansi, plain};
+
+/// Where a frame is to be shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Area {
+    /// In columns.
+    pub(crate) width: usize,
+    pub(crate) expansion: Expansion,
+}
+
+impl Area {
+    /// A terminal that is being resized may say 0.
+    fn at_least_one_wide(self) -> Area {
+        Area { width: self.width.max(1), ..self }
+    }
+}
+
+/// How much is shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Expansion {
+    /// A preview.
+    Collapsed,
+    /// Everything that is kept.
+    Expanded,
+}
+
+/// What shows an execution while it runs and after.
+pub(crate) trait Renderer {
+    /// Takes what happened.
+    fn event(&mut self, event: &CallEvent);
+
+    /// What is to be seen now.
+    fn frame(&mut self, area: Area) -> Frame;
+}
+
+/// A call with its cells.
+pub(crate) struct Execution {
+    cells: Vec<(Cell, Cache)>,
+    timeout: Option<Duration>,
+    notice: Option<String>,
+}
+
+impl Execution {
+    /// A call that has not begun.
+    pub(crate) fn new(cells: Vec<CellSource>) -> Execution {
+        let cells = cells.into_iter().map(|source| (Cell::new(source), Cache::default()));
+        Execution { cells: cells.collect(), timeout: None, notice: None }
+    }
+
+    /// Shows how long all cells together may take.
+    pub(crate) fn with_timeout(self, timeout: Option<Duration>) -> Execution {
+        Execution { timeout, ..self }
+    }
+
+    /// Takes the call as the engine has it now. A cell that is over is what its report says from then on;
+    /// of one that runs, events are believed to be newer.
+    pub(crate) fn report(&mut self, report: &PythonReport) {
+        if self.cells.len() != report.cells.len() {
+            let sources = report.cells.iter().map(|cell| cell.source.clone()).collect();
+            self.cells = Execution::new(sources).cells;
+        }
+        for ((cell, _), report) in self.cells.iter_mut().zip(&report.cells) {
+            cell.report(report);
+        }
+        self.notice.clone_from(&report.withheld_hint);
+    }
+
+    /// Events were forgotten before they could be shown: the cell that runs says so.
+    pub(crate) fn missed(&mut self, events: u64) {
+        let running = self.cells.iter_mut().find(|(cell, _)| !cell.state().is_end());
+        if let Some((cell, _)) = running {
+            cell.missed(events);
+        }
+    }
+
+    /// The id of the stored output of a cell, for whoever turns its pages.
+    pub(crate) fn artifact(&self, cell: usize) -> Option<&str> {
+        self.cells.get(cell).and_then(|(cell, _)| cell.artifact())
+    }
+
+    /// Shows a page of the stored output in the expanded view of a cell (B:T-11), or again what was kept.
+    pub(crate) fn turn_to(&mut self, cell: usize, page: Option<Page>) {
+        if let Some((cell, _)) = self.cells.get_mut(cell) {
+            cell.page(page);
+        }
+    }
+
+    /// How often blocks were made: a frame of what did not change makes none (B:T-04).
+    pub(crate) fn renders(&self) -> u64 {
+        self.cells.iter().map(|(_, cache)| cache.renders()).sum()
+    }
+}
+
+impl Renderer for Execution {
+    fn event(&mut self, (cell, event): &CallEvent) {
+        if let Some((cell, _)) = self.cells.get_mut(*cell) {
+            cell.event(event);
+        }
+    }
+
+    fn frame(&mut self, area: Area) -> Frame {
+        let area = area.at_least_one_wide();
+        let layout = Layout { area, preview: PREVIEW };
+        let of = self.cells.len();
+        let mut lines: Vec<Line> = Vec::new();
+        for (at, (cell, cache)) in self.cells.iter_mut().enumerate() {
+            if at > 0 {
+                lines.push(Line::default());
+            }
+            let place = Place { number: at + 1, of };
+            let rows = cache.rows(area, cell.revision(), || block::rows(cell, place, layout));
+            lines.extend_from_slice(rows);
+        }
+        if let Some(timeout) = self.timeout {
+            lines.extend(timeout_line(timeout, area.width));
+        }
+        if let Some(notice) = &self.notice {
+            lines.extend(remark(Role::Dim, notice, area.width));
+        }
+        Frame { lines }
+    }
+}
+
+/// A noun for so many things.
+fn plural(number: usize, noun: &str) -> String {
+    if number == 1 { noun.to_owned() } else { format!("{noun}s") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! Frames as text: plain, or with the sixteen colours every terminal has.
+//!
+//! Owns the look of roles. It must not know what is painted. Whether colours are wanted is decided by who
+//! chooses the painter.
+
+use super::frame::{Frame, Line, Role};
+
+/// Text without anything else.
+pub(crate) fn plain(frame: &Frame) -> String {
+    let mut out = String::new();
+    for line in &frame.lines {
+        for span in line.spans() {
+            out.push_str(span.text());
+        }
+        out.push('\n');
+    }
+    out
+}
+
+/// Text in colours.
+pub(crate) fn ansi(frame: &Frame) -> String {
+    let mut out = String::new();
+    for line in &frame.lines {
+        paint_line(line, &mut out);
+        out.push('\n');
+    }
+    out
+}
+
+/// Every span ends what it began, so that a line can be shown alone.
+fn paint_line(line: &Line, out: &mut String) {
+    for span in line.spans() {
+        match look(span.role()) {
+            "" => out.push_str(span.text()),
+            look => out.push_str(&format!("\u{1b}[{look}m{}\u{1b}[0m", span.text())),
+        }
+    }
+}
+
+/// The parameters of the sequence that begins a role.
+fn look(role: Role) -> &'static str {
+    match role {
+        Role::Plain => "",
+        Role::Dim => "2",
+        Role::Title | Role::Strong => "1",
+        Role::Emphasis => "3",
+        Role::Success | Role::Text => "32",
+        Role::Warning => "33",
+        Role::Error => "31",
+        Role::Keyword => "35",
+        Role::Name => "34",
+        Role::Code | Role::Number => "36",
+        Role::Comment => "90",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn painters_differ_in_colours_only() {
+        let mut line = Line::of(Role::Error, "bad\u{1b}[0m");
+        line.push(Role::Plain, " and ");
+        line.push(Role::Dim, "dim");
+        let frame = Frame { lines: vec![line, Line::default()] };
+        assert_eq!(plain(&frame), "bad␛[0m and dim\n\n");
+        let wanted = "\u{1b}[31mbad␛[0m\u{1b}[0m and \u{1b}[2mdim\u{1b}[0m\n\n";
+        assert_eq!(ansi(&frame), wanted);
+    }
+}

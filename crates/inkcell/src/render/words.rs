@@ -1,0 +1,99 @@
+//! How cells ended and what their readers must know besides, in sentences.
+//!
+//! Owns the words for timeouts, deaths, refusals and lost state, which every face shares. What the code
+//! itself wrote is not here.
+
+use inkcell_engine::api::{EndReport, State};
+use inkcell_engine::kernel::{Death, DeathCause, Rung};
+use inkcell_engine::session::{CloseReason, KernelFate, Loss, Note};
+
+/// Why a cell ended, where its output does not say so (B:X-22, B:X-25, B:K-11).
+pub(crate) fn sentence(state: State, end: Option<&EndReport>) -> Option<String> {
+    if state == State::InputRefused {
+        return Some("Kernel requested stdin; interactive input is not supported.".to_owned());
+    }
+    match end? {
+        EndReport::Exception(_) => None,
+        EndReport::Stopped { after: Some(after), fate, .. } => {
+            let seconds = after.as_secs_f64().round().max(1.0);
+            Some(format!("Command timed out after {seconds} seconds; {}", stopped(fate)))
+        }
+        EndReport::Stopped { after: None, fate, .. } => {
+            Some(format!("Interrupted; {}", stopped(fate)))
+        }
+        EndReport::Died(death) => Some(format!("the kernel {}", died(death))),
+        EndReport::GivenUp => {
+            Some("Python kernel restarted too many times in this session".to_owned())
+        }
+        EndReport::NoKernel(problem) => Some(problem.message.clone()),
+    }
+}
+
+fn stopped(fate: &KernelFate) -> String {
+    match fate {
+        KernelFate::Kept => "the kernel listened to the interrupt.".to_owned(),
+        KernelFate::TakenAway => "the kernel was taken away with its variables.".to_owned(),
+        KernelFate::Ended { by: Rung::Interrupt, death: Some(death) } => {
+            format!("the kernel {} when it was interrupted.", died(death))
+        }
+        KernelFate::Ended { by, death: Some(_) } => {
+            format!("the kernel ignored the interrupt and was ended by {}.", signal(*by))
+        }
+        KernelFate::Ended { death: None, .. } => {
+            "the kernel could not be ended in time.".to_owned()
+        }
+    }
+}
+
+/// What is sent at a rung of the ladder.
+pub(crate) fn signal(rung: Rung) -> &'static str {
+    match rung {
+        Rung::Interrupt => "SIGINT",
+        Rung::Terminate => "SIGTERM",
+        Rung::Kill | Rung::Answer => "SIGKILL",
+    }
+}
+
+/// What follows "the kernel".
+fn died(death: &Death) -> String {
+    let verb = match death.cause {
+        DeathCause::Signal { .. } | DeathCause::OutOfMemory | DeathCause::IgnoredInterrupt => {
+            "was "
+        }
+        _ => "",
+    };
+    let said = death.stderr_tail.trim_end();
+    let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };
+    format!("{verb}{}{said}", death.cause)
+}
+
+/// A note, in a sentence (B:K-06, B:K-10).
+pub(crate) fn note(note: &Note) -> String {
+    match note {
+        Note::StateLost(loss) => {
+            let why = match loss {
+                Loss::Died(death) => format!("the one before {}", died(death)),
+                Loss::Killed { by } => {
+                    format!("the one before ignored the interrupt and was ended by {}", signal(*by))
+                }
+                Loss::Closed { reason, .. } => format!("the session {}", closed(*reason)),
+            };
+            format!("the kernel is a new one, and variables of earlier calls are gone: {why}")
+        }
+        Note::RanTwice(death) => {
+            format!("the code was run again from the start: the first kernel {}", died(death))
+        }
+        Note::Kernel(said) => said.clone(),
+    }
+}
+
+fn closed(reason: CloseReason) -> &'static str {
+    match reason {
+        CloseReason::Asked => "was closed",
+        CloseReason::Idle => "was closed because nobody used it for kernel.idle",
+        CloseReason::Evicted => {
+            "was closed because another one needed its place (kernel.max_sessions)"
+        }
+        CloseReason::Shutdown => "ended with everything else",
+    }
+}

@@ -1,0 +1,144 @@
+//! What the faces do when a request does not say: how long code runs, what an answer shows, which kernels.
+//!
+//! Owns which setting becomes which choice. What a choice means is for whoever makes it.
+#![allow(dead_code, reason = "the server that answers calls is still to come")]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use inkcell_engine::Check;
+use inkcell_engine::api::KernelMode;
+use inkcell_engine::output::TextLimit;
+
+use super::read::Read;
+use super::value::Secret;
+use super::{Key, Profile, Settings, Source};
+use crate::exposure::ToolMode;
+
+/// What holds for a call that does not say.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct CallSettings {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) kernel_mode: KernelMode,
+    pub(crate) text: TextLimit,
+    pub(crate) images: Images,
+}
+
+/// How pictures are answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Images {
+    Inline,
+    Path,
+    Off,
+}
+
+/// What makes kernels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum BackendSettings {
+    Runner,
+    Zmq,
+    Gateway(GatewaySettings),
+}
+
+/// Which gateway.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct GatewaySettings {
+    /// Of one that is there already, without a slash at its end.
+    pub(crate) url: Option<String>,
+    pub(crate) token: Option<Secret>,
+    /// Of one that we start.
+    pub(crate) sharing: Sharing,
+}
+
+/// Whether the gateway that is started is for one process.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sharing {
+    ForAll,
+    OwnOnly,
+}
+
+/// What is logged, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LogSettings {
+    pub(crate) level: &'static str,
+    /// Standard error without it.
+    pub(crate) file: Option<PathBuf>,
+    /// Whether each message to and from kernels is.
+    pub(crate) messages: Traced,
+    /// Whether each stage of starting is written to standard error.
+    pub(crate) startup: Traced,
+}
+
+/// Whether something is written down step by step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Traced {
+    Yes,
+    No,
+}
+
+impl Settings {
+    pub(crate) fn calls(&self, profile: Profile) -> CallSettings {
+        let read = Read { resolved: &self.resolved, profile };
+        CallSettings {
+            timeout: read.time(Key::PythonTimeout),
+            kernel_mode: match read.word(Key::PythonKernelMode) {
+                "per-call" => KernelMode::PerCall,
+                _ => KernelMode::Session,
+            },
+            text: TextLimit {
+                max_bytes: read.size(Key::OutputBytes).unwrap_or(usize::MAX),
+                max_lines: read.count(Key::OutputLines),
+            },
+            images: match read.word(Key::OutputImages) {
+                "path" => Images::Path,
+                "off" => Images::Off,
+                _ => Images::Inline,
+            },
+        }
+    }
+
+    /// Which tools are for an agent.
+    pub(crate) fn tool_mode(&self, profile: Profile) -> ToolMode {
+        let read = Read { resolved: &self.resolved, profile };
+        ToolMode::of_word(read.word(Key::PythonToolMode))
+    }
+
+    /// Whether Python is looked for before it is offered.
+    pub(crate) fn check(&self, profile: Profile) -> Check {
+        let read = Read { resolved: &self.resolved, profile };
+        if read.is_on(Key::PythonSkipCheck) { Check::Skip } else { Check::Look }
+    }
+
+    pub(crate) fn backend(&self, profile: Profile) -> BackendSettings {
+        let read = Read { resolved: &self.resolved, profile };
+        let url = read.text(Key::GatewayUrl);
+        let is_said = self.resolved.get(Key::PythonBackend).source != Source::Default;
+        match (read.word(Key::PythonBackend), &url) {
+            // An address that nobody overrules is meant to be used (B:C-07).
+            (word, Some(_)) if !is_said || word == "gateway" => {}
+            ("gateway", None) => {}
+            ("zmq", _) => return BackendSettings::Zmq,
+            _ => return BackendSettings::Runner,
+        }
+        BackendSettings::Gateway(GatewaySettings {
+            url: url.map(|url| url.strip_suffix('/').unwrap_or(&url).to_owned()),
+            token: read.secret(Key::GatewayToken),
+            sharing: if read.is_on(Key::PythonSharedGateway) {
+                Sharing::ForAll
+            } else {
+                Sharing::OwnOnly
+            },
+        })
+    }
+
+    pub(crate) fn log(&self, profile: Profile) -> LogSettings {
+        let read = Read { resolved: &self.resolved, profile };
+        let traced = |key| if read.is_on(key) { Traced::Yes } else { Traced::No };
+        LogSettings {
+            level: read.word(Key::LogLevel),
+            file: read.text(Key::LogFile).map(|file| self.path(&file)),
+            messages: traced(Key::PythonIpcTrace),
+            startup: traced(Key::DebugStartup),
+        }
+    }
+}

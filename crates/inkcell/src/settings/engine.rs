@@ -1,0 +1,141 @@
+//! The settings, made into what an engine and its kernels are told.
+//!
+//! Owns which setting becomes which number, and the numbers that are no settings. What the numbers do is for
+//! the engine.
+
+use std::time::{Duration, SystemTime};
+
+use inkcell_engine::artifact::{ArtifactLimits, ArtifactsConfig};
+use inkcell_engine::kernel::{EnvRules, ForkServer, Ladder, RunnerConfig};
+use inkcell_engine::output::{ImageLimits, OutputLimits, RichLimits, SizePolicy};
+use inkcell_engine::registry::{IdleRule, Limits};
+use inkcell_engine::session::{Policy, Retry};
+use inkcell_engine::{EngineConfig, KernelsConfig, system_random};
+
+use super::read::Read;
+use super::{Key, Profile, Settings};
+
+/// How often idle sessions are looked for (B:K-06).
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// How many kernels are started in a row without a run that succeeds, after the first (B:K-11).
+const MAX_RESTARTS: u32 = 1;
+
+/// Kernels that wait ready where there is somebody who will ask for more.
+#[allow(dead_code, reason = "a host that keeps kernels is still to come")]
+const SPARES: usize = 1;
+
+/// Everything an engine must be told.
+pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConfig {
+    let read = Read { resolved: &settings.resolved, profile };
+    EngineConfig {
+        kernels: kernels(settings, profile),
+        policy: Policy {
+            retry: match read.word(Key::KernelRetry) {
+                "once" => Retry::Once,
+                "never" => Retry::Never,
+                _ => Retry::IfNotStarted,
+            },
+            interrupt_grace: read.time(Key::KernelInterruptGrace).unwrap_or(Ladder::GRACE),
+            max_restarts: MAX_RESTARTS,
+        },
+        limits: Limits {
+            sessions: read.count(Key::KernelMaxSessions),
+            idle: match (read.time(Key::KernelIdle), profile) {
+                (None, _) => IdleRule::Never,
+                // The documents close a session whoever is connected.
+                (Some(limit), Profile::Compat) => IdleRule::Always(limit),
+                (Some(limit), Profile::Default | Profile::CommandLine) => {
+                    IdleRule::WithoutOwner(limit)
+                }
+            },
+            sweep: SWEEP,
+        },
+        artifacts: artifacts_config(settings),
+        output: output(&read, profile),
+        call_bytes: read.size(Key::OutputCallBytes).unwrap_or(usize::MAX),
+        keep_results: read.time(Key::ResultsKeep).unwrap_or(Duration::ZERO),
+        random: system_random,
+    }
+}
+
+fn kernels(settings: &Settings, profile: Profile) -> KernelsConfig {
+    let read = Read { resolved: &settings.resolved, profile };
+    let python = settings.python_in(profile);
+    KernelsConfig {
+        state_dir: settings.state_dir.clone(),
+        home: settings.home.clone(),
+        interpreter: python.interpreter,
+        parent_env: settings.parent_env(),
+        env_rules: EnvRules { mode: python.env_mode, pass: python.env_pass },
+        start_timeout: python.start_timeout,
+        shell: python.shell,
+        prelude: python.prelude,
+        preload: match profile {
+            // A kernel that runs once would only start later for them.
+            Profile::CommandLine => Vec::new(),
+            Profile::Default | Profile::Compat => read.list(Key::PythonPreload),
+        },
+        project_modules: python.project_modules,
+    }
+}
+
+fn output(read: &Read<'_>, profile: Profile) -> OutputLimits {
+    let kept = match profile {
+        Profile::Compat => OutputLimits::tail_only(),
+        Profile::Default | Profile::CommandLine => OutputLimits::head_and_tail(),
+    };
+    let usual = ImageLimits::default();
+    let images = ImageLimits {
+        max_bytes: read.size(Key::OutputImageBytes).unwrap_or(usual.max_bytes),
+        ..usual
+    };
+    let max_bytes = read.size(Key::OutputBytes).unwrap_or(kept.max_bytes);
+    OutputLimits {
+        // What is shown of one display may be as much as what is shown of the cell.
+        display_bytes: max_bytes,
+        line_bytes: read.size(Key::OutputLineBytes),
+        live_bytes: max_bytes.saturating_mul(2),
+        rich: RichLimits { images, ..kept.rich },
+        ..kept.with_max_bytes(max_bytes)
+    }
+}
+
+/// How much is stored, where and for how long. It is the same for everybody, since all share one store.
+pub(crate) fn artifacts_config(settings: &Settings) -> ArtifactsConfig {
+    let read = Read { resolved: &settings.resolved, profile: Profile::Default };
+    let usual = ArtifactLimits::STANDARD;
+    ArtifactsConfig {
+        state_dir: settings.state_dir.clone(),
+        limits: ArtifactLimits {
+            session_bytes: read.bytes(Key::ArtifactsSessionBytes).unwrap_or(usual.session_bytes),
+            total_bytes: read.bytes(Key::ArtifactsTotalBytes).unwrap_or(usual.total_bytes),
+            max_age: read.time(Key::ArtifactsKeep).unwrap_or(usual.max_age),
+        },
+        random: system_random,
+        now: SystemTime::now,
+    }
+}
+
+/// What the runner's kernels are made from.
+#[allow(dead_code, reason = "a host that keeps kernels is still to come")]
+pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConfig {
+    let read = Read { resolved: &settings.resolved, profile };
+    let (fork_server, spares) = match (profile, read.word(Key::KernelZygote)) {
+        // A command that runs once starts its kernel by itself.
+        (Profile::CommandLine, _) => (ForkServer::Off, 0),
+        (_, "off") => (ForkServer::Off, SPARES),
+        _ => (ForkServer::On, SPARES),
+    };
+    RunnerConfig { state_dir: settings.state_dir.clone(), fork_server, spares }
+}
+
+/// How much of an output a notebook's file gets.
+#[allow(dead_code, reason = "notebooks that are run are still to come")]
+pub(crate) fn size_policy(settings: &Settings) -> SizePolicy {
+    let read = Read { resolved: &settings.resolved, profile: Profile::CommandLine };
+    match read.size(Key::OutputNotebookBytes) {
+        Some(max_bytes) => SizePolicy::Limit { max_bytes },
+        None => SizePolicy::Whole,
+    }
+}

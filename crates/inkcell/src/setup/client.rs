@@ -1,0 +1,237 @@
+//! The programs that can use inkcell's tools: where each looks for its servers, and what it wants to find there.
+//!
+//! Owns these facts, one row a program. It must not know how a file is written.
+
+use std::path::{Path, PathBuf};
+
+use super::{Entry, Field, Format, Hold, Server, Value};
+
+/// How many seconds a call may take where the client has to be told: a little more than code may.
+const CALL_SECONDS: u32 = 660;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Client {
+    ClaudeCode,
+    Cursor,
+    VsCode,
+    Codex,
+    Zed,
+    Goose,
+}
+
+/// For whom a server is set up.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scope {
+    /// For this user, wherever they work.
+    User,
+    /// For everybody who works in this project.
+    Project,
+}
+
+impl Scope {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+        }
+    }
+}
+
+/// Where clients look, as their variables say.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Places {
+    /// The folder of the project.
+    pub(crate) project: PathBuf,
+    pub(crate) home: Option<PathBuf>,
+    /// `XDG_CONFIG_HOME`, or what stands for it.
+    pub(crate) config: Option<PathBuf>,
+    /// `CLAUDE_CONFIG_DIR`
+    pub(crate) claude: Option<PathBuf>,
+    /// `CODEX_HOME`
+    pub(crate) codex: Option<PathBuf>,
+    /// `VSCODE_PORTABLE`
+    pub(crate) vscode_portable: Option<PathBuf>,
+    /// `VSCODE_APPDATA`
+    pub(crate) vscode_data: Option<PathBuf>,
+    /// `FLATPAK_XDG_CONFIG_HOME`
+    pub(crate) flatpak_config: Option<PathBuf>,
+    /// `GOOSE_PATH_ROOT`
+    pub(crate) goose: Option<PathBuf>,
+}
+
+/// Why there is no file for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum NoPlace {
+    /// There is no home folder.
+    NoHome,
+    /// The client has no file for one project.
+    NoProjectFile,
+}
+
+impl Client {
+    /// Its name among the arguments.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Client::ClaudeCode => "claude-code",
+            Client::Cursor => "cursor",
+            Client::VsCode => "vscode",
+            Client::Codex => "codex",
+            Client::Zed => "zed",
+            Client::Goose => "goose",
+        }
+    }
+
+    pub(crate) fn title(self) -> &'static str {
+        match self {
+            Client::ClaudeCode => "Claude Code",
+            Client::Cursor => "Cursor",
+            Client::VsCode => "VS Code",
+            Client::Codex => "Codex",
+            Client::Zed => "Zed",
+            Client::Goose => "Goose",
+        }
+    }
+
+    pub(crate) fn format(self) -> Format {
+        match self {
+            Client::ClaudeCode => Format::Json,
+            Client::Cursor | Client::VsCode | Client::Zed => Format::JsonWithComments,
+            Client::Codex => Format::Toml,
+            Client::Goose => Format::Yaml,
+        }
+    }
+
+    /// The file it reads.
+    pub(crate) fn file(self, scope: Scope, places: &Places) -> Result<PathBuf, NoPlace> {
+        let Places { project, home, config, .. } = places;
+        let home = || home.as_deref().ok_or(NoPlace::NoHome);
+        let config = || config.as_deref().ok_or(NoPlace::NoHome);
+        let or_home = |set: &Option<PathBuf>, usual: &str| -> Result<PathBuf, NoPlace> {
+            set.clone().map_or_else(|| Ok(home()?.join(usual)), Ok)
+        };
+        Ok(match (self, scope) {
+            (Client::ClaudeCode, Scope::User) => or_home(&places.claude, "")?.join(".claude.json"),
+            (Client::ClaudeCode, Scope::Project) => project.join(".mcp.json"),
+            (Client::Cursor, Scope::User) => home()?.join(".cursor/mcp.json"),
+            (Client::Cursor, Scope::Project) => project.join(".cursor/mcp.json"),
+            (Client::VsCode, Scope::User) => vscode(places)?.join("User/mcp.json"),
+            (Client::VsCode, Scope::Project) => project.join(".vscode/mcp.json"),
+            (Client::Codex, Scope::User) => or_home(&places.codex, ".codex")?.join("config.toml"),
+            (Client::Codex, Scope::Project) => project.join(".codex/config.toml"),
+            (Client::Zed, Scope::User) => {
+                let base = places.flatpak_config.as_deref().map_or_else(config, Ok)?;
+                base.join("zed/settings.json")
+            }
+            (Client::Zed, Scope::Project) => project.join(".zed/settings.json"),
+            (Client::Goose, Scope::User) => match &places.goose {
+                Some(root) => root.join("config/config.yaml"),
+                None => config()?.join("goose/config.yaml"),
+            },
+            (Client::Goose, Scope::Project) => return Err(NoPlace::NoProjectFile),
+        })
+    }
+
+    /// What its file must hold.
+    pub(crate) fn entry(self, server: &Server) -> Entry {
+        let always = |key, value| Field { key, value, hold: Hold::Always };
+        let when_new = |key, value| Field { key, value, hold: Hold::WhenNew };
+        let command = |key| always(key, Value::Text(server.command.clone()));
+        let args = always("args", Value::Texts(server.args.clone()));
+        let stdio = || always("type", Value::Text("stdio".to_owned()));
+        let (table, fields) = match self {
+            Client::ClaudeCode | Client::Cursor => {
+                ("mcpServers", vec![stdio(), command("command"), args])
+            }
+            Client::VsCode => ("servers", vec![stdio(), command("command"), args]),
+            // A minute is what it waits for an answer otherwise, and a cell may take longer.
+            Client::Codex => {
+                let wait = when_new("tool_timeout_sec", Value::Number(CALL_SECONDS));
+                ("mcp_servers", vec![command("command"), args, wait])
+            }
+            Client::Zed => ("context_servers", vec![command("command"), args]),
+            Client::Goose => {
+                let about = "Notebooks that are edited safely, and a Python that remembers";
+                let fields = vec![
+                    when_new("enabled", Value::Switch(true)),
+                    stdio(),
+                    when_new("name", Value::Text(server.name.clone())),
+                    when_new("description", Value::Text(about.to_owned())),
+                    command("cmd"),
+                    args,
+                    when_new("timeout", Value::Number(CALL_SECONDS)),
+                ];
+                ("extensions", fields)
+            }
+        };
+        Entry { table, name: server.name.clone(), fields }
+    }
+
+    /// The client's own command that does the same.
+    pub(crate) fn own_command(self, scope: Scope, server: &Server) -> Option<String> {
+        let Server { name, command, args } = server;
+        let words: Vec<String> =
+            std::iter::once(command).chain(args).map(|word| quoted(word)).collect();
+        let run = words.join(" ");
+        match (self, scope) {
+            (Client::ClaudeCode, scope) => {
+                Some(format!("claude mcp add --scope {} {name} -- {run}", scope.word()))
+            }
+            (Client::Codex, Scope::User) => Some(format!("codex mcp add {name} -- {run}")),
+            (Client::VsCode, Scope::User) => {
+                let server =
+                    serde_json::json!({"name": name, "command": command, "args": args}).to_string();
+                Some(format!("code --add-mcp {}", quoted(&server)))
+            }
+            _ => None,
+        }
+    }
+
+    /// How to see that it worked.
+    pub(crate) fn next_step(self, scope: Scope) -> &'static str {
+        match (self, scope) {
+            (Client::ClaudeCode, Scope::User) => "start Claude Code anew; /mcp lists the server",
+            (Client::ClaudeCode, Scope::Project) => {
+                "start Claude Code here and allow the server when it asks; /mcp lists it"
+            }
+            (Client::Cursor, _) => "restart Cursor, and turn the server on in its settings",
+            (Client::VsCode, _) => {
+                "run \"MCP: List Servers\" in VS Code, start the server, and use agent mode"
+            }
+            (Client::Codex, Scope::User) => "start Codex anew; /mcp lists the server",
+            (Client::Codex, Scope::Project) => {
+                "start Codex here and trust the project; /mcp lists the server"
+            }
+            (Client::Zed, Scope::User) => {
+                "look at the agent panel's settings; Zed starts it at once"
+            }
+            (Client::Zed, Scope::Project) => {
+                "trust the project in Zed; the agent panel's settings list the server"
+            }
+            (Client::Goose, _) => "start a new Goose session",
+        }
+    }
+}
+
+/// The folder of VS Code's data.
+fn vscode(places: &Places) -> Result<PathBuf, NoPlace> {
+    if let Some(portable) = &places.vscode_portable {
+        return Ok(portable.join("user-data"));
+    }
+    if let Some(data) = &places.vscode_data {
+        return Ok(data.join("Code"));
+    }
+    if cfg!(target_os = "macos") {
+        let home: &Path = places.home.as_deref().ok_or(NoPlace::NoHome)?;
+        return Ok(home.join("Library/Application Support/Code"));
+    }
+    places.config.as_deref().map(|config| config.join("Code")).ok_or(NoPlace::NoHome)
+}
+
+/// A word as a shell takes it.
+pub(crate) fn quoted(word: &str) -> String {
+    let is_safe = |any: char| any.is_ascii_alphanumeric() || "/._-+=:,@%".contains(any);
+    if !word.is_empty() && word.chars().all(is_safe) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

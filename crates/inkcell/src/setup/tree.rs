@@ -1,0 +1,146 @@
+//! What a configuration says, whatever it is written in.
+//!
+//! Owns what has to change so that an entry is there, and the proof that nothing else did. It must not know
+//! text.
+
+use super::{Entry, Field, Hold, Refusal, Task, Value};
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Tree {
+    /// Text, as it is meant.
+    Text(String),
+    /// A number, a switch, nothing, a date: as it is written.
+    Other(String),
+    List(Vec<Tree>),
+    Map(Vec<(String, Tree)>),
+}
+
+/// A server with one of these is reached over the network, and another kind than ours.
+const REMOTE: [&str; 4] = ["url", "uri", "serverUrl", "httpUrl"];
+
+impl Tree {
+    pub(super) fn empty() -> Tree {
+        Tree::Map(Vec::new())
+    }
+
+    fn is_nothing(&self) -> bool {
+        match self {
+            Tree::Other(text) => matches!(text.as_str(), "" | "~" | "null" | "Null" | "NULL"),
+            Tree::Map(entries) => entries.is_empty(),
+            Tree::Text(_) | Tree::List(_) => false,
+        }
+    }
+}
+
+impl Value {
+    fn tree(&self) -> Tree {
+        match self {
+            Value::Text(text) => Tree::Text(text.clone()),
+            Value::Texts(texts) => Tree::List(texts.iter().cloned().map(Tree::Text).collect()),
+            Value::Switch(on) => Tree::Other(on.to_string()),
+            Value::Number(number) => Tree::Other(number.to_string()),
+        }
+    }
+}
+
+/// The value of a key that may be there once at most.
+fn only<'a>(
+    map: &'a [(String, Tree)],
+    key: &str,
+    shown: &str,
+) -> Result<Option<&'a Tree>, Refusal> {
+    let mut found = map.iter().filter(|(name, _)| name == key).map(|(_, value)| value);
+    match (found.next(), found.next()) {
+        (_, Some(_)) => Err(Refusal::Shape(format!("{shown} is there twice"))),
+        (first, None) => Ok(first),
+    }
+}
+
+/// What has to be done; nothing when the entry is there as it should be.
+pub(super) fn wanted<'a>(tree: &Tree, entry: &'a Entry) -> Result<Option<Task<'a>>, Refusal> {
+    let Entry { table, name, fields } = entry;
+    let root = match tree {
+        Tree::Map(root) => root,
+        other if other.is_nothing() => return Ok(Some(Task::Add)),
+        _ => return Err(Refusal::Shape("its top level is no table of names and values".into())),
+    };
+    let servers = match only(root, table, table)? {
+        Some(Tree::Map(servers)) => servers,
+        None => return Ok(Some(Task::Add)),
+        Some(other) if other.is_nothing() => return Ok(Some(Task::Add)),
+        Some(_) => return Err(Refusal::Shape(format!("{table} is no table of servers"))),
+    };
+    let shown = format!("{table}.{name}");
+    let found = match only(servers, name, &shown)? {
+        Some(Tree::Map(found)) => found,
+        None => return Ok(Some(Task::Add)),
+        Some(_) => return Err(Refusal::Shape(format!("{shown} is no server"))),
+    };
+    if let Some(key) = REMOTE.iter().find(|key| found.iter().any(|(name, _)| name == *key)) {
+        return Err(Refusal::Taken(format!("{shown} is a server that is reached by its {key}")));
+    }
+    let mut missing = Vec::new();
+    for field in fields.iter().filter(|field| field.hold == Hold::Always) {
+        match only(found, field.key, &format!("{shown}.{}", field.key))? {
+            Some(value) if *value == field.value.tree() => {}
+            Some(Tree::Text(other)) if field.key == "type" => {
+                return Err(Refusal::Taken(format!("{shown} is a server of type {other}")));
+            }
+            _ => missing.push(field),
+        }
+    }
+    Ok((!missing.is_empty()).then_some(Task::Set(missing)))
+}
+
+/// Whether one tree is the other with the entry put in, and nothing else.
+pub(super) fn is_only_change(before: &Tree, after: &Tree, entry: &Entry) -> bool {
+    let is_done = matches!(wanted(after, entry), Ok(None));
+    let (rest_before, old) = taken_apart(before, entry);
+    let (rest_after, new) = taken_apart(after, entry);
+    let is_field = |field: &Field, key: &str| field.key == key;
+    // In an entry that was there, only fields that we hold may differ.
+    let own = |map: &[(String, Tree)]| -> Vec<(String, Tree)> {
+        let is_ours = |key: &str| {
+            entry.fields.iter().any(|field| field.hold == Hold::Always && is_field(field, key))
+        };
+        map.iter().filter(|(key, _)| !is_ours(key)).cloned().collect()
+    };
+    let is_kept = match (&old, &new) {
+        (Some(old), Some(new)) => own(old) == own(new),
+        (None, Some(new)) => {
+            new.len() == entry.fields.len()
+                && entry
+                    .fields
+                    .iter()
+                    .all(|field| new.contains(&(field.key.to_owned(), field.value.tree())))
+        }
+        _ => false,
+    };
+    is_done && rest_before == rest_after && is_kept
+}
+
+type Map = Vec<(String, Tree)>;
+
+/// What is there without the entry, and the entry. A table that holds nothing counts as absent.
+fn taken_apart(tree: &Tree, entry: &Entry) -> (Map, Option<Map>) {
+    let mut root = match tree {
+        Tree::Map(root) => root.clone(),
+        _ => Map::new(),
+    };
+    let mut taken = None;
+    for (key, value) in &mut root {
+        if key == entry.table
+            && let Tree::Map(servers) = value
+        {
+            servers.retain(|(name, value)| match value {
+                Tree::Map(found) if *name == entry.name => {
+                    taken = Some(found.clone());
+                    false
+                }
+                _ => true,
+            });
+        }
+    }
+    root.retain(|(key, value)| key != entry.table || !value.is_nothing());
+    (root, taken)
+}

@@ -1,0 +1,174 @@
+//! `inkcell doctor`: what works here, what does not, and what to type.
+
+use std::os::unix::fs::PermissionsExt;
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use serde_json::Value;
+
+use crate::env;
+
+fn test_python() -> String {
+    std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
+fn doctor(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = env.inkcell();
+    command.arg("doctor").args(args).envs(variables.iter().copied());
+    finish(command, b"")
+}
+
+fn json(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).expect("JSON")
+}
+
+/// The one check of this name.
+fn check(said: &Value, what: &str) -> (String, String, String) {
+    let checks = said["checks"].as_array().expect("a list");
+    let found: Vec<_> = checks.iter().filter(|check| check["what"] == what).collect();
+    assert_eq!(found.len(), 1, "{what}: {said}");
+    let text = |key: &str| found[0][key].as_str().unwrap_or_default().to_owned();
+    (text("level"), text("found"), text("next"))
+}
+
+/// B:C-09: a kernel is really started, and what people ask most is told with the next step.
+#[test]
+fn what_works_is_told() {
+    let env = env();
+    let python = test_python();
+    let ran = doctor(&env, &["--python", &python, "--json"], &[]).exits(0);
+    let said = json(&ran);
+    assert_eq!(said["ok"], true, "{said}");
+    let (level, found, _) = check(&said, "kernel");
+    assert!(level == "ok" && found.starts_with("1+1 is 2, "), "{found}");
+    let (level, found, _) = check(&said, "python");
+    assert!(level == "ok" && found.contains("--python names it"), "{found}");
+    let (level, found, _) = check(&said, "fork server");
+    let is_forked = found.starts_with("1+1 in a new copy took ");
+    assert_eq!(level, if is_forked { "ok" } else { "warn" }, "{found}");
+    assert!(is_forked || !cfg!(target_os = "linux"), "{found}");
+    let (_, found, _) = check(&said, "state folder");
+    assert!(found.starts_with(&env.state().display().to_string()), "{found}");
+    let advice = [
+        ("time limit", "up to 600"),
+        ("input", "variables or arguments"),
+        ("gateway", ""),
+        ("open files", ""),
+    ];
+    for (what, words) in advice {
+        let (_, _, next) = check(&said, what);
+        assert!(next.contains(words), "{what}: {next}");
+    }
+    let left = inkcell_testkit::env::names_in(&env.state());
+    assert!(left.iter().all(|name| !name.contains("doctor")), "{left:?}");
+    let sessions = env.state().join("sessions");
+    assert!(!sessions.exists() || inkcell_testkit::env::names_in(&sessions).is_empty());
+}
+
+/// B:C-09: packages that are missing come with the line that installs them.
+#[test]
+fn missing_packages_are_told_with_the_line_that_installs_them() {
+    let env = env();
+    let mut venv = env.command(test_python());
+    venv.args(["-m", "venv", "--without-pip", ".venv"]);
+    finish(venv, b"").ok();
+    let ran = doctor(&env, &[], &[]).exits(0);
+    let python = env.path(".venv/bin/python").display().to_string();
+    let wanted = format!(
+        "next: {python} -m pip install numpy pandas matplotlib, or inkcell env setup numpy pandas \
+         matplotlib\n"
+    );
+    assert!(ran.stdout.contains(&wanted), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("\nok    ipython shell   IPython is not installed;"),
+        "{}",
+        ran.stdout
+    );
+    assert!(ran.stdout.ends_with("\neverything works, with 1 warning\n"), "{}", ran.stdout);
+    // What was asked for and is not there is a failure.
+    let asked = [("INKCELL_PYTHON_SHELL", "ipython")];
+    let said = json(&doctor(&env, &["--json"], &asked).exits(3));
+    assert_eq!(check(&said, "ipython shell").0, "fail", "{said}");
+}
+
+#[test]
+fn no_python_fails_and_the_rest_is_told() {
+    let env = env();
+    let ran = doctor(&env, &["--python", "./no"], &[]).exits(3);
+    assert!(ran.stdout.contains("\nfail  python          No working Python interpreter found."));
+    assert!(
+        ran.stdout.contains("next: install python3 (3.9 or newer), or name one: --python PATH")
+    );
+    assert!(ran.stdout.contains("\nok    input "), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with(" failed\n"), "{}", ran.stdout);
+    let ran = doctor(&env, &["--cwd", "nowhere", "--json"], &[]).exits(2);
+    let (level, found, next) = check(&json(&ran), "working folder");
+    assert_eq!(level, "fail");
+    assert!(found.starts_with("Working directory does not exist: "), "{found}");
+    assert!(next.contains("--cwd"), "{next}");
+}
+
+/// A Python that answers when it is asked who it is, and then runs nothing.
+#[test]
+fn a_kernel_that_does_not_start_fails() {
+    let env = env();
+    let mark = env.outside("asked");
+    let (mark, python) = (mark.display(), test_python());
+    let script =
+        format!("#!/bin/sh\n[ -e '{mark}' ] && exit 9\ntouch '{mark}'\nexec '{python}' \"$@\"\n");
+    env.put("python", script);
+    std::fs::set_permissions(env.path("python"), std::fs::Permissions::from_mode(0o755))
+        .expect("a program");
+    let ran = doctor(&env, &["--python", "./python", "--json"], &[]).exits(3);
+    let said = json(&ran);
+    assert_eq!(said["ok"], false, "{said}");
+    assert_eq!(check(&said, "python").0, "ok");
+    let (level, found, next) = check(&said, "kernel");
+    assert_eq!(level, "fail", "{found}");
+    assert!(!next.is_empty(), "{found}");
+}
+
+/// Settings, variables and limits that are odd are warnings with a next step; no secret is shown.
+#[test]
+fn odd_settings_and_limits_are_warnings() {
+    let env = env();
+    std::fs::create_dir(env.path(".inkcell")).expect("a folder");
+    env.put(".inkcell/config.toml", "env.pass = ['SECRET']\n");
+    let mut command = env.command("sh");
+    command
+        .args(["-c", "ulimit -n 200; exec \"$0\" doctor --json --python ./no"])
+        .arg(env.program());
+    command.env("INKCELL_MINE", "1").env("INKCELL_PYTHON_SHEL", "lite");
+    command.env("INKCELL_GATEWAY_TOKEN", "hush-hush");
+    let ran = finish(command, b"").exits(3);
+    let said = json(&ran);
+    let (level, found, next) = check(&said, "open files");
+    assert_eq!((level.as_str(), next.contains("ulimit -n 4096")), ("warn", true), "{found}");
+    assert!(found.starts_with("200 may be open at once"), "{found}");
+    let (level, found, _) = check(&said, "variables");
+    assert_eq!((level.as_str(), found.as_str()), ("warn", "INKCELL_MINE set nothing here"));
+    let (level, found, next) = check(&said, "gateway");
+    assert_eq!((level.as_str(), next.contains("INKCELL_GATEWAY_URL")), ("warn", true), "{found}");
+    let warnings: Vec<&str> = said["checks"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|check| check["what"] == "settings" && check["level"] == "warn")
+        .filter_map(|check| check["found"].as_str())
+        .collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
+    assert!(!ran.stdout.contains("hush-hush") && !ran.stderr.contains("hush-hush"));
+    let url = [("INKCELL_GATEWAY_URL", "http://127.0.0.1:9")];
+    let said = json(&doctor(&env, &["--json", "--python", "./no"], &url));
+    assert!(check(&said, "gateway").2.contains("INKCELL_GATEWAY_TOKEN"));
+}
+
+/// A state folder that cannot be written is the first thing to mend.
+#[test]
+fn a_state_folder_that_cannot_be_written_fails() {
+    let env = env();
+    let file = env.put("file", "x");
+    let folder = file.join("state").display().to_string();
+    let ran = doctor(&env, &["--json", "--python", "./no"], &[("INKCELL_STATE_DIR", &folder)]);
+    let (level, _, next) = check(&json(&ran.exits(3)), "state folder");
+    assert_eq!((level.as_str(), next.contains("INKCELL_STATE_DIR")), ("fail", true), "{next}");
+}

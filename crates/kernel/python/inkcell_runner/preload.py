@@ -1,0 +1,216 @@
+"""What is done before a runner is needed: imports, and a rehearsal of what first cells do.
+
+Owns the list of what every runner needs.  A fork server does all this once for its copies, which share its
+memory until they write to it; so what every copy would do for itself is brought to an end here.  Nothing of
+it may show in a copy: no thread, no name, no line of source, no warning used up.
+"""
+
+import gc
+import os
+import sys
+
+# What every runner imports sooner or later; here it is paid for once.
+_USUAL = (
+    "fcntl",
+    "json",
+    "linecache",
+    "warnings",
+    "inkcell_runner.__main__",
+    "inkcell_runner.session",
+    "inkcell_runner.imports",
+    "inkcell_runner.formatting",
+    "inkcell_runner.layout",
+    "inkcell_runner.pretty",
+    "inkcell_runner.mime",
+    "inkcell_runner.displays",
+    "inkcell_runner.tracebacks",
+    "inkcell_runner.excerpts",
+    "inkcell_runner.ending",
+    "inkcell_runner.prelude",
+)
+
+# What each shell needs besides.
+_SHELLS = {"lite": (), "ipython": ("inkcell_runner.ipython_preload",)}
+
+# First cells of every kernel, and of kernels with a library.
+_CELLS = (
+    (None, "1 + 1"),
+    (None, "print('a')\n[1, 'b', {2.5: None}]"),
+    (None, "1 / 0"),
+    ("numpy", "import numpy as np\nnumbers = np.arange(12.0)\nfloat(numbers.sum()), numbers"),
+    (
+        "pandas",
+        "import numpy as np, pandas as pd\nframe = pd.DataFrame({'a': np.arange(2.0), 'b': ['c', 'd']})\n"
+        "print(frame, float(frame['a'].sum()))\nframe",
+    ),
+    ("matplotlib.pyplot", "import matplotlib.pyplot as plt\nlen(plt.get_fignums())"),
+)
+
+# Python adapts code to what it sees only after it has run some times.
+_TIMES = 12
+
+
+def warm_up(shell, preload, note=None):
+    """Imports what every runner needs and what was asked for; gives what of the latter could not be, with
+    reasons. `note` is called with each name when it has been imported."""
+    failed = {}
+    for name in _USUAL + _SHELLS[shell]:
+        # A shell that is not there is the runner's to report: without it there is no kernel.
+        _import(name, note)
+    if preload:
+        from .__main__ import add_paths
+
+        add_paths([entry for entry in os.environ.get("PYTHONPATH", "").split(":") if entry])
+    for name in preload:
+        problem = _import(name, note)
+        if problem is not None:
+            failed[name] = "%s: %s" % (type(problem).__name__, problem)
+    if "numpy" in sys.modules:
+        __import__("numpy.random")
+    if shell == "lite" and "matplotlib.pyplot" in sys.modules:
+        # What every copy would do before its first cell.
+        from .figures import use_inline
+
+        os.environ.setdefault("MPLBACKEND", "Agg")
+        use_inline()
+    return failed
+
+
+def _import(name, note):
+    """What went wrong, or None."""
+    try:
+        __import__(name)
+        return None
+    except BaseException as problem:
+        return problem
+    finally:
+        if note is not None:
+            note(name)
+
+
+def settle(shell, seeds):
+    """Makes the session that all copies use, and puts this process's memory in order."""
+    from .__main__ import prepare
+    from .channel import Channel
+    from .session import Session
+
+    gc.collect()
+    if sys.version_info < (3, 12):
+        # The cache of attributes holds a name in each of its places. Whoever looks up another gives that
+        # name up, and so writes to where it lies, which may be anywhere.
+        sys._clear_type_cache()
+    for _ in range(_TIMES):
+        seeds.renew()
+    if shell == "lite":
+        _rehearse()
+    # What this process did is no business of the user's.
+    main = sys.modules["__main__"] = type(sys)("__main__")
+    session = Session(Channel(-1), main.__dict__)
+    session.environment = dict(os.environ)
+    if shell == "lite":
+        prepare(session)
+        session.set_prelude("full")
+    gc.collect()
+    session.ballast = _fill_pools()
+    # Objects that exist now are left alone by the collector, so that copies share their pages.
+    gc.freeze()
+    return session
+
+
+# How Python's allocator works: objects up to the largest stand in pools, each of objects of one size.
+_POOL_BYTES = (1 << 14 if sys.version_info >= (3, 10) else 1 << 12) - 64
+_LARGEST_BYTES = 512
+# More holes of one size than this are not worth their filling.
+_MOST_BYTES = 1 << 18
+
+
+def _fill_pools():
+    """Fills the holes that imports have left between objects. A copy would put its own objects there, one
+    here and one there, each on a page of its own; without holes it puts them side by side."""
+    filling, empty = [], sys.getsizeof(b"")
+    for size in range(empty // 16 * 16 + 16, _LARGEST_BYTES + 1, 16):
+        row, last = 0, None
+        # A row of neighbours as long as a pool is a pool that was empty: those with holes are used up.
+        for _ in range(_MOST_BYTES // size):
+            one = bytes(size - empty)
+            filling.append(one)
+            row = row + 1 if last is not None and id(one) == id(last) + size else 0
+            last = one
+            if row >= _POOL_BYTES // size * 9 // 10:
+                break
+    return filling
+
+
+def _rehearse():
+    """Starts sessions that nobody sees, and runs first cells in the last of them."""
+    import linecache
+    import warnings
+
+    from . import _set_current
+
+    names = ("stdin", "stdout", "stderr", "__stdin__", "__stdout__", "__stderr__")
+    streams = [(name, getattr(sys, name)) for name in names]
+    known = set(linecache.cache)
+    null = os.open(os.devnull, os.O_RDWR)
+    try:
+        with warnings.catch_warnings():
+            # Only what is ignored is not remembered as said.
+            warnings.simplefilter("ignore")
+            for _ in range(_TIMES):
+                session = _rehearse_start(null)
+            _set_current(session)
+            session.connect(null)
+            cells = [code for module, code in _CELLS if module is None or module in sys.modules]
+            if any(module in sys.modules for module, _ in _CELLS):
+                # The runner alone is so small that it would not pay.
+                _move_together(lambda: _run(session, cells, 2))
+            _run(session, cells, _TIMES)
+            session.descriptors.close()
+    finally:
+        _set_current(None)
+        os.close(null)
+        for name, stream in streams:
+            setattr(sys, name, stream)
+        for name in set(linecache.cache) - known:
+            del linecache.cache[name]
+
+
+def _run(session, cells, times):
+    for code in cells:
+        for number in range(times):
+            session.run_cell({"id": number, "code": code})
+
+
+def _move_together(run):
+    """Puts the code of what runs side by side. To run code is to count references to it; where it lay among
+    other code of its module, a copy would get a page of its own for nearly every function."""
+    ran = {}
+
+    def note(frame, event, _):
+        if event == "call":
+            ran[id(frame.f_code)] = frame.f_code
+
+    sys.setprofile(note)
+    try:
+        run()
+    finally:
+        sys.setprofile(None)
+    kind = type(_run)
+    functions = [one for one in gc.get_objects() if type(one) is kind and id(one.__code__) in ran]
+    moved = {key: code.replace() for key, code in ran.items()}
+    for function in functions:
+        function.__code__ = moved[id(function.__code__)]
+
+
+def _rehearse_start(null):
+    from .__main__ import set_environment
+    from .channel import Channel
+    from .session import Session
+
+    session = Session(Channel(null), {})
+    session.connect(null)
+    session.descriptors.close()
+    session.streams.install()
+    session.set_prelude("full")
+    set_environment(dict(os.environ), dict(os.environ))
+    return session

@@ -1,0 +1,144 @@
+//! The process that is measured: an engine made as the product makes it, one family at a time.
+//!
+//! Owns what every family needs: the engine, its configuration, medians. Must not know goals.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context as _, Result, bail};
+use inkcell_engine::api::{
+    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State,
+};
+use inkcell_engine::artifact::{ArtifactLimits, ArtifactsConfig};
+use inkcell_engine::kernel::{
+    EnvMode, EnvRules, ForkServer, ParentEnv, Prelude, ProjectModules, RunnerBackend, RunnerConfig,
+    Shell,
+};
+use inkcell_engine::output::OutputLimits;
+use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionName};
+use inkcell_engine::session::{Policy, Retry};
+use inkcell_engine::{Engine, EngineConfig, KernelsConfig, system_random};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{many, output, trip};
+
+/// Longer than anything here takes.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// What a host is asked for.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Task {
+    pub(super) family: String,
+    pub(super) python: PathBuf,
+    /// Everything that is written goes below it.
+    pub(super) root: PathBuf,
+    pub(super) is_quick: bool,
+}
+
+impl Task {
+    pub(super) fn pick(&self, full: usize, quick: usize) -> usize {
+        if self.is_quick { quick } else { full }
+    }
+
+    pub(super) fn work(&self) -> PathBuf {
+        self.root.join("work")
+    }
+
+    pub(super) fn artifacts(&self) -> ArtifactsConfig {
+        ArtifactsConfig {
+            state_dir: self.root.join("state"),
+            limits: ArtifactLimits::STANDARD,
+            random: system_random,
+            now: SystemTime::now,
+        }
+    }
+
+    pub(super) fn backend(&self, fork_server: ForkServer) -> Result<RunnerBackend> {
+        let state_dir = self.root.join("state");
+        Ok(RunnerBackend::new(RunnerConfig { state_dir, fork_server, spares: 0 })?)
+    }
+
+    /// An engine with as many sessions as are wanted.
+    pub(super) fn engine(&self, backend: RunnerBackend, sessions: usize) -> Engine {
+        let kernels = KernelsConfig {
+            state_dir: self.root.join("state"),
+            home: None,
+            interpreter: Some(self.python.display().to_string()),
+            parent_env: ParentEnv::from_os(std::env::vars_os()),
+            env_rules: EnvRules { mode: EnvMode::Filtered, pass: Vec::new() },
+            start_timeout: LIMIT,
+            shell: Shell::Lite,
+            prelude: Prelude::Full,
+            preload: Vec::new(),
+            project_modules: ProjectModules::Off,
+        };
+        let second = Duration::from_secs(1);
+        let config = EngineConfig {
+            kernels,
+            policy: Policy {
+                retry: Retry::IfNotStarted,
+                interrupt_grace: 3 * second,
+                max_restarts: 1,
+            },
+            limits: Limits { sessions, idle: IdleRule::Never, sweep: 30 * second },
+            artifacts: self.artifacts(),
+            output: OutputLimits::head_and_tail(),
+            call_bytes: 200 << 10,
+            keep_results: second,
+            random: system_random,
+        };
+        Engine::new(config, Arc::new(backend))
+    }
+
+    /// Runs one cell in a session and is content with nothing but a good end.
+    pub(super) async fn cell(
+        &self,
+        engine: &Engine,
+        session: &str,
+        code: &str,
+    ) -> Result<PythonReport> {
+        let cell = CellSource {
+            code: code.to_owned(),
+            title: None,
+            timeout: None,
+            kernel: CellKernel::Same,
+        };
+        let request = PythonRequest {
+            cells: vec![cell],
+            session: Some(SessionName(session.to_owned())),
+            cwd: self.work(),
+            interpreter: None,
+            mode: KernelMode::Session,
+            timeout: Some(LIMIT),
+            wait: Some(LIMIT),
+            reading: Reading::Bounded,
+        };
+        let report = engine.python(request, OwnerId(1)).await?;
+        if report.state != State::Done {
+            bail!("the cell ended as {:?}: {:?}", report.state, report.cells[0].end);
+        }
+        Ok(report)
+    }
+}
+
+/// Measures and prints one line of JSON.
+pub(in crate::bench) fn run(args: &[String]) -> Result<()> {
+    let [task] = args else { bail!("a host is told what to do") };
+    let task: Task = serde_json::from_str(task).context("the task cannot be read")?;
+    // As the product: one thread drives all kernels.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let figures: Value = match task.family.as_str() {
+        "trip" => runtime.block_on(trip::measure(&task))?,
+        "output" => output::measure(&task)?,
+        _ => runtime.block_on(many::measure(&task))?,
+    };
+    println!("{figures}");
+    Ok(())
+}
+
+pub(super) fn median(mut figures: Vec<f64>) -> Option<f64> {
+    figures.sort_by(f64::total_cmp);
+    crate::bench::sample::median(&figures)
+}
