@@ -10,6 +10,7 @@ mod output;
 mod render;
 mod settings;
 mod setup;
+mod tools;
 
 use std::process::ExitCode;
 

@@ -194,6 +194,17 @@ impl Settings {
         ParentEnv::from_os(std::env::vars_os())
     }
 
+    /// Where a shell would look for programs.
+    pub(crate) fn program_folders(&self) -> Vec<PathBuf> {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).collect()
+    }
+
+    /// The program that this process runs.
+    pub(crate) fn program(&self) -> std::io::Result<PathBuf> {
+        std::env::current_exe()
+    }
+
     /// Variables that begin like ours and set nothing.
     pub(crate) fn unknown_variables(&self) -> Vec<String> {
         variables::unknown(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))

@@ -51,9 +51,10 @@ pub(crate) fn run(args: &Setup, settings: &Settings, output: &mut Output) -> Res
 
 /// How the client starts us.
 fn server(args: &Setup, settings: &Settings) -> Result<Server, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::Io("cannot tell which program this is", error))?;
-    let command = command_of(&program, settings.program_path().as_deref());
+    let program = settings.program();
+    let program =
+        program.map_err(|error| Failure::Io("cannot tell which program this is", error))?;
+    let command = command_of(&program, &settings.program_folders());
     let command = command.map_err(|problem| {
         let (message, hint) = match problem {
             NoCommand::Gone(path) => (

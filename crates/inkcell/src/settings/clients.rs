@@ -2,8 +2,6 @@
 //!
 //! Owns their names. What is done with the places is for `setup`.
 
-use std::ffi::OsString;
-
 use super::{Settings, variable_path};
 use crate::setup::Places;
 
@@ -26,10 +24,5 @@ impl Settings {
             goose: absolute("GOOSE_PATH_ROOT"),
             home,
         }
-    }
-
-    /// Where a shell would look for programs.
-    pub(crate) fn program_path(&self) -> Option<OsString> {
-        std::env::var_os("PATH")
     }
 }

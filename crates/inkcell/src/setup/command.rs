@@ -15,13 +15,13 @@ pub(crate) enum NoCommand {
     NotText(PathBuf),
 }
 
-/// The command that starts `program`, given what `PATH` says.
-pub(crate) fn command_of(program: &Path, path: Option<&OsStr>) -> Result<String, NoCommand> {
+/// The command that starts `program`, given the folders that clients look through.
+pub(crate) fn command_of(program: &Path, folders: &[PathBuf]) -> Result<String, NoCommand> {
     let real = program.canonicalize().map_err(|_| NoCommand::Gone(program.to_owned()))?;
     let text = program.to_str().ok_or_else(|| NoCommand::NotText(program.to_owned()))?;
     let name = program.file_name().and_then(OsStr::to_str).unwrap_or(text);
     // Relative folders mean something else wherever a client is started.
-    let folders = path.into_iter().flat_map(std::env::split_paths).filter(|dir| dir.is_absolute());
+    let folders = folders.iter().filter(|folder| folder.is_absolute());
     let first = folders.map(|folder| folder.join(name)).find(|file| is_program(file));
     let is_this = first.and_then(|file| file.canonicalize().ok()) == Some(real);
     Ok(if is_this { name.to_owned() } else { text.to_owned() })
@@ -62,11 +62,10 @@ mod tests {
             (&[Path::new("one"), Path::new("")], full),
         ];
         for (folders, wanted) in table {
-            let path = std::env::join_paths(folders).unwrap();
-            assert_eq!(command_of(&this, Some(&path)).as_deref(), Ok(wanted), "{path:?}");
+            let folders: Vec<PathBuf> = folders.iter().map(|folder| folder.to_path_buf()).collect();
+            assert_eq!(command_of(&this, &folders).as_deref(), Ok(wanted), "{folders:?}");
         }
-        assert_eq!(command_of(&this, None).as_deref(), Ok(full));
         let gone = temp.path().join("gone");
-        assert_eq!(command_of(&gone, None), Err(NoCommand::Gone(gone)));
+        assert_eq!(command_of(&gone, &[]), Err(NoCommand::Gone(gone)));
     }
 }

@@ -264,6 +264,8 @@ fn yaml_sets_what_differs() {
         "extensions:\n  inkcell: {type: stdio}\n",
         "A: 1\n...\n",
         "? [a]\n: 1\n",
+        "extensions: &a\nb: 1\n",
+        "extensions:\n  inkcell:\n    type: stdio\n    cmd: &c x\n",
     ];
     for before in odd {
         assert_eq!(edited(Client::Goose, before), Err(Refusal::Odd), "{before}");

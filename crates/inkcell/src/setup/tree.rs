@@ -144,3 +144,52 @@ fn taken_apart(tree: &Tree, entry: &Entry) -> (Map, Option<Map>) {
     root.retain(|(key, value)| key != entry.table || !value.is_nothing());
     (root, taken)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn map(entries: &[(&str, Tree)]) -> Tree {
+        Tree::Map(entries.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect())
+    }
+
+    fn text(word: &str) -> Tree {
+        Tree::Text(word.to_owned())
+    }
+
+    /// The proof takes the wanted change for what it is, and nothing more.
+    #[test]
+    fn any_other_change_is_seen() {
+        let field = |key, value: &str, hold| Field { key, value: Value::Text(value.into()), hold };
+        let fields = vec![field("command", "x", Hold::Always), field("on", "y", Hold::WhenNew)];
+        let entry = Entry { table: "t", name: "n".to_owned(), fields };
+        let new = map(&[("command", text("x")), ("on", text("y"))]);
+        let mine = map(&[("command", text("old")), ("env", text("e"))]);
+        let mended = map(&[("command", text("x")), ("env", text("e"))]);
+        let lost = map(&[("command", text("x"))]);
+        let file = |rest: &str, servers: &[(&str, Tree)]| {
+            map(&[("rest", text(rest)), ("t", map(servers))])
+        };
+        let other = ("o", text("o"));
+        let none = map(&[("rest", text("r"))]);
+        let table = [
+            (&none, file("r", &[("n", new.clone())]), true),
+            (&file("r", &[]), file("r", &[("n", new.clone())]), true),
+            (
+                &file("r", std::slice::from_ref(&other)),
+                file("r", &[("n", new.clone()), other.clone()]),
+                true,
+            ),
+            (&file("r", &[("n", mine.clone())]), file("r", &[("n", mended)]), true),
+            (&none, none.clone(), false),
+            (&none, file("s", &[("n", new.clone())]), false),
+            (&none, file("r", &[("n", new.clone()), other.clone()]), false),
+            (&none, file("r", &[("n", lost.clone())]), false),
+            (&file("r", &[other]), file("r", &[("n", new)]), false),
+            (&file("r", &[("n", mine)]), file("r", &[("n", lost)]), false),
+        ];
+        for (before, after, wanted) in table {
+            assert_eq!(is_only_change(before, &after, &entry), wanted, "{before:?} {after:?}");
+        }
+    }
+}

@@ -175,13 +175,15 @@ pub(super) fn write(text: &str, entry: &Entry, task: &Task<'_>) -> Result<String
         return match text[servers.range.clone()].trim() {
             "" => put_in(text, after_key, new, end),
             // Something is written that means nothing; the rest of its line stays.
-            _ => {
+            word if is_written_nothing(word) => {
                 let gap = text[..servers.range.start].trim_end_matches(' ').len();
                 let without = spliced(text, vec![(gap..servers.range.end, String::new())]);
                 let text = without.ok_or(Refusal::Odd)?;
                 let after_key = text[gap..].find('\n').map_or(text.len(), |at| gap + at + 1);
                 put_in(&text, after_key, new, end)
             }
+            // It has a name that is used elsewhere, perhaps.
+            _ => Err(Refusal::Odd),
         };
     }
     let Kind::Map(servers) = &servers.kind else { return Err(Refusal::Odd) };
@@ -207,7 +209,9 @@ fn set(text: &str, found: &(Node, Node), fields: &[&Field], end: &str) -> Result
             Some((key, value)) => {
                 let range = match text.get(key.range.end..value.range.start) {
                     // A block that begins on a line of its own comes up to its key.
-                    Some(gap) if is_gap(gap, value) => key.range.end..value.range.end,
+                    Some(gap) if is_gap(gap, value) && !has_mark(text, value) => {
+                        key.range.end..value.range.end
+                    }
                     // No value is found right behind the key.
                     Some("") if text[key.range.end..].starts_with(':') => {
                         key.range.end..key.range.end + 1
@@ -247,6 +251,18 @@ fn is_nothing(node: &Node) -> bool {
         Kind::Map(entries) => entries.is_empty(),
         Kind::Alias | Kind::List(_) => false,
     }
+}
+
+/// Whether this is nothing in so many words.
+fn is_written_nothing(word: &str) -> bool {
+    let inside = word.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    matches!(word.to_ascii_lowercase().as_str(), "~" | "null")
+        || inside.is_some_and(|inside| inside.trim().is_empty())
+}
+
+/// Whether a value has an anchor or a tag, which would be lost with it.
+fn has_mark(text: &str, value: &Node) -> bool {
+    text[value.range.clone()].starts_with(['&', '!'])
 }
 
 /// The blanks before a key that is the first word of its line.

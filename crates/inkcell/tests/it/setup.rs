@@ -7,10 +7,16 @@ use serde_json::Value;
 
 use crate::env;
 
+const VSCODE: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/Code/User/mcp.json"
+} else {
+    ".config/Code/User/mcp.json"
+};
+
 const CLIENTS: [(&str, &str); 6] = [
     ("claude-code", ".claude.json"),
     ("cursor", ".cursor/mcp.json"),
-    ("vscode", ".config/Code/User/mcp.json"),
+    ("vscode", VSCODE),
     ("codex", ".codex/config.toml"),
     ("zed", ".config/zed/settings.json"),
     ("goose", ".config/goose/config.yaml"),
@@ -56,7 +62,8 @@ fn every_client_is_shown_and_written_once() {
         assert_eq!(again.stdout, wanted);
         assert!(env.run(&["setup", client]).ok().stdout.contains("\nit is there already\n"));
     }
-    assert_eq!(env.names(), [".claude.json", ".codex", ".config", ".cursor"]);
+    let others = [".claude.json", ".codex", ".config", ".cursor", "Library"];
+    assert!(env.names().iter().all(|name| others.contains(&name.as_str())), "{:?}", env.names());
 }
 
 /// What inkcell is told to offer goes with it, and another choice changes that line alone.
@@ -121,7 +128,7 @@ fn broken_files_are_refused() {
     let env = env();
     let table = [
         ("claude-code", ".claude.json", "{\"a\": 1,,}", 2, ":1:9: "),
-        ("vscode", ".config/Code/User/mcp.json", "{\n  \"servers\": {\n", 2, ":2:14: "),
+        ("vscode", VSCODE, "{\n  \"servers\": {\n", 2, ":2:14: "),
         ("codex", ".codex/config.toml", "a = 1\na = 2\n", 2, ":2:1: "),
         ("goose", ".config/goose/config.yaml", "a: 1\nb: [1\nc: 2\n", 2, ":3:2: "),
         (
@@ -161,7 +168,7 @@ fn places_follow_the_variables_of_the_clients() {
     let table = [
         ("claude-code", "CLAUDE_CONFIG_DIR", ".claude.json"),
         ("codex", "CODEX_HOME", "config.toml"),
-        ("vscode", "XDG_CONFIG_HOME", "Code/User/mcp.json"),
+        ("vscode", "VSCODE_APPDATA", "Code/User/mcp.json"),
         ("vscode", "VSCODE_PORTABLE", "user-data/User/mcp.json"),
         ("zed", "XDG_CONFIG_HOME", "zed/settings.json"),
         ("goose", "XDG_CONFIG_HOME", "goose/config.yaml"),

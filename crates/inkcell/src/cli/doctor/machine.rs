@@ -20,16 +20,16 @@ const FEW_FILES: u64 = 512;
 
 /// Before code is run.
 pub(super) fn checks(settings: &Settings) -> Vec<Check> {
-    let mut checks = vec![program(), state(settings)];
+    let mut checks = vec![program(settings), state(settings)];
     checks.extend(said(settings));
     checks.push(open_files());
     checks.push(stored(settings));
     checks
 }
 
-fn program() -> Check {
+fn program(settings: &Settings) -> Check {
     let version = env!("CARGO_PKG_VERSION");
-    match std::env::current_exe() {
+    match settings.program() {
         Ok(path) => Check::ok("inkcell", format!("{version} ({})", path.display())),
         Err(_) => Check::ok("inkcell", version),
     }

@@ -1,0 +1,82 @@
+//! What a tool answers with.
+//!
+//! Owns the shapes of contents and errors. How they travel is for the protocol.
+
+use bytes::Bytes;
+use inkcell_engine::{EngineError, Kind};
+use serde_json::{Value, json};
+
+use super::next;
+
+/// One piece of an answer.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Content {
+    Text(String),
+    Image {
+        mime: String,
+        data: Bytes,
+    },
+    /// Something that can be fetched.
+    Link {
+        uri: String,
+        name: String,
+        mime: String,
+        bytes: u64,
+    },
+}
+
+/// An answer. Code that failed is one, too.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct ToolReply {
+    pub(crate) content: Vec<Content>,
+    /// For programs. An answer with an image has none: clients show one or the other.
+    pub(crate) structured: Option<Value>,
+    /// Whether what was asked for did not work.
+    pub(crate) is_error: bool,
+}
+
+impl ToolReply {
+    pub(crate) fn text(text: impl Into<String>) -> ToolReply {
+        ToolReply { content: vec![Content::Text(text.into())], ..ToolReply::default() }
+    }
+
+    pub(crate) fn with_structured(self, structured: Value) -> ToolReply {
+        let has_image = self.content.iter().any(|part| matches!(part, Content::Image { .. }));
+        ToolReply { structured: (!has_image).then_some(structured), ..self }
+    }
+}
+
+/// Why a tool could not do what it was asked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ToolError {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    /// What to do next.
+    pub(crate) next: Option<String>,
+}
+
+impl ToolError {
+    /// The arguments cannot be as they are.
+    pub(crate) fn argument(message: impl Into<String>) -> ToolError {
+        ToolError { kind: Kind::Invalid, message: message.into(), next: None }
+    }
+
+    pub(crate) fn with_next(self, next: impl Into<String>) -> ToolError {
+        ToolError { next: Some(next.into()), ..self }
+    }
+
+    /// As an answer: a model reads the text, a program the rest.
+    pub(crate) fn into_reply(self) -> ToolReply {
+        let next = self.next.iter().map(|next| format!("\nNext: {next}")).collect::<String>();
+        let text = format!("Error: {}{next}", self.message);
+        let structured =
+            json!({"kind": self.kind.name(), "message": self.message, "next": self.next});
+        ToolReply { is_error: true, ..ToolReply::text(text).with_structured(structured) }
+    }
+}
+
+impl From<EngineError> for ToolError {
+    fn from(error: EngineError) -> ToolError {
+        ToolError { kind: error.kind(), message: error.to_string(), next: next::of(&error) }
+    }
+}
