@@ -283,6 +283,8 @@ pub struct PythonReport {
     pub withheld_hint: Option<String>,
     /// The end of a kernel that ended with its call.
     pub death: Option<Death>,
+    /// What a kernel that ended with its call said after the last cell.
+    pub after: ModelOutput,
     /// Bytes of output that nobody took.
     pub undelivered_bytes: u64,
 }

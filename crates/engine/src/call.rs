@@ -15,13 +15,14 @@ use crate::api::{
     CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, Reading, State,
 };
 use crate::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
-use crate::error::{EngineError, Kind};
+use crate::error::{EngineError, Kind, SessionError};
 use crate::executions::Record;
-use crate::output::{CallBudget, Content, OutputLimits, OutputSink, Spill, SpillFile};
+use crate::output::{CallBudget, Content, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile};
 use crate::session::{
-    CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, Session, Turn, Waiting,
+    CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, STUCK, Session, Turn, Waiting,
+    shown_bytes,
 };
-use crate::tap::{STUCK, Tap, TapState, a_while_after};
+use crate::tap::{Tap, TapState, a_while_after};
 
 /// How many events may wait between a kernel and its sink.
 const EVENT_QUEUE: usize = 64;
@@ -69,8 +70,17 @@ impl Call {
         let times = self.record.times_cancelled();
         let last = self.cells.len().saturating_sub(1);
         let close = session.close_heard(listener);
+        let mut sink = match (self.reading, self.cells.last()) {
+            (Reading::Bounded, Some(cell)) => Some(OutputSink::new(self.limits, self.spill(cell))),
+            _ => None,
+        };
         let hear = async {
             while let Some(event) = events.recv().await {
+                if let (Some(sink), KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event)) =
+                    (&mut sink, &event)
+                {
+                    sink.push(event);
+                }
                 if let Some(tap) = tap {
                     tap.pour((last, event), self.record.cancelled_after(times)).await;
                 }
@@ -81,8 +91,12 @@ impl Call {
             (death, ()) = async { tokio::join!(close, hear) } => death,
             () = self.record.cancelled_after(times) => None,
         };
-        session.abandon();
-        self.record.change(|report| report.death = death);
+        session.abandon().await;
+        let after = match sink {
+            Some(sink) => self.finished(last, sink).await,
+            None => ModelOutput::default(),
+        };
+        self.record.change(|report| (report.death, report.after) = (death, after));
     }
 
     /// Says that the call is over, and how.
@@ -112,11 +126,8 @@ impl Call {
         let mut budget = CallBudget::new(self.budget_bytes);
         for (index, source) in self.cells.iter().enumerate() {
             if source.kernel == CellKernel::Fresh && turn.reset().await == ResetEnd::Refused {
-                let problem = Problem {
-                    kind: Kind::Busy,
-                    message: "Python session reset already in progress".to_owned(),
-                    step: Some(KernelStep::TryLater),
-                };
+                let name = self.record.report().session;
+                let problem = EngineError::from(SessionError::ResetInProgress(name)).problem();
                 self.end(index, State::NeverRun, Some(EndReport::NoKernel(problem)));
                 return State::Error;
             }
@@ -179,11 +190,12 @@ impl Call {
         };
         let run = turn.run(request, listener);
         tokio::pin!(run);
-        let mut shown = began;
+        let (mut shown, mut has_news) = (began, false);
         // A kernel that had to be started first is not counted as the code's time.
         let mut started = began;
         let mut ran: Option<Ran> = None;
         // When a caller that takes nothing is not waited for any more, apart from a while.
+        let mut cancelled: Option<Instant> = None;
         let mut limit = time.and_then(|time| began.checked_add(time.left));
         loop {
             let event = tokio::select! {
@@ -203,16 +215,32 @@ impl Call {
                     ran = Some(done);
                     continue;
                 }
+                // What came last is seen also when nothing comes after it.
+                () = tokio::time::sleep_until(shown + PREVIEW), if has_news => {
+                    (shown, has_news) = (Instant::now(), false);
+                    if let Some(sink) = &sink {
+                        self.show(index, sink, started.elapsed());
+                    }
+                    continue;
+                }
             };
+            has_news = sink.is_some();
             if let KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } = &event {
                 started = Instant::now();
             }
             self.take(index, &event, sink.as_mut());
             if let Some(tap) = tap {
+                // One that is slow gets what there is time for, and not that time again for every event.
+                if cancelled.is_none() && self.record.times_cancelled() > 0 {
+                    cancelled = Some(Instant::now());
+                }
                 let given_up = async {
                     tokio::select! {
                         () = a_while_after(limit) => {}
-                        () = self.record.cancelled_after(0) => tokio::time::sleep(STUCK).await,
+                        () = a_while_after(cancelled) => {}
+                        () = self.record.cancelled_after(0), if cancelled.is_none() => {
+                            tokio::time::sleep(STUCK).await;
+                        }
                     }
                 };
                 tap.pour((index, event), given_up).await;
@@ -221,14 +249,19 @@ impl Call {
                     self.record.cancel();
                 }
             }
+            // A flood leaves no moment in which nothing comes.
             if let Some(sink) = &sink
                 && shown.elapsed() >= PREVIEW
             {
-                shown = Instant::now();
+                (shown, has_news) = (Instant::now(), false);
                 self.show(index, sink, started.elapsed());
             }
         }
-        let output = sink.map(OutputSink::finish).unwrap_or_default();
+        let took = started.elapsed();
+        let output = match sink {
+            Some(sink) => self.finished(index, sink).await,
+            None => ModelOutput::default(),
+        };
         budget.spend(&output);
         let Some(Ran { end: RunEnd { end, notes }, undelivered_bytes }) = ran else {
             return State::NeverRun;
@@ -241,7 +274,7 @@ impl Call {
         self.change_cell(index, |cell| {
             (cell.state, cell.end, cell.output) = (state, end, output);
             cell.notes.extend(notes);
-            cell.duration = started.elapsed();
+            cell.duration = took;
         });
         self.record.change(|report| {
             report.withheld_hint = hint;
@@ -267,6 +300,20 @@ impl Call {
             self.change_cell(index, |cell| cell.count = count);
         }
         self.record.journal.push((index, event.clone()), weight(event));
+    }
+
+    /// What a reader gets of a cell. Pictures are decoded and scaled down then, which may take seconds; all
+    /// other sessions share this thread, so that is done on another.
+    async fn finished(&self, index: usize, sink: OutputSink) -> ModelOutput {
+        if sink.preview().rich == 0 {
+            return sink.finish();
+        }
+        let finished = tokio::task::spawn_blocking(move || sink.finish()).await;
+        finished.unwrap_or_else(|error| {
+            let note = format!("the output was lost, which is a fault of inkcell: {error}");
+            self.change_cell(index, |cell| cell.notes.push(Note::Kernel(note)));
+            ModelOutput::default()
+        })
     }
 
     /// Puts the end of the text so far into the report.
@@ -343,16 +390,7 @@ fn told(end: CellEnd, time: Option<Limit>) -> (State, Option<EndReport>) {
     }
 }
 
-/// About what an event weighs in a journal.
+/// About what an event weighs in a journal: also one that shows nothing takes some room.
 fn weight(event: &ExecEvent) -> usize {
-    const SMALL: usize = 64;
-    match event {
-        ExecEvent::Stream { data, .. } => SMALL + data.len(),
-        ExecEvent::Display { data, .. }
-        | ExecEvent::UpdateDisplay { data, .. }
-        | ExecEvent::Result { data, .. } => {
-            SMALL + data.data.iter().map(|(_, form)| form.len_bytes()).sum::<usize>()
-        }
-        _ => SMALL,
-    }
+    64 + shown_bytes(event)
 }

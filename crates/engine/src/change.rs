@@ -220,20 +220,20 @@ impl Base {
         Ok(report)
     }
 
-    /// Replaces text in the virtual text, where it may span cells.
+    /// Replaces text in the virtual text, where it may span cells. `ids` says which markers the caller has seen.
     pub fn replace_text(
         &self,
         notebook: &mut Notebook,
-        old: &str,
-        new: &str,
+        (old, new): (&str, &str),
         matches: Matches,
+        ids: MarkerIds,
         rules: TextRules,
     ) -> Result<EditReport, EngineError> {
         if let Some(conflict) = self.conflict() {
             return Err(conflict);
         }
         let failed = |error| text_error(&self.path, error);
-        let text = notebook.to_text(MarkerIds::Auto).map_err(failed)?;
+        let text = notebook.to_text(ids).map_err(failed)?;
         let (text, _) = substitute_between_markers(&text, old, new, matches)
             .map_err(|error| EngineError::Sub { path: self.path.clone(), error })?;
         notebook.apply_text(&text, rules, &mut self.ids()).map_err(failed)

@@ -26,6 +26,7 @@ use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey
 use crate::session::{Loss, Policy, ResetEnd, Session};
 use crate::session_file::SessionFile;
 use crate::tap::{Tap, Tapped};
+use crate::verbs::unknown_session;
 
 /// Everything an engine must be told; there are no defaults.
 #[derive(Clone)]
@@ -60,7 +61,7 @@ struct Shared {
     registry: Registry,
     executions: Executions,
     artifacts: Artifacts,
-    /// The calls that are under way, and whatever else ends with a session.
+    /// The calls that are under way.
     tasks: TaskTracker,
     /// What makes the names of session files this engine's own.
     salt: u64,
@@ -139,10 +140,8 @@ impl Engine {
         &self.shared.registry
     }
 
-    /// The first that `look` finds in a call that is remembered.
-    pub(crate) fn find_call<T>(&self, look: impl Fn(&PythonReport) -> Option<T>) -> Option<T> {
-        let calls = &self.shared.executions;
-        calls.ids().iter().find_map(|id| calls.find(id)?.look(&look))
+    pub(crate) fn executions(&self) -> &Executions {
+        &self.shared.executions
     }
 
     /// Where outputs are stored.
@@ -195,11 +194,8 @@ impl Engine {
     }
 
     fn session(&self, key: &SessionKey) -> Result<Session, EngineError> {
-        let unknown = || {
-            let known = self.sessions().into_iter().map(|listed| listed.key.name.0).collect();
-            SessionError::NoSession { name: key.name.clone(), known }.into()
-        };
-        self.shared.registry.find(key).ok_or_else(unknown)
+        let found = self.shared.registry.find(key);
+        found.ok_or_else(|| unknown_session(key, &self.sessions()))
     }
 
     /// The key of the session a request means.
@@ -232,7 +228,8 @@ impl Engine {
         let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
         let key = self.key(request.session.as_ref(), &request.cwd, explicit);
         let id = shared.executions.new_id();
-        let record = Arc::new(Record::new(PythonReport {
+        let shares = (request.mode == KernelMode::Session).then(|| key.clone());
+        let report = PythonReport {
             execution: id.clone(),
             session: key.name.clone(),
             state: State::Queued,
@@ -240,8 +237,10 @@ impl Engine {
             kernel: None,
             withheld_hint: None,
             death: None,
+            after: ModelOutput::default(),
             undelivered_bytes: 0,
-        }));
+        };
+        let record = Arc::new(Record::new(shares, report));
         let owner_of_artifacts = ArtifactSession::from(&key);
         let file = match request.mode {
             KernelMode::Session => self.session_file(&key),
@@ -328,19 +327,11 @@ impl Engine {
     ) -> Session {
         let shared = &self.shared;
         let backend = shared.registry.sparing(shared.kernels.backend(), owner);
-        let spec = chosen.spec.clone();
-        let session = Session::start(backend, spec, shared.config.policy, loss);
         let artifacts = shared.artifacts.folder(&ArtifactSession::from(key)).ok();
-        // Code runs without it where it cannot be written.
         let written = SessionFile::write(file.to_owned(), key, chosen, artifacts.as_deref());
-        if let Ok(file) = written {
-            let mut state = session.watch();
-            shared.tasks.spawn(async move {
-                let _ = state.wait_for(|state| state.is_over).await;
-                drop(file);
-            });
-        }
-        session
+        // Code runs without it where it cannot be written.
+        let held = written.ok();
+        Session::start_holding(backend, chosen.spec.clone(), shared.config.policy, loss, held)
     }
 
     /// The variables that are set anew before every cell.

@@ -1,62 +1,27 @@
-//! What can go wrong in the engine, as values with a kind, a message and a next step.
+//! What can go wrong in the engine, as values with a message; `kind` sorts them, `steps` says what to do next.
 //!
-//! Owns the kinds that faces switch on. It must not know exit codes or protocols: those are derived
-//! from the kind by whoever shows the error.
+//! Owns the errors and their words. It must not know exit codes or protocols: those are derived from the
+//! kind by whoever shows the error.
 
 use std::io;
 use std::path::PathBuf;
 
 use inkcell_kernel::{FindError, LaunchError, ModuleError, SetupError};
 use inkcell_notebook::{
-    Candidate, EditError, NotebookError, Oddity, OpError, RefError, SelectorError, SubError,
-    TextError,
+    Candidate, EditError, NotebookError, Oddity, RefError, SelectorError, SubError, TextError,
 };
-use serde::{Deserialize, Serialize};
 
 use crate::artifact::ArtifactError;
 use crate::files::Version;
 use crate::inspect::InspectError;
 
+mod kind;
 mod session;
 mod steps;
 
+pub use kind::Kind;
 pub use session::SessionError;
 pub use steps::NextStep;
-
-/// What sort of failure it is; the only thing faces decide by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// The request or the file cannot be as it is.
-    Invalid,
-    /// Something named does not exist.
-    NotFound,
-    /// Somebody else changed the same thing.
-    Conflict,
-    /// Something needed is not there: space, permission of the system, a program.
-    Unavailable,
-    /// Somebody else is using it; later it may work.
-    Busy,
-    /// The caller gave up.
-    Cancelled,
-    /// inkcell or the machine failed.
-    Internal,
-}
-
-impl Kind {
-    /// The kind as answers for programs name it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Kind::Invalid => "invalid",
-            Kind::NotFound => "not_found",
-            Kind::Conflict => "conflict",
-            Kind::Unavailable => "unavailable",
-            Kind::Busy => "busy",
-            Kind::Cancelled => "cancelled",
-            Kind::Internal => "internal",
-        }
-    }
-}
 
 /// What differs between the version a caller knew and the file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -350,11 +315,6 @@ pub enum EngineError {
     },
 }
 
-/// Links that lead to each other; the standard library has no stable name for it.
-fn is_loop(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error())
-}
-
 fn json_problem(error: &NotebookError) -> String {
     match error {
         NotebookError::Syntax { oddity: Some(oddity), .. } => match oddity {
@@ -371,61 +331,6 @@ fn in_batch(error: &EditError, batch: usize) -> String {
     match error {
         EditError::Op { op, .. } if batch > 1 => format!("operation {op}: "),
         _ => String::new(),
-    }
-}
-
-impl EngineError {
-    /// The sort of failure.
-    pub fn kind(&self) -> Kind {
-        match self {
-            EngineError::NotFound { .. } | EngineError::Ref { .. } => Kind::NotFound,
-            EngineError::Exists { .. }
-            | EngineError::Conflict { .. }
-            | EngineError::ConflictWhole { .. }
-            | EngineError::UnknownVersion { .. }
-            | EngineError::KeepsChanging { .. } => Kind::Conflict,
-            EngineError::Locked { .. } => Kind::Busy,
-            EngineError::NoPython(_) => Kind::Unavailable,
-            EngineError::Launch(error) => launch_kind(error),
-            EngineError::Setup(error) => setup_kind(error),
-            EngineError::Session(error) => error.kind(),
-            EngineError::Inspect(error) => error.kind(),
-            EngineError::Artifact(error) => error.kind(),
-            EngineError::Edit { error: EditError::Op { problem: OpError::Ref(_), .. }, .. } => {
-                Kind::NotFound
-            }
-            EngineError::Io { source, .. } if is_loop(source) => Kind::Invalid,
-            EngineError::Io { source, .. } => match source.kind() {
-                io::ErrorKind::NotFound => Kind::NotFound,
-                io::ErrorKind::PermissionDenied
-                | io::ErrorKind::InvalidInput
-                | io::ErrorKind::InvalidFilename
-                | io::ErrorKind::NotADirectory
-                | io::ErrorKind::IsADirectory => Kind::Invalid,
-                io::ErrorKind::StorageFull
-                | io::ErrorKind::QuotaExceeded
-                | io::ErrorKind::ReadOnlyFilesystem => Kind::Unavailable,
-                _ => Kind::Internal,
-            },
-            _ => Kind::Invalid,
-        }
-    }
-}
-
-fn launch_kind(error: &LaunchError) -> Kind {
-    match error {
-        LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => Kind::Invalid,
-        LaunchError::Cancelled => Kind::Cancelled,
-        _ => Kind::Unavailable,
-    }
-}
-
-fn setup_kind(error: &SetupError) -> Kind {
-    match error {
-        SetupError::Package { .. } => Kind::Invalid,
-        SetupError::Busy { .. } => Kind::Busy,
-        SetupError::Cancelled => Kind::Cancelled,
-        _ => Kind::Unavailable,
     }
 }
 

@@ -6,13 +6,15 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use inkcell_kernel::ExecEvent;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::api::{ExecutionId, PythonReport};
+use crate::api::{CellReport, ExecutionId, PythonReport, State};
 use crate::journal::Journal;
+use crate::output::RichKind;
+use crate::registry::SessionKey;
 use crate::session::Canceller;
-use inkcell_kernel::ExecEvent;
 
 /// What a watcher of a call sees: which of its cells, and what happened in it.
 pub type CallEvent = (usize, ExecEvent);
@@ -20,8 +22,14 @@ pub type CallEvent = (usize, ExecEvent);
 /// How much of what happened is kept for watchers that are late.
 const JOURNAL_BYTES: usize = 256 << 10;
 
+/// How much calls that are over may weigh together. The oldest are forgotten first, also before their time:
+/// what was too large for an answer is stored and outlives them.
+const KEPT_BYTES: usize = 64 << 20;
+
 /// One call.
 pub(crate) struct Record {
+    /// The session it runs in, unless it has a kernel to itself.
+    session: Option<SessionKey>,
     report: watch::Sender<PythonReport>,
     pub(crate) journal: Journal<CallEvent>,
     canceller: Mutex<Option<Canceller>>,
@@ -30,11 +38,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    pub(crate) fn new(report: PythonReport) -> Record {
+    pub(crate) fn new(session: Option<SessionKey>, report: PythonReport) -> Record {
         let (report, _) = watch::channel(report);
         let journal = Journal::new(JOURNAL_BYTES);
         let (cancelled, _) = watch::channel(0);
-        Record { report, journal, canceller: Mutex::default(), cancelled }
+        Record { session, report, journal, canceller: Mutex::default(), cancelled }
     }
 
     /// The call as far as it has come.
@@ -42,9 +50,25 @@ impl Record {
         self.report.borrow().clone()
     }
 
-    /// Looks at it without a copy.
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&PythonReport) -> T) -> T {
-        look(&self.report.borrow())
+    fn is_over(&self) -> bool {
+        self.report.borrow().state.is_end()
+    }
+
+    /// About how much it takes to remember it.
+    fn weight_bytes(&self) -> usize {
+        let rich = |kind: &RichKind| match kind {
+            RichKind::Image(image) => image.data.as_ref().map_or(0, |data| data.len()),
+            RichKind::Json(json) => json.shown.len(),
+            RichKind::Status(json) => json.len(),
+            RichKind::Digest { .. } => 0,
+        };
+        let cell = |cell: &CellReport| {
+            let text = usize::try_from(cell.output.counts.output_bytes).unwrap_or(usize::MAX);
+            let rich = cell.output.rich.iter().map(|item| rich(&item.kind));
+            cell.source.code.len().saturating_add(text).saturating_add(rich.sum())
+        };
+        let cells = self.report.borrow().cells.iter().map(cell).fold(0, usize::saturating_add);
+        cells.saturating_add(self.journal.size_bytes())
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut PythonReport)) {
@@ -107,8 +131,8 @@ pub(crate) struct Executions {
 
 struct Kept {
     record: Arc<Record>,
-    /// When it was seen to be over.
-    over: Option<Instant>,
+    /// When it was seen to be over, and what it weighs since.
+    over: Option<(Instant, usize)>,
 }
 
 impl Executions {
@@ -138,12 +162,31 @@ impl Executions {
         let mut records = self.records();
         let now = Instant::now();
         records.retain(|_, kept| {
-            if kept.over.is_none() && kept.record.report.borrow().state.is_end() {
-                kept.over = Some(now);
+            if kept.over.is_none() && kept.record.is_over() {
+                kept.over = Some((now, kept.record.weight_bytes()));
             }
-            kept.over.is_none_or(|over| now.duration_since(over) < self.keep)
+            kept.over.is_none_or(|(over, _)| now.duration_since(over) < self.keep)
         });
+        forget_oldest(&mut records);
         records.insert(id, Kept { record, over: None });
+    }
+
+    /// The call whose cell runs this code in a session, and the cell's title.
+    pub(crate) fn running_in(
+        &self,
+        session: &SessionKey,
+        code: &str,
+    ) -> Option<(ExecutionId, Option<String>)> {
+        let is_it = |cell: &&CellReport| cell.state == State::Running && cell.source.code == code;
+        self.records().iter().find_map(|(id, kept)| {
+            let record = &kept.record;
+            if record.session.as_ref() != Some(session) {
+                return None;
+            }
+            let report = record.report.borrow();
+            let cell = report.cells.iter().find(is_it)?;
+            Some((id.clone(), cell.source.title.clone()))
+        })
     }
 
     pub(crate) fn find(&self, id: &ExecutionId) -> Option<Arc<Record>> {
@@ -153,7 +196,7 @@ impl Executions {
     /// Takes every call back, by force.
     pub(crate) fn cancel_all(&self) {
         for kept in self.records().values() {
-            if !kept.record.report.borrow().state.is_end() {
+            if !kept.record.is_over() {
                 kept.record.cancel();
                 kept.record.cancel();
             }
@@ -165,5 +208,111 @@ impl Executions {
         let mut ids: Vec<ExecutionId> = self.records().keys().cloned().collect();
         ids.sort();
         ids
+    }
+}
+
+/// Lets go of calls that are over until the rest is not too much.
+fn forget_oldest(records: &mut HashMap<ExecutionId, Kept>) {
+    let ended = records.iter().filter_map(|(id, kept)| Some((kept.over?, id.clone())));
+    let mut ended: Vec<((Instant, usize), ExecutionId)> = ended.collect();
+    let mut total: usize = ended.iter().map(|((_, weight), _)| weight).sum();
+    if total <= KEPT_BYTES {
+        return;
+    }
+    ended.sort();
+    for ((_, weight), id) in ended {
+        if total <= KEPT_BYTES {
+            break;
+        }
+        records.remove(&id);
+        total -= weight;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use inkcell_kernel::{BackendKind, StreamName};
+
+    use super::*;
+    use crate::api::{CellKernel, CellSource};
+    use crate::output::ModelOutput;
+    use crate::registry::SessionName;
+
+    fn key(cwd: &str) -> SessionKey {
+        SessionKey {
+            name: SessionName("work".to_owned()),
+            cwd: cwd.into(),
+            interpreter: None,
+            backend: BackendKind::Runner,
+        }
+    }
+
+    fn record(session: Option<SessionKey>, id: &str, state: State) -> Arc<Record> {
+        let code = "step()".to_owned();
+        let source = CellSource { code, title: None, timeout: None, kernel: CellKernel::Same };
+        let cell = CellReport {
+            source,
+            state,
+            count: None,
+            duration: Duration::ZERO,
+            output: ModelOutput::default(),
+            end: None,
+            notes: Vec::new(),
+        };
+        let report = PythonReport {
+            execution: ExecutionId(id.to_owned()),
+            session: SessionName("work".to_owned()),
+            state,
+            cells: vec![cell],
+            kernel: None,
+            withheld_hint: None,
+            death: None,
+            after: ModelOutput::default(),
+            undelivered_bytes: 0,
+        };
+        Arc::new(Record::new(session, report))
+    }
+
+    fn executions() -> Executions {
+        Executions::new(Duration::from_secs(3600), || 7)
+    }
+
+    /// The same code under the same name may run in another folder, or in a kernel of its own; whoever takes
+    /// back what runs here must not take that back.
+    #[test]
+    fn what_runs_in_a_session_is_not_mistaken_for_another_call() {
+        let executions = executions();
+        for (id, session) in [("a", Some(key("/a"))), ("b", Some(key("/b"))), ("c", None)] {
+            let record = record(session, id, State::Running);
+            executions.add(ExecutionId(id.to_owned()), record);
+        }
+        let found = |cwd| executions.running_in(&key(cwd), "step()").map(|(id, _)| id.0);
+        assert_eq!(found("/a").as_deref(), Some("a"));
+        assert_eq!(found("/b").as_deref(), Some("b"));
+        assert_eq!(found("/c"), None);
+        assert_eq!(executions.running_in(&key("/a"), "other()"), None);
+    }
+
+    /// Calls that said much are forgotten before their time, the oldest first, and one that runs never is.
+    #[test]
+    fn what_is_remembered_has_a_bound() {
+        let executions = executions();
+        executions.add(ExecutionId("running".to_owned()), record(None, "running", State::Running));
+        let most = KEPT_BYTES / JOURNAL_BYTES;
+        let data = Bytes::from(vec![b'x'; JOURNAL_BYTES]);
+        let said = ExecEvent::Stream { name: StreamName::Stdout, data };
+        for n in 0..most + 10 {
+            let id = format!("{n:06}");
+            let record = record(None, &id, State::Done);
+            record.journal.push((0, said.clone()), JOURNAL_BYTES);
+            executions.add(ExecutionId(id), record);
+        }
+        let ids = executions.ids();
+        assert!(ids.len() <= most + 2, "{} of {most}", ids.len());
+        assert!(executions.find(&ExecutionId("running".to_owned())).is_some());
+        assert!(executions.find(&ExecutionId("000000".to_owned())).is_none());
+        let last = format!("{:06}", most + 9);
+        assert!(executions.find(&ExecutionId(last)).is_some());
     }
 }

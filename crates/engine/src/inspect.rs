@@ -17,7 +17,7 @@ use crate::api::{
 use crate::engine::Engine;
 use crate::error::{EngineError, Kind};
 use crate::registry::SessionName;
-use crate::session::{AskEnd, Loss, Session};
+use crate::session::{AskEnd, Loss, Session, what_it_did};
 use crate::verbs::Found;
 
 /// How long a look may take when nothing is said. A kernel bounds itself to a few seconds.
@@ -55,7 +55,7 @@ pub enum InspectError {
         loss: Loss,
     },
     /// It ended in the middle.
-    #[error("the kernel of session {session} ended while it was asked: {}", .death.as_ref().map_or("it was restarted or stopped".to_owned(), |death| death.cause.to_string()))]
+    #[error("the kernel of session {session} ended while it was asked: it {}", .death.as_ref().map_or("was restarted or stopped".to_owned(), |death| what_it_did(&death.cause)))]
     Ended {
         /// The session.
         session: SessionName,
@@ -114,7 +114,7 @@ fn what(running: Option<&RunningReport>) -> String {
 
 fn why(loss: &Loss) -> String {
     match loss {
-        Loss::Died(death) => format!("it {}", death.cause),
+        Loss::Died(death) => format!("it {}", what_it_did(&death.cause)),
         Loss::Killed { .. } => "it did not listen when code had to be stopped".to_owned(),
         Loss::Closed { .. } => "the session was closed".to_owned(),
     }

@@ -87,6 +87,11 @@ impl<T: Clone> Journal<T> {
         self.shared.changed.notify_waiters();
     }
 
+    /// About what the entries weigh that are still there.
+    pub fn size_bytes(&self) -> usize {
+        self.shared.ring().bytes
+    }
+
     /// The number the next entry will have.
     pub fn end(&self) -> Seq {
         let ring = self.shared.ring();

@@ -40,7 +40,7 @@ pub use inkcell_kernel as kernel;
 pub use inkcell_notebook as notebook;
 pub use inspect::InspectError;
 pub use kernels::{Chosen, KernelsConfig};
-pub use notebooks::{FilesConfig, Notebooks, Opened, parse_notebook, system_random};
+pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, system_random};
 pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use tap::Tapped;

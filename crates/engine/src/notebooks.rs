@@ -16,6 +16,11 @@ use crate::files::{
     Version, is_notebook_path,
 };
 
+mod pick;
+mod plain;
+
+pub use plain::SavedBytes;
+
 /// Everything the engine must be told to work on files; there are no defaults.
 #[derive(Clone, Debug)]
 pub struct FilesConfig {

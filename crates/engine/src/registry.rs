@@ -2,20 +2,22 @@
 //!
 //! Owns finding, making, keeping and letting go of sessions. How a session runs code is its own business.
 
+mod entries;
 mod scarce;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use inkcell_kernel::BackendKind;
 use serde::{Deserialize, Serialize};
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use crate::session::{CloseReason, Closing, Loss, Session, SessionState};
+use entries::{Entry, State, now};
 
 /// How long a session that is being closed is waited for at least; its kernel is gone by then.
 const ENDING: Duration = Duration::from_secs(5);
@@ -123,25 +125,6 @@ struct Shared {
     state: Mutex<State>,
     /// Told when a session that was to be closed is there again.
     stayed: Notify,
-}
-
-#[derive(Default)]
-struct State {
-    entries: HashMap<SessionKey, Entry>,
-    /// What became of sessions that their next users must be told about.
-    losses: HashMap<SessionKey, (CloseReason, Instant)>,
-    is_ending: bool,
-    is_swept: bool,
-    /// Since when this process has been awake: what passed before is nobody's idleness.
-    awake: Option<Instant>,
-}
-
-struct Entry {
-    session: Session,
-    owners: HashSet<OwnerId>,
-    keep: Keep,
-    /// Why it is being closed. It keeps its place until its kernel is gone.
-    closing: Option<CloseReason>,
 }
 
 impl Shared {
@@ -372,80 +355,7 @@ async fn sweep(shared: Weak<Shared>, every: Duration) {
     }
 }
 
-/// The clock of timers, as sessions have it.
-fn now() -> Instant {
-    tokio::time::Instant::now().into_std()
-}
-
 async fn close_all(sessions: Vec<Session>, reason: CloseReason) {
     let closing = sessions.iter().map(|session| session.close(reason));
     futures_util::future::join_all(closing).await;
-}
-
-impl Entry {
-    /// Marks it as being closed; what is to be closed.
-    fn close(&mut self, reason: CloseReason) -> Session {
-        self.closing.get_or_insert(reason);
-        self.session.clone()
-    }
-}
-
-impl State {
-    /// Forgets sessions that are over, and keeps the word for the next user of those that were not asked to
-    /// end.
-    fn tidy(&mut self) {
-        for (key, entry) in self.entries.extract_if(|_, entry| entry.session.state().is_over) {
-            if let Some(reason @ (CloseReason::Idle | CloseReason::Evicted)) = entry.closing {
-                self.losses.insert(key, (reason, now()));
-            }
-        }
-    }
-
-    fn begin_closing(&mut self, these: &[(SessionKey, Session)], reason: CloseReason) {
-        for (key, _) in these {
-            if let Some(entry) = self.entries.get_mut(key) {
-                entry.close(reason);
-            }
-        }
-    }
-
-    /// To be told of the next change of any session.
-    fn watches(&self) -> Vec<watch::Receiver<SessionState>> {
-        let watch = |entry: &Entry| {
-            let mut watch = entry.session.watch();
-            watch.mark_unchanged();
-            watch
-        };
-        self.entries.values().map(watch).collect()
-    }
-
-    /// The session that was used last of all idle ones that are not kept.
-    fn longest_idle(&self) -> Option<(SessionKey, Session)> {
-        self.entries
-            .iter()
-            .filter(|(_, entry)| entry.keep == Keep::WhileUsed && entry.closing.is_none())
-            .filter(|(_, entry)| !entry.session.state().is_busy)
-            .min_by_key(|(_, entry)| entry.session.state().used)
-            .map(|(key, entry)| (key.clone(), entry.session.clone()))
-    }
-
-    fn idle_since(&self, now: Instant, rule: IdleRule) -> Vec<(SessionKey, Session)> {
-        let is_due = |entry: &Entry| {
-            let state = entry.session.state();
-            let since = self.awake.map_or(state.used, |awake| awake.max(state.used));
-            let idle = now.saturating_duration_since(since);
-            let is_long = match rule {
-                IdleRule::Always(limit) => idle >= limit,
-                IdleRule::WithoutOwner(limit) => entry.owners.is_empty() && idle >= limit,
-                IdleRule::Never => false,
-            };
-            let is_kept = entry.keep == Keep::Always || entry.closing.is_some();
-            is_long && !state.is_busy && !is_kept
-        };
-        self.entries
-            .iter()
-            .filter(|(_, entry)| is_due(entry))
-            .map(|(key, entry)| (key.clone(), entry.session.clone()))
-            .collect()
-    }
 }

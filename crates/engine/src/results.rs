@@ -11,8 +11,8 @@ use crate::api::{
     ResultReport, ResultRequest,
 };
 use crate::artifact::{
-    Artifact, ArtifactError, ArtifactId, ArtifactState, GrepLimits, JsonFound, JsonKind, JsonPath,
-    Pattern, Scope,
+    Artifact, ArtifactError, ArtifactState, GrepLimits, JsonFound, JsonKind, JsonPath, Pattern,
+    Scope,
 };
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -34,8 +34,7 @@ impl Engine {
             ResultRequest::Artifact { id, part, form } => {
                 let artifacts = self.artifacts().clone();
                 let read = move || -> Result<ArtifactReport, ArtifactError> {
-                    let id = ArtifactId::from_reference(&id)?;
-                    report(&artifacts.find(&id, Scope::All)?, &part, form)
+                    report(&artifacts.find_reference(&id, Scope::All)?, &part, form)
                 };
                 // A large file takes a while to be searched, and nobody else should wait for it.
                 let read = tokio::task::spawn_blocking(read).await.map_err(|error| {

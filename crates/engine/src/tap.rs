@@ -4,18 +4,15 @@
 //! nothing is lost; it does not hold up the end of the code's time. Whoever only watches is served by the
 //! journal and holds up nobody.
 
-use std::time::Duration;
-
-use inkcell_kernel::{ExecEvent, KernelEvent};
+use inkcell_kernel::KernelEvent;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+
+use crate::session::{STUCK, written_bytes};
 
 /// What a caller gets: which of its cells, and what happened. What a kernel says at its end has the number
 /// of the last cell.
 pub type Tapped = (usize, KernelEvent);
-
-/// How long a caller that takes nothing is waited for once the call must end.
-pub(crate) const STUCK: Duration = Duration::from_secs(1);
 
 pub(crate) struct Tap {
     sender: mpsc::Sender<Tapped>,
@@ -62,14 +59,7 @@ impl Tap {
                 Err(state) => self.state = state,
             }
         }
-        self.lose(&event.1);
-    }
-
-    fn lose(&mut self, event: &KernelEvent) {
-        let (KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event)) = event else { return };
-        if let ExecEvent::Stream { data, .. } = event {
-            self.undelivered_bytes += data.len() as u64;
-        }
+        self.undelivered_bytes += written_bytes(&event.1);
     }
 }
 

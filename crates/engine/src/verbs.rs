@@ -3,18 +3,16 @@
 //! Owns which session a request means and how sessions are reported. How a session runs code, and when one
 //! is let go of, are decided elsewhere.
 
-use std::path::Path;
-
-use inkcell_kernel::History;
+use inkcell_kernel::{History, KernelEvent};
 use tokio::sync::mpsc;
 
 use crate::api::{
-    CellReport, KernelReport, KernelRequest, Request, Response, RunningReport, SessionPhase,
-    SessionRef, SessionReport, State,
+    KernelReport, KernelRequest, Request, Response, RunningReport, SessionPhase, SessionRef,
+    SessionReport,
 };
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
-use crate::registry::{Listed, OwnerId, SessionKey, SessionName};
+use crate::registry::{Listed, OwnerId, SessionKey};
 use crate::session::{CellEnd, CellRequest, NotRun, Note, Session, SessionState};
 
 /// How much of a cell's first line is shown where something runs.
@@ -126,7 +124,7 @@ impl Engine {
         let Some(found) = found else {
             return Err(match self.registry().closed(&key) {
                 Some((reason, ago)) => SessionError::Closed { name: key.name, reason, ago }.into(),
-                None => unknown(&key.name, &key.cwd, &all),
+                None => unknown_session(&key, &all),
             });
         };
         Ok(found)
@@ -135,7 +133,7 @@ impl Engine {
     fn report_of(&self, key: &SessionKey) -> Result<SessionReport, EngineError> {
         let all = self.sessions();
         let listed = all.iter().find(|listed| listed.key == *key);
-        listed.map(|listed| self.report(listed)).ok_or_else(|| unknown(&key.name, &key.cwd, &all))
+        listed.map(|listed| self.report(listed)).ok_or_else(|| unknown_session(key, &all))
     }
 
     fn report(&self, listed: &Listed) -> SessionReport {
@@ -165,13 +163,7 @@ impl Engine {
     /// What runs in a session, by the words of the call that runs it.
     pub(crate) fn running(&self, key: &SessionKey, state: &SessionState) -> Option<RunningReport> {
         let running = state.running.as_ref()?;
-        let cell = self.find_call(|call| {
-            let is_it = |cell: &&CellReport| {
-                cell.state == State::Running && *cell.source.code == *running.code
-            };
-            let cell = call.cells.iter().find(is_it).filter(|_| call.session == key.name)?;
-            Some((call.execution.clone(), cell.source.title.clone()))
-        });
+        let cell = self.executions().running_in(key, &running.code);
         let (execution, title) = cell.map_or((None, None), |(id, title)| (Some(id), title));
         let first = running.code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let now = tokio::time::Instant::now().into_std();
@@ -208,13 +200,22 @@ async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
         env: Vec::new(),
         timeout: None,
     };
-    let (listener, _unheard) = mpsc::channel(1);
-    let ran = turn.run(nothing, listener).await;
+    let (listener, mut events) = mpsc::channel(16);
+    let mut said = Vec::new();
+    // Everything is taken, also what nobody is told: a listener that takes nothing holds the kernel up.
+    let hear = async {
+        while let Some(event) = events.recv().await {
+            if let KernelEvent::Notice(text) = event {
+                said.push(Note::Kernel(text));
+            }
+        }
+    };
+    let (ran, ()) = tokio::join!(turn.run(nothing, listener), hear);
     drop(turn);
     session.settled().await;
     match ran.end.end {
         CellEnd::NotRun(why) => Err(not_started(why)),
-        _ => Ok(ran.end.notes),
+        _ => Ok([ran.end.notes, said].concat()),
     }
 }
 
@@ -226,10 +227,10 @@ fn not_started(why: NotRun) -> EngineError {
 }
 
 /// That there is no such session, with those there are: by name, and by folder where the name is the same.
-fn unknown(name: &SessionName, cwd: &Path, all: &[Listed]) -> EngineError {
+pub(crate) fn unknown_session(wanted: &SessionKey, all: &[Listed]) -> EngineError {
     let known = all.iter().map(|listed| match &listed.key {
-        key if key.cwd == *cwd => key.name.0.clone(),
+        key if key.cwd == wanted.cwd => key.name.0.clone(),
         key => format!("{} in {}", key.name, key.cwd.display()),
     });
-    SessionError::NoSession { name: name.clone(), known: known.collect() }.into()
+    SessionError::NoSession { name: wanted.name.clone(), known: known.collect() }.into()
 }

@@ -14,7 +14,7 @@ mod agents;
 mod artifacts;
 mod python;
 
-pub(crate) use agents::{Doctor, Setup};
+pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
@@ -77,6 +77,8 @@ pub(crate) enum Command {
     State(State),
     /// List every setting, its value and where it comes from.
     Settings(ShowSettings),
+    /// Serve the tools to an agent, on standard input and output.
+    Mcp(Mcp),
     /// Show or write the configuration that gives an agent inkcell's tools.
     Setup(Setup),
     /// Say what works here, what does not, and what to type.

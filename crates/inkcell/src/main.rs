@@ -6,6 +6,7 @@ mod args;
 mod cli;
 mod exit;
 mod exposure;
+mod mcp;
 mod output;
 mod render;
 mod settings;
@@ -13,6 +14,7 @@ mod setup;
 mod tools;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use clap::Parser;
 
@@ -24,11 +26,13 @@ fn main() -> ExitCode {
         Ok(args) => args,
         Err(error) => return exit::of_usage(&error),
     };
+    // A file that may not grow is an error of the write, which is told, and not the end of the process.
+    let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Arc::default());
     let mut output = Output::new(args.form());
     let settings = settings::Settings::from_process(&args.roots, args.command.works_in());
     let done = settings.and_then(|settings| {
         settings.warnings.iter().for_each(|warning| output.aside(&format!("warning: {warning}")));
-        cli::run(args.command, &settings, &mut output)
+        cli::run(args.command, &Arc::new(settings), &mut output)
     });
     exit::finish(output, done)
 }

@@ -246,6 +246,9 @@ fn the_environment_is_read_in_one_place() {
     for (path, text) in sources("crates/inkcell/src") {
         let is_place =
             path.ends_with("settings.rs") || path.ends_with("exit.rs") || path.ends_with("main.rs");
-        assert!(is_place || !code(&text).contains("std::env"), "{path} reads the environment");
+        // Tests are told by a variable which Python is theirs.
+        let is_test = path.ends_with("tests.rs") || path.ends_with("test_desk.rs");
+        let reads = code(&text).contains("std::env");
+        assert!(is_place || is_test || !reads, "{path} reads the environment");
     }
 }

@@ -9,7 +9,7 @@ use super::error::ArtifactError;
 use crate::registry::SessionKey;
 
 const LEN: usize = 16;
-const SCHEME: &str = "artifact://";
+pub(super) const SCHEME: &str = "artifact://";
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// The id of an artifact: sixteen characters of `a` to `z` and `0` to `9` (B:O-09).

@@ -7,14 +7,13 @@ use inkcell_notebook::nearest;
 
 use super::entry::Entry;
 use super::error::ArtifactError;
-use super::id::ArtifactId;
+use super::id::{ArtifactId, SCHEME};
 use super::{Artifacts, Scope};
 
 /// How many are named.
 const NAMED: usize = 5;
 /// So many characters of an id are enough to mean it.
 const MIN_PREFIX: usize = 3;
-const SCHEME: &str = "artifact://";
 
 impl Artifacts {
     /// The id in `artifact://<id>`, or in an id alone.

@@ -9,7 +9,7 @@ use std::path::Path;
 use inkcell_kernel::LaunchError;
 use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, RefError, SubError, TextError};
 
-use super::EngineError;
+use super::{EngineError, SessionError};
 use crate::api::{KernelStep, Problem};
 use crate::artifact::ArtifactError;
 
@@ -137,7 +137,9 @@ impl EngineError {
                 NextStep::ReadAgain(path)
             }
             EngineError::UnknownVersion { path, .. } => NextStep::ReadVersion(path),
-            EngineError::KeepsChanging { .. } | EngineError::Locked { .. } => NextStep::TryLater,
+            EngineError::KeepsChanging { .. }
+            | EngineError::Locked { .. }
+            | EngineError::Session(SessionError::ResetInProgress(_)) => NextStep::TryLater,
             EngineError::NotAFile { .. } => NextStep::NameNotebook,
             EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,

@@ -156,6 +156,11 @@ impl Line {
         }
     }
 
+    /// Whether nothing is begun.
+    pub(super) fn is_empty(&self) -> bool {
+        self.text.is_empty() && self.cells.is_none() && !self.at_start
+    }
+
     fn shown_is_empty(&self) -> bool {
         self.text.is_empty() && self.cells.as_ref().is_none_or(|line| line.cells.is_empty())
     }

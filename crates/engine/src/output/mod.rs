@@ -8,12 +8,14 @@ mod limits;
 mod line;
 mod mime;
 mod model;
+mod plain;
 mod recorder;
 mod rich;
 mod sanitize;
 mod shelf;
 mod sink;
 mod spill;
+mod stage;
 mod table;
 mod text;
 mod truncate;
@@ -23,7 +25,7 @@ pub use image::ImageLimits;
 pub use limits::{CallBudget, OutputLimits};
 pub use model::{
     Counts, ImageItem, JsonItem, Mark, ModelOutput, Notice, Part, RichItem, RichKind, Stored,
-    Truncation, size,
+    Truncation, guarded, size,
 };
 pub use recorder::{DisplayChange, OutputRecorder, Recorded, SizePolicy};
 pub use rich::RichLimits;

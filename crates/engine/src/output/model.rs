@@ -201,6 +201,17 @@ pub enum Notice {
         cause: String,
         /// How many bytes it holds.
         after_bytes: u64,
+        /// Which it is, when there is one that holds them.
+        artifact: Option<String>,
+    },
+    /// Lines were longer than is shown of one.
+    LinesCut {
+        /// How many.
+        lines: u64,
+        /// How many bytes of them are missing.
+        bytes: u64,
+        /// The artifact that has all of it.
+        artifact: Option<String>,
     },
     /// More rich items came than are shown.
     RichDropped {
@@ -243,8 +254,19 @@ impl fmt::Display for Notice {
                     None => f.write_str("]"),
                 }
             }
-            Notice::ArtifactIncomplete { cause, after_bytes } => {
-                write!(f, "[artifact incomplete: {cause} after {after_bytes} bytes]")
+            Notice::ArtifactIncomplete { cause, after_bytes, artifact } => {
+                write!(f, "[artifact incomplete: {cause} after {after_bytes} bytes")?;
+                match artifact {
+                    Some(id) => write!(f, ". Read artifact://{id} for what there is]"),
+                    None => f.write_str("]"),
+                }
+            }
+            Notice::LinesCut { lines, bytes, artifact } => {
+                write!(f, "[… {lines} lines were cut, {} in all …", size(*bytes))?;
+                match artifact {
+                    Some(id) => write!(f, " Read artifact://{id} for full output]"),
+                    None => f.write_str("]"),
+                }
             }
             Notice::RichDropped { items } => {
                 write!(f, "[{items} more displays are not shown]")
@@ -275,8 +297,39 @@ pub struct ModelOutput {
 }
 
 /// How the lines that inkcell itself says begin.
-const OWN_LINES: [&str; 4] =
-    ["[… ", "[Showing ", "[stdin] Kernel requested", "[artifact incomplete"];
+const OWN_LINES: [&str; 12] = [
+    "[… ",
+    "[Showing ",
+    "[stdin] Kernel requested",
+    "[artifact incomplete",
+    "[Command timed out",
+    "[Kernel requested stdin",
+    "[the kernel",
+    "[the code was run",
+    "[still running",
+    "[after the last cell",
+    "Command exited with code",
+    "Command aborted",
+];
+
+/// Whether a line of a program could be taken for one of ours, however it is indented.
+fn is_like_ours(line: &str) -> bool {
+    let line = line.trim_start();
+    let number = |text: &str| text.chars().take_while(char::is_ascii_digit).count();
+    // The headings `[1/2]`, and `Cell 2 failed` or `aborted`.
+    let is_heading = line.strip_prefix('[').is_some_and(|rest| {
+        let first = number(rest);
+        first > 0
+            && rest[first..]
+                .strip_prefix('/')
+                .is_some_and(|rest| number(rest) > 0 && rest[number(rest)..].starts_with(']'))
+    });
+    let is_end = line.strip_prefix("Cell ").is_some_and(|rest| {
+        let rest = &rest[number(rest)..];
+        [" failed (exit", " aborted:", " was not run:"].iter().any(|word| rest.starts_with(word))
+    });
+    is_heading || is_end || OWN_LINES.iter().any(|own| line.starts_with(own))
+}
 
 impl ModelOutput {
     /// The text with its marks on lines of their own. A line of the program that begins like one of
@@ -336,11 +389,18 @@ impl ModelOutput {
 fn add_program_text(text: &mut String, written: &str) {
     for line in written.split_inclusive('\n') {
         let is_start = text.is_empty() || text.ends_with('\n');
-        if is_start && OWN_LINES.iter().any(|own| line.starts_with(own)) {
+        if is_start && is_like_ours(line) {
             text.push('\\');
         }
         text.push_str(line);
     }
+}
+
+/// Text of a program in which no line can be taken for one of ours.
+pub fn guarded(written: &str) -> String {
+    let mut text = String::new();
+    add_program_text(&mut text, written);
+    text
 }
 
 #[cfg(test)]

@@ -5,13 +5,17 @@
 //! or where the text goes. The text does not depend on how the bytes were cut into chunks, cleaning clean
 //! text changes nothing, and every line feed stays.
 
-use memchr::memchr2;
+use memchr::{memchr2, memrchr};
 
 use super::line::Line;
+use super::plain::is_plain_block;
 
 /// How many bytes of a device control string, a title or a link are skipped while its end does not
 /// come. Binary rubbish that happens to hold a beginning must not swallow the rest of an output.
 const MAX_STRING_BYTES: u32 = 1024 * 1024;
+
+/// How many bytes are cleaned at a time: few enough to stay in a processor's first cache.
+const NEAR_BYTES: usize = 16 * 1024;
 
 /// Where in an escape sequence the stream is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,6 +71,18 @@ impl Cleaner {
     /// Takes bytes and hands on the text that is settled. The current line is held back, since it may
     /// still be written over; it comes whole unless it is very long.
     pub fn push(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(&str)) {
+        // Text is looked at several times before it is let go, and each time is much quicker while it is
+        // near. Where the bytes are cut makes no difference to the text; at a line end it costs nothing.
+        while bytes.len() > NEAR_BYTES {
+            let last = memrchr(b'\n', &bytes[..NEAR_BYTES]);
+            let (now, later) = bytes.split_at(last.map_or(NEAR_BYTES, |last| last + 1));
+            self.take(now, out);
+            bytes = later;
+        }
+        self.take(bytes, out);
+    }
+
+    fn take(&mut self, mut bytes: &[u8], out: &mut dyn FnMut(&str)) {
         while !bytes.is_empty() {
             bytes = match self.state {
                 State::Ground => self.ground(bytes, out),
@@ -106,6 +122,11 @@ impl Cleaner {
     /// The current line, as it would be handed on now.
     pub fn pending(&self) -> String {
         self.line.shown()
+    }
+
+    /// Whether nothing is begun: no sequence, no character, no line.
+    pub(super) fn is_at_rest(&self) -> bool {
+        self.state == State::Ground && self.partial.is_empty() && self.line.is_empty()
     }
 
     fn mark_invalid(&mut self, out: &mut dyn FnMut(&str)) {
@@ -384,15 +405,18 @@ fn text_run(bytes: &[u8]) -> Run {
     let (blocks, _) = bytes.get(NEAR..).unwrap_or_default().as_chunks::<64>();
     let mut len = bytes.len().min(NEAR);
     for block in blocks {
-        let (mut control, mut seen) = (0u8, 0u8);
-        for &byte in block {
-            control |= u8::from(is_control(byte));
-            seen |= byte;
+        // Nearly all text is plain, and that is the quicker question.
+        if !is_plain_block(block) {
+            let (mut control, mut seen) = (0u8, 0u8);
+            for &byte in block {
+                control |= u8::from(is_control(byte));
+                seen |= byte;
+            }
+            if control != 0 {
+                break;
+            }
+            high |= seen;
         }
-        if control != 0 {
-            break;
-        }
-        high |= seen;
         len += block.len();
     }
     for &byte in &bytes[len..] {

@@ -6,11 +6,13 @@
 
 use std::collections::{HashMap, VecDeque};
 
+use bytes::Bytes;
 use inkcell_kernel::{DisplayId, ExecEvent, MimeBundle, Outcome, StreamName};
 
 use super::limits::OutputLimits;
 use super::mime::{self, Shown};
 use super::model::{Counts, Mark, ModelOutput, Notice, Part, Truncation};
+use super::plain::PlainChunk;
 use super::rich::RichList;
 use super::sanitize::Cleaner;
 use super::spill::{RawLog, Spill};
@@ -110,7 +112,7 @@ impl OutputSink {
         }
     }
 
-    fn stream(&mut self, name: StreamName, data: &[u8]) {
+    fn stream(&mut self, name: StreamName, data: &Bytes) {
         if data.is_empty() {
             return;
         }
@@ -120,7 +122,19 @@ impl OutputSink {
         // The other stream's line ends here as it stands: a carriage return must not reach it.
         self.cleaners[other].flush(&mut |piece| text.take(piece));
         self.raw.push(data);
-        self.cleaners[one].push(data, &mut |piece| text.collect(piece));
+        let (cleaner, mut rest) = (&mut self.cleaners[one], &data[..]);
+        if text.takes_plain()
+            && let Some(plain) = PlainChunk::of(data)
+        {
+            // What was begun before it ends with its first line, unless that is an escape sequence.
+            cleaner.push(&data[..plain.first], &mut |piece| text.collect(piece));
+            rest = &data[plain.first..];
+            if cleaner.is_at_rest() {
+                rest = &rest[plain.lines.bytes.len()..];
+                text.take_plain(plain.lines);
+            }
+        }
+        cleaner.push(rest, &mut |piece| text.collect(piece));
         text.end_chunk();
         self.spill_when_over();
     }
@@ -305,7 +319,17 @@ impl OutputSink {
             let truncation = truncation(&kept, total, self.limits.max_bytes);
             notices.push(Notice::Truncated { truncation, artifact: id });
         }
-        notices.extend(incomplete);
+        let id = || artifact.as_ref().map(|stored| stored.id.clone());
+        if self.text.cap.dropped.bytes > 0 && !self.text.window.is_over() {
+            let (lines, bytes) = (self.text.cap.dropped_lines, self.text.cap.dropped.bytes);
+            notices.push(Notice::LinesCut { lines, bytes, artifact: id() });
+        }
+        notices.extend(incomplete.map(|notice| match notice {
+            Notice::ArtifactIncomplete { cause, after_bytes, .. } => {
+                Notice::ArtifactIncomplete { cause, after_bytes, artifact: id() }
+            }
+            other => other,
+        }));
         notices.extend(rich_notices);
         notices.dedup();
         let counts = Counts {

@@ -73,7 +73,7 @@ impl Spill {
             // Half an image or half a JSON text is of no use, so it is not named.
             Err(error) => {
                 let cause = cause_of(&error);
-                (None, Some(Notice::ArtifactIncomplete { cause, after_bytes: 0 }))
+                (None, Some(Notice::ArtifactIncomplete { cause, after_bytes: 0, artifact: None }))
             }
         }
     }
@@ -245,7 +245,11 @@ impl RawLog {
             State::Open(opened) => (Some(Stored { id: opened.id, bytes }), None),
             State::Failed { id, cause } => {
                 let after_bytes = if id.is_some() { bytes } else { 0 };
-                let notice = cause.map(|cause| Notice::ArtifactIncomplete { cause, after_bytes });
+                let notice = cause.map(|cause| Notice::ArtifactIncomplete {
+                    cause,
+                    after_bytes,
+                    artifact: None,
+                });
                 (id.map(|id| Stored { id, bytes }), notice)
             }
         }

@@ -2,6 +2,7 @@
 //!
 //! Owns the limit for one line and the totals before any limit. It must not know bytes or streams.
 
+use super::plain::PlainLines;
 use super::window::{Extent, Window};
 
 /// Pieces of at least this size are worth handing on alone.
@@ -33,7 +34,8 @@ impl TextSide {
 
     /// Takes a piece of a chunk; [`TextSide::end_chunk`] follows.
     pub(super) fn collect(&mut self, piece: &str) {
-        if self.scratch.is_empty() && piece.len() >= LONG_PIECE_BYTES {
+        if piece.len() >= LONG_PIECE_BYTES {
+            self.end_chunk();
             return self.take(piece);
         }
         self.scratch.push_str(piece);
@@ -56,6 +58,17 @@ impl TextSide {
             None => self.window.push(text),
             Some(max) => text.split_inclusive('\n').for_each(|line| self.take_line(line, max)),
         }
+    }
+
+    /// Whether lines can be taken without looking at each.
+    pub(super) fn takes_plain(&self) -> bool {
+        self.line_bytes.is_none()
+    }
+
+    /// Takes such lines.
+    pub(super) fn take_plain(&mut self, lines: PlainLines) {
+        self.end_chunk();
+        self.window.push_plain(lines);
     }
 
     fn take_line(&mut self, line: &str, max: usize) {

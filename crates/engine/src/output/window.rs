@@ -5,7 +5,9 @@
 //! whatever comes in.
 
 use super::model::{Mark, Part};
+use super::plain::PlainLines;
 use super::shelf::{Kept, MARK_BYTES, Shelf, add_shelf, add_text, cost};
+use super::stage::Stage;
 use super::truncate::tail;
 
 /// Longer lines are not compared with the one before.
@@ -81,9 +83,8 @@ pub(super) struct Window {
     tail: Shelf,
     /// The beginning takes no more.
     head_is_closed: bool,
-    /// Text that came and was not looked at yet. Most of a long output is only counted and passes
-    /// through here, so that only its end is taken apart into lines.
-    stage: String,
+    /// Text that came and was not looked at yet, so that only the end is ever taken apart into lines.
+    stage: Stage,
     total: Extent,
     /// Whether something was removed to keep to the budget.
     is_trimmed: bool,
@@ -106,7 +107,7 @@ impl Window {
             tail: Shelf::default(),
             head_is_closed: head_budget == 0,
             total: Extent::default(),
-            stage: String::new(),
+            stage: Stage::default(),
             is_trimmed: false,
             left_out: Extent::default(),
             cleared: Extent::default(),
@@ -126,11 +127,8 @@ impl Window {
     }
 
     pub(super) fn is_at_line_start(&self) -> bool {
-        if !self.stage.is_empty() {
-            return self.stage.ends_with('\n');
-        }
-        let last = self.tail.is_at_line_start().or_else(|| self.head.is_at_line_start());
-        last.unwrap_or(true)
+        let last = self.stage.is_at_line_start().or_else(|| self.tail.is_at_line_start());
+        last.or_else(|| self.head.is_at_line_start()).unwrap_or(true)
     }
 
     /// Adds text. Lines should come whole where that is possible.
@@ -140,20 +138,44 @@ impl Window {
             Some(last) => self.line_bytes = (text.len() - last - 1) as u64,
             None => self.line_bytes += text.len() as u64,
         }
-        self.stage.push_str(text);
+        self.stage.push(text);
+        self.settle_when_long();
+    }
+
+    /// Adds whole lines that were counted already.
+    pub(super) fn push_plain(&mut self, lines: PlainLines) {
+        if !self.head_is_closed || !self.is_at_line_start() {
+            return self.push(std::str::from_utf8(&lines.bytes).unwrap_or_default());
+        }
+        let bytes = lines.bytes.len() as u64;
+        self.total += Extent { bytes, feeds: lines.feeds, chars: bytes };
+        self.line_bytes = 0;
+        self.stage.push_plain(lines);
+        self.settle_when_long();
+    }
+
+    fn settle_when_long(&mut self) {
         if !self.head_is_closed || self.stage.len() > 16 * self.budget + 256 {
             // The last line may go on, and is compared when it is whole.
-            let held = self.stage.len()
-                - memchr::memrchr(b'\n', self.stage.as_bytes()).map_or(0, |at| at + 1);
+            let held = self.stage.open_bytes();
             self.settle(if held <= MAX_COMPARED_BYTES { held } else { 0 });
         }
     }
 
     /// Takes the staged text apart, all but its last `held` bytes.
     fn settle(&mut self, held: usize) {
-        let mut stage = std::mem::take(&mut self.stage);
-        let end = stage.len() - held;
-        let from = self.first_needed(&stage[..end]);
+        let mut staged = std::mem::take(&mut self.stage);
+        // Mostly its end is enough, and only that is joined.
+        let mut at_least = 2 * self.budget + held;
+        let (text, from) = loop {
+            let text = staged.end(at_least);
+            let from = self.first_needed(&text[..text.len() - held]);
+            if from > 0 || text.len() == staged.len() {
+                break (text, from);
+            }
+            at_least = usize::MAX;
+        };
+        let end = text.len() - held;
         if from > 0 {
             self.tail = Shelf::default();
             self.is_trimmed = true;
@@ -161,21 +183,22 @@ impl Window {
         let max_compared = self.max_compared_bytes();
         let mut at = from;
         while at < end {
-            let feed = memchr::memchr(b'\n', &stage.as_bytes()[at..end]);
-            let line = &stage[at..feed.map_or(end, |feed| at + feed + 1)];
+            let feed = memchr::memchr(b'\n', &text.as_bytes()[at..end]);
+            let line = &text[at..feed.map_or(end, |feed| at + feed + 1)];
             self.piece(line);
             at += line.len();
             if line.len() <= max_compared && feed.is_some() {
                 // A long run is counted without looking for the ends of its lines.
-                while stage.as_bytes()[at..end].starts_with(line.as_bytes()) {
+                while text.as_bytes()[at..end].starts_with(line.as_bytes()) {
                     self.piece(line);
                     at += line.len();
                 }
             }
         }
         self.make_room();
-        stage.drain(..end);
-        self.stage = stage;
+        drop(text);
+        staged.keep_open(held);
+        self.stage = staged;
     }
 
     /// From where on a text is needed: when its end alone is more than fits, nothing before it stays.
@@ -299,7 +322,7 @@ impl Window {
     pub(super) fn clear(&mut self) {
         self.cleared = self.total;
         self.is_trimmed = false;
-        self.stage.clear();
+        self.stage.keep_open(0);
         self.left_out = Extent::default();
         self.line_bytes = 0;
         self.marks = 0;
@@ -315,7 +338,7 @@ impl Window {
             text = self.head.recent(max_bytes);
         }
         text.push_str(&self.tail.recent(max_bytes));
-        text.push_str(tail(&self.stage, max_bytes));
+        text.push_str(tail(&self.stage.end(max_bytes), max_bytes));
         text
     }
 

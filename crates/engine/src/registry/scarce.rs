@@ -12,7 +12,7 @@ use inkcell_kernel::{Backend, BackendKind, KernelSpec, LaunchError, Launched};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
-use super::{CloseReason, Keep, OwnerId, Registry, Shared};
+use super::{CloseReason, OwnerId, Registry, Shared};
 
 /// A backend that asks a registry for room when there is none.
 struct Scarce {
@@ -31,19 +31,9 @@ impl Registry {
 
     /// Closes the idle sessions that this owner alone uses; how many there were.
     async fn spare(&self, owner: OwnerId) -> usize {
-        let idle: Vec<_> = {
+        let idle = {
             let mut state = self.shared.state();
-            let is_his = |owners: &std::collections::HashSet<OwnerId>| {
-                owners.iter().all(|user| *user == owner)
-            };
-            let idle: Vec<_> = state
-                .entries
-                .iter()
-                .filter(|(_, entry)| is_his(&entry.owners) && entry.keep == Keep::WhileUsed)
-                .filter(|(_, entry)| entry.closing.is_none())
-                .filter(|(_, entry)| !entry.session.state().is_busy)
-                .map(|(key, entry)| (key.clone(), entry.session.clone()))
-                .collect();
+            let idle = state.idle_of(owner);
             state.begin_closing(&idle, CloseReason::Evicted);
             idle
         };

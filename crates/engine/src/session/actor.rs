@@ -2,6 +2,7 @@
 //!
 //! Owns the kernel, its events and the callers' answers. It decides nothing.
 
+use std::any::Any;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -73,6 +74,13 @@ pub struct Ran {
     pub undelivered_bytes: u64,
 }
 
+impl Ran {
+    /// Nothing was run: the session is over, or does not take it.
+    pub(super) fn closed() -> Ran {
+        Ran { end: CellEnd::NotRun(NotRun::Closed).into(), undelivered_bytes: 0 }
+    }
+}
+
 /// What a session is made of.
 pub(super) struct Parts {
     pub(super) machine: Machine,
@@ -80,6 +88,8 @@ pub(super) struct Parts {
     pub(super) spec: KernelSpec,
     pub(super) commands: mpsc::UnboundedReceiver<Command>,
     pub(super) state: watch::Sender<SessionState>,
+    /// What goes with the session, until it is over.
+    pub(super) held: Option<Box<dyn Any + Send>>,
 }
 
 struct Actor {
@@ -231,7 +241,7 @@ impl Actor {
             Command::Run(ticket, job) => {
                 let request = RunRequest { exec: job.code.exec, timeout: job.timeout };
                 if let Some(job) = self.take_job(job) {
-                    refuse(job);
+                    let _ = job.reply.send(Ran::closed());
                     return Input::Deadline;
                 }
                 Input::Run(ticket, request)
@@ -418,6 +428,9 @@ impl Actor {
 
     /// Shows what has changed, which between most events is nothing.
     fn show(&mut self) {
+        if self.is_over {
+            self.parts.held = None;
+        }
         let machine = &self.parts.machine;
         let now_seen = Seen {
             kernel: self.kernel.as_ref().map(|(kernel, _)| kernel.info()),
@@ -429,9 +442,4 @@ impl Actor {
         };
         self.parts.state.send_if_modified(|shown| now_seen.put_into(shown, now()));
     }
-}
-
-fn refuse(job: Job) {
-    let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
-    let _ = job.reply.send(Ran { end, undelivered_bytes: 0 });
 }

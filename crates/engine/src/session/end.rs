@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use inkcell_kernel::{Death, LaunchError, PyError, Rung};
+use inkcell_kernel::{Death, DeathCause, LaunchError, PyError, Rung};
 use serde::{Deserialize, Serialize};
 
 use super::machine::CloseReason;
@@ -16,6 +16,13 @@ pub struct RunEnd {
     pub end: CellEnd,
     /// In the order they happened.
     pub notes: Vec<Note>,
+}
+
+impl From<CellEnd> for RunEnd {
+    /// An end about which there is nothing more to say.
+    fn from(end: CellEnd) -> RunEnd {
+        RunEnd { end, notes: Vec::new() }
+    }
 }
 
 /// How a run of a cell ended.
@@ -91,6 +98,16 @@ pub enum NotRun {
     Closed,
     /// Its turn was taken back before it came.
     Cancelled,
+}
+
+/// The cause of a kernel's end as what follows "the kernel" in a sentence. A cause by itself is a heading.
+pub fn what_it_did(cause: &DeathCause) -> String {
+    match cause {
+        DeathCause::Signal { .. } | DeathCause::OutOfMemory | DeathCause::IgnoredInterrupt => {
+            format!("was {cause}")
+        }
+        _ => cause.to_string(),
+    }
 }
 
 /// What a reader must know about a run besides its end.

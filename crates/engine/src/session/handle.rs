@@ -12,7 +12,7 @@ use inkcell_kernel::{
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::actor::{self, Command, Job, LastWords, Parts, Ran};
-use super::end::{CellEnd, Loss, NotRun, RunEnd};
+use super::end::{Loss, NotRun};
 use super::machine::{AskEnd, AskRequest, CloseReason, Machine, Policy, ResetEnd, Ticket};
 use super::state::SessionState;
 
@@ -46,6 +46,18 @@ impl Session {
         policy: Policy,
         loss: Option<Loss>,
     ) -> Session {
+        Session::start_holding(backend, spec, policy, loss, ())
+    }
+
+    /// The same, with something that goes with the session. It is dropped before anybody can see that the
+    /// session is over, so that the next one of the same name finds its place free.
+    pub(crate) fn start_holding(
+        backend: Arc<dyn Backend>,
+        spec: KernelSpec,
+        policy: Policy,
+        loss: Option<Loss>,
+        held: impl Send + 'static,
+    ) -> Session {
         let (commands, queue) = mpsc::unbounded_channel();
         let state = SessionState {
             kernel: None,
@@ -58,7 +70,14 @@ impl Session {
         };
         let (sender, state) = watch::channel(state);
         let machine = Machine::new(policy, loss);
-        tokio::spawn(actor::run(Parts { machine, backend, spec, commands: queue, state: sender }));
+        tokio::spawn(actor::run(Parts {
+            machine,
+            backend,
+            spec,
+            commands: queue,
+            state: sender,
+            held: Some(Box::new(held)),
+        }));
         Session { commands, state, numbers: Arc::default() }
     }
 
@@ -101,7 +120,13 @@ impl Session {
     /// Ends the session; returns when its kernel is gone.
     pub async fn close(&self, reason: CloseReason) {
         let _ = self.commands.send(Command::Close(reason));
+        self.over().await;
+    }
+
+    /// Returns when it has ended.
+    async fn over(&self) {
         let mut state = self.state.clone();
+        // An error says that its loop is gone, which is the same.
         let _ = state.wait_for(|state| state.is_over).await;
     }
 
@@ -112,14 +137,14 @@ impl Session {
         let words = LastWords { listener, reply };
         let _ = self.commands.send(Command::CloseHeard(words));
         let death = answer.await.unwrap_or(None);
-        let mut state = self.state.clone();
-        let _ = state.wait_for(|state| state.is_over).await;
+        self.over().await;
         death
     }
 
     /// Lets go of everything at once: a kernel that is still there is killed.
-    pub fn abandon(&self) {
+    pub async fn abandon(&self) {
         let _ = self.commands.send(Command::Abandon);
+        self.over().await;
     }
 
     /// Ends the session unless somebody has or waits for a turn, and says whether it has.
@@ -130,8 +155,7 @@ impl Session {
         if asked.is_ok() && answer.await == Ok(false) {
             return Closing::Busy;
         }
-        let mut state = self.state.clone();
-        let _ = state.wait_for(|state| state.is_over).await;
+        self.over().await;
         Closing::Closed
     }
 
@@ -203,14 +227,10 @@ impl Turn {
         let code = CodeRequest { exec, code, history, env, cwd: None };
         let (reply, answer) = oneshot::channel();
         let job = Job { code, timeout, listener, reply };
-        let over = || Ran {
-            end: RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() },
-            undelivered_bytes: 0,
-        };
         if self.session.commands.send(Command::Run(self.ticket, job)).is_err() {
-            return over();
+            return Ran::closed();
         }
-        answer.await.unwrap_or_else(|_| over())
+        answer.await.unwrap_or_else(|_| Ran::closed())
     }
 
     /// What takes this call back from elsewhere.

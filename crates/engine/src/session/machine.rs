@@ -166,16 +166,13 @@ impl Machine {
 
     fn begin(&mut self, now: Instant, ticket: Ticket, request: RunRequest, out: &mut Vec<Effect>) {
         let is_allowed = self.holder == Some(ticket) && self.run.is_none();
-        if !is_allowed || self.closing.is_some() {
-            let end = CellEnd::NotRun(NotRun::Closed);
-            let end = RunEnd { end, notes: Vec::new() };
-            out.push(Effect::Resolve(request.exec, Box::new(end)));
-            return;
-        }
-        if self.is_taken_back {
-            let end = CellEnd::taken_back(KernelFate::Kept);
-            let end = RunEnd { end, notes: Vec::new() };
-            out.push(Effect::Resolve(request.exec, Box::new(end)));
+        let refused = if !is_allowed || self.closing.is_some() {
+            Some(CellEnd::NotRun(NotRun::Closed))
+        } else {
+            self.is_taken_back.then(|| CellEnd::taken_back(KernelFate::Kept))
+        };
+        if let Some(end) = refused {
+            out.push(Effect::Resolve(request.exec, Box::new(end.into())));
             return;
         }
         // A kernel that takes longer to come than its code may take is not waited for.

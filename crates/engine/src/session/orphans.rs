@@ -23,7 +23,7 @@ impl Orphans {
 
     pub(super) fn keep(&mut self, event: KernelEvent) {
         let KernelEvent::Orphan(event) = event else { return };
-        self.bytes += size(&event);
+        self.bytes += shown_bytes(&event);
         match (self.events.back_mut(), event) {
             (
                 Some(ExecEvent::Stream { name: last, data: before }),
@@ -47,7 +47,7 @@ impl Orphans {
             }
             _ => {
                 if let Some(event) = self.events.pop_front() {
-                    dropped = size(&event);
+                    dropped = shown_bytes(&event);
                 }
             }
         }
@@ -66,7 +66,8 @@ impl Orphans {
     }
 }
 
-fn size(event: &ExecEvent) -> usize {
+/// How much an event shows or writes.
+pub(crate) fn shown_bytes(event: &ExecEvent) -> usize {
     match event {
         ExecEvent::Stream { data, .. } => data.len(),
         ExecEvent::Display { data, .. }

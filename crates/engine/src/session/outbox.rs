@@ -9,7 +9,7 @@ use inkcell_kernel::{ExecEvent, KernelEvent};
 use tokio::sync::mpsc;
 
 /// How long a listener that takes nothing is waited for once the code must stop.
-const STUCK: Duration = Duration::from_secs(1);
+pub(crate) const STUCK: Duration = Duration::from_secs(1);
 
 pub(super) struct Outbox {
     listener: mpsc::Sender<KernelEvent>,
@@ -68,9 +68,15 @@ impl Outbox {
     }
 
     fn lose(&mut self, event: &KernelEvent) {
-        let (KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event)) = event else { return };
-        if let ExecEvent::Stream { data, .. } = event {
-            self.undelivered_bytes += data.len() as u64;
-        }
+        self.undelivered_bytes += written_bytes(event);
+    }
+}
+
+/// How much a program wrote, in the eyes of whoever is told that it was lost.
+pub(crate) fn written_bytes(event: &KernelEvent) -> u64 {
+    match event {
+        KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. }
+        | KernelEvent::Orphan(ExecEvent::Stream { data, .. }) => data.len() as u64,
+        _ => 0,
     }
 }

@@ -41,8 +41,10 @@ fn told(desk: &Desk, report: &PythonReport) -> (Vec<(String, u64)>, Option<Vec<u
     assert_eq!(report.state, State::Done, "{report:?}");
     let output = &report.cells[0].output;
     let incomplete = |notice: &Notice| match notice {
-        Notice::ArtifactIncomplete { cause, after_bytes } => Some((cause.clone(), *after_bytes)),
-        Notice::Truncated { .. } | Notice::RichDropped { .. } => None,
+        Notice::ArtifactIncomplete { cause, after_bytes, .. } => {
+            Some((cause.clone(), *after_bytes))
+        }
+        Notice::Truncated { .. } | Notice::LinesCut { .. } | Notice::RichDropped { .. } => None,
     };
     let causes: Vec<_> = output.notices.iter().filter_map(incomplete).collect();
     // Only an artifact that holds everything is offered as the full output.

@@ -143,6 +143,17 @@ async fn a_call_outlives_its_waiting() {
     request.wait = Some(Duration::from_millis(200));
     let report = desk.engine.python(request, ME).await.expect("a report");
     assert_eq!(report.state, State::Running);
+    // What was written so far is there, though nothing came after it.
+    let id = report.execution.clone();
+    let mut seen = texts(&report);
+    for _ in 0..600 {
+        if seen == ["begun\n"] {
+            break;
+        }
+        let later = desk.engine.result(&id, Duration::from_millis(100)).await.expect("it");
+        seen = texts(&later);
+    }
+    assert_eq!(seen, ["begun\n"]);
     std::fs::write(gate, "").expect("written");
     let report = desk.engine.result(&report.execution, Duration::from_secs(60)).await.expect("it");
     assert_eq!((report.state, texts(&report)), (State::Done, vec!["begun\n'over'\n".to_owned()]));
@@ -298,6 +309,26 @@ async fn a_session_has_a_file_that_goes_with_it() {
     assert_eq!(desk.session_files(), 1);
     desk.engine.shutdown().await;
     assert_eq!(desk.session_files(), 0);
+}
+
+/// B:E-30: a session that takes the place of one that was just closed has a file as well.
+#[tokio::test]
+async fn the_next_session_of_the_same_name_has_its_file_too() {
+    let desk = Desk::new();
+    let engine = desk.engine.clone();
+    let request = desk.request(&["import os\nos.path.exists(os.environ['PI_SESSION_FILE'])"]);
+    // In a task of its own, which is woken in no particular order among those that wait for the same end.
+    let often = tokio::spawn(async move {
+        for _ in 0..20 {
+            let report = engine.python(request.clone(), ME).await.expect("a report");
+            assert_eq!(texts(&report), ["True\n"]);
+            let key = engine.key(None, &request.cwd, None);
+            engine.close(&key).await.expect("it is there");
+        }
+    });
+    often.await.expect("they all have");
+    assert_eq!(desk.session_files(), 0);
+    desk.engine.shutdown().await;
 }
 
 /// B:K-12 B:K-13: a cell may begin with a new kernel, in the middle of a call too.

@@ -1,6 +1,6 @@
 //! What every face asks of the engine in the same way: whole texts, replacements, cleaning, new files.
 
-use inkcell_engine::notebook::{EditReport, Matches, SubError};
+use inkcell_engine::notebook::{EditReport, MarkerIds, Matches, SubError};
 use inkcell_engine::{
     Cleaning, Effect, EngineError, IfMissing, Kind, Mode, NextStep, SaveOptions, Saved, Version,
 };
@@ -59,7 +59,7 @@ fn only_a_notebook_is_made_from_a_text() {
     // A notebook that is there may have any name.
     desk.put("notes.txt", small());
     let text = desk.notebooks.read("notes.txt").expect("read").notebook;
-    let text = text.to_text(inkcell_engine::notebook::MarkerIds::Auto).expect("text");
+    let text = text.to_text(MarkerIds::Auto).expect("text");
     put(&desk, "notes.txt", &text.replace("x = 1", "mine"), None).expect("written");
     assert!(desk.get("notes.txt").contains("mine"));
 }
@@ -70,7 +70,7 @@ fn a_part_is_not_taken_for_the_whole() {
     desk.put("nb.ipynb", small());
     let opened = desk.notebooks.read("nb.ipynb").expect("read");
     let all: Vec<usize> = (0..opened.notebook.len()).collect();
-    let text = opened.cells_to_text(&all, inkcell_engine::notebook::MarkerIds::Auto).expect("text");
+    let text = opened.cells_to_text(&all, MarkerIds::Auto).expect("text");
     let cut = &text[..text.len() - 1];
     let (front, back) = cut.split_at(7);
     desk.notebooks.note_part(&opened, &[front.as_bytes(), back.as_bytes()]);
@@ -85,7 +85,7 @@ fn text_is_replaced_across_cells() {
     desk.put("nb.ipynb", small());
     let sub = |old: &str, new: &str, matches| {
         desk.notebooks.change("nb.ipynb", &options(), |notebook, base| {
-            base.replace_text(notebook, old, new, matches, KEEP_ALL)
+            base.replace_text(notebook, (old, new), matches, MarkerIds::Auto, KEEP_ALL)
         })
     };
     sub("x = 1", "mine = 1", Matches::One).expect("replaced");
@@ -95,6 +95,29 @@ fn text_is_replaced_across_cells() {
     let error = sub("e", "E", Matches::One).err().expect("refused");
     assert_eq!(error.next_step(), Some(NextStep::AskForAll));
     assert_eq!(error.kind(), Kind::Invalid);
+}
+
+/// A file that is no notebook is changed as it is at the end, not as it was when it was first read.
+#[test]
+fn a_plain_file_that_moves_is_read_again() {
+    let desk = Desk::new();
+    desk.put("a.txt", "first");
+    let mut calls = 0;
+    let saved = desk.notebooks.change_bytes("a.txt", |old| {
+        calls += 1;
+        if calls == 1 {
+            desk.put("a.txt", "theirs");
+        }
+        Ok([old.expect("a file"), b" and mine"].concat())
+    });
+    let saved = saved.expect("written");
+    assert_eq!((saved.effect, saved.is_new, saved.bytes), (Effect::Written, false, 15));
+    assert_eq!((desk.get("a.txt").as_str(), calls), ("theirs and mine", 2));
+    let refused = desk
+        .notebooks
+        .change_bytes("a.txt", |_| Err(EngineError::NothingToWrite { path: "a.txt".to_owned() }));
+    assert!(refused.is_err());
+    assert_eq!(desk.get("a.txt"), "theirs and mine");
 }
 
 /// One word for what became of a change, in every case.

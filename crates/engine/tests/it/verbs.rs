@@ -133,6 +133,22 @@ async fn the_status_says_how_the_kernel_came_to_be() {
     desk.engine.shutdown().await;
 }
 
+/// A kernel that has much to say while it starts is ready all the same.
+#[tokio::test]
+async fn a_kernel_that_talks_is_started() {
+    let desk = Desk::new();
+    let modules = desk.dir.path().join("state/modules");
+    std::fs::create_dir_all(&modules).expect("a folder");
+    let code = "import sys, threading\n\
+                def talk():\n    while True:\n        print('out', flush=True)\n        \
+                print('err', file=sys.stderr, flush=True)\n\
+                threading.Thread(target=talk, daemon=True).start()\n";
+    std::fs::write(modules.join("talk.py"), code).expect("written");
+    let (started, _) = tokio::time::timeout(LONG, desk.start("work")).await.expect("it is ready");
+    assert!(started.kernel.is_some(), "{started:?}");
+    desk.engine.shutdown().await;
+}
+
 #[tokio::test]
 async fn what_runs_is_seen_interrupted_and_restarted() {
     let desk = Desk::new();

@@ -4,6 +4,7 @@
 
 use clap::{Args as ClapArgs, ValueEnum};
 
+use crate::exposure::ToolSet;
 use crate::setup::{Client, Scope};
 
 #[derive(ClapArgs, Debug)]
@@ -111,4 +112,32 @@ fn server_name(given: &str) -> Result<String, String> {
 pub(crate) struct Doctor {
     #[command(flatten)]
     pub(crate) python: super::PythonArgs,
+}
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "It speaks the Model Context Protocol on standard input and output until its client is gone. \
+        Clients start it themselves: see inkcell setup.\n\n\
+        Examples:\n  \
+        inkcell mcp\n  \
+        inkcell mcp --tools compat\n  \
+        inkcell mcp --inspect"
+)]
+pub(crate) struct Mcp {
+    /// Which tools are offered.
+    #[arg(long, value_enum, default_value_t = ToolsArg::Default)]
+    pub(crate) tools: ToolsArg,
+    /// Show the tools as a client sees them, and end.
+    #[arg(long)]
+    pub(crate) inspect: bool,
+}
+
+impl From<ToolsArg> for ToolSet {
+    fn from(given: ToolsArg) -> ToolSet {
+        match given {
+            ToolsArg::Default => ToolSet::Default,
+            ToolsArg::Compat => ToolSet::Compat,
+            ToolsArg::All => ToolSet::All,
+        }
+    }
 }

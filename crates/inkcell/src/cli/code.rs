@@ -67,20 +67,24 @@ fn cell(title: Option<String>, code: String) -> CellSource {
 }
 
 /// The cells of a program whose cells begin with `# %%` lines, as editors know them. What follows on that
-/// line is the title; cells without code are left out.
+/// line is the title; cells without code are left out, and so are those said to be Markdown or raw.
 fn cells_of(program: &str) -> Vec<CellSource> {
     let mut cells = vec![cell(None, String::new())];
+    let mut is_code = true;
     for line in program.split_inclusive('\n') {
         let title = line.strip_prefix('#').and_then(|rest| rest.trim_start().strip_prefix("%%"));
         // `# %%time` is a comment about a magic.
         match title.filter(|title| title.is_empty() || title.starts_with(char::is_whitespace)) {
             Some(title) => {
                 let title = title.trim();
+                // What exporters write for cells that are no code.
+                let mut words = title.split_whitespace();
+                is_code = !words.any(|word| matches!(word, "[markdown]" | "[md]" | "[raw]"));
                 let title = (!title.is_empty()).then(|| title.to_owned());
                 cells.push(cell(title, String::new()));
             }
             None => {
-                if let Some(last) = cells.last_mut() {
+                if let Some(last) = cells.last_mut().filter(|_| is_code) {
                     last.code.push_str(line);
                 }
             }
@@ -213,6 +217,9 @@ mod tests {
         ];
         assert_eq!(found, wanted);
         assert_eq!(cells_of("# %%\n").len(), 0);
+        let exported = "# %% [markdown]\n# # Title\n# %%\nx = 1\n# %% Notes [raw]\nnot code\n";
+        let codes: Vec<String> = cells_of(exported).into_iter().map(|cell| cell.code).collect();
+        assert_eq!(codes, ["x = 1\n"]);
     }
 
     #[test]

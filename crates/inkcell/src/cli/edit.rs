@@ -1,8 +1,8 @@
 //! `inkcell edit`: operations on cells, a batch of them, or a replacement in the virtual text.
 
 use inkcell_engine::notebook::{
-    CellRef, Drop, EditOp, EditReport, Matches, MetaChange, Notebook, OutputsAfter, Place,
-    SourceShape, TextRules, nearest,
+    CellRef, Drop, EditOp, EditReport, MarkerIds, Matches, MetaChange, Notebook, OutputsAfter,
+    Place, SourceShape, TextRules, nearest,
 };
 use inkcell_engine::{
     Backup, Base, EngineError, Force, IfMissing, Mode, SaveOptions, Saved, parse_ops,
@@ -46,7 +46,7 @@ pub(crate) fn answer(output: &mut Output, saved: &Saved<EditReport>) -> Result<E
 /// What is to be done, decided before the file is opened.
 enum Change {
     Ops(Vec<EditOp>),
-    Text { old: String, new: String, matches: Matches, rules: TextRules },
+    Text { old: String, new: String, matches: Matches, ids: MarkerIds, rules: TextRules },
 }
 
 fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Change, Failure> {
@@ -70,6 +70,7 @@ fn change(args: Edit, outputs: OutputsAfter, settings: &Settings) -> Result<Chan
         old: args.old.unwrap_or_default(),
         new: args.new.unwrap_or_default(),
         matches: if args.all { Matches::All } else { Matches::One },
+        ids: settings.marker_ids,
         rules: TextRules { drop: Drop::Exactly(args.drop), outputs, shape: SourceShape::Keep },
     })
 }
@@ -202,8 +203,8 @@ impl Change {
     fn apply(&self, notebook: &mut Notebook, base: &Base) -> Result<EditReport, EngineError> {
         match self {
             Change::Ops(ops) => base.apply(notebook, ops),
-            Change::Text { old, new, matches, rules } => {
-                base.replace_text(notebook, old, new, *matches, *rules)
+            Change::Text { old, new, matches, ids, rules } => {
+                base.replace_text(notebook, (old, new), *matches, *ids, *rules)
             }
         }
     }

@@ -9,6 +9,7 @@ mod edit;
 mod env;
 mod input;
 mod listener;
+mod mcp;
 mod new;
 mod py;
 mod python;
@@ -21,6 +22,8 @@ mod state;
 mod to;
 mod write;
 
+use std::sync::Arc;
+
 use crate::args::Command;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
@@ -29,7 +32,7 @@ use crate::settings::Settings;
 /// Runs a command on the main thread; those that need an async runtime make one.
 pub(crate) fn run(
     command: Command,
-    settings: &Settings,
+    settings: &Arc<Settings>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     match command {
@@ -46,6 +49,7 @@ pub(crate) fn run(
         Command::Artifacts(args) => artifacts::run(&args, settings, output),
         Command::State(args) => state::run(&args, settings, output),
         Command::Settings(args) => settings::run(&args, settings, output),
+        Command::Mcp(args) => mcp::run(&args, settings, output),
         Command::Setup(args) => setup::run(&args, settings, output),
         Command::Doctor(args) => doctor::run(&args, settings, output),
     }

@@ -7,9 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::api::{EndReport, KernelMode, PythonReport, PythonRequest, Reading, State};
-use inkcell_engine::kernel::{
-    EnvMode, ForkServer, LaunchError, Pattern, RunnerBackend, RunnerConfig,
-};
+use inkcell_engine::kernel::{EnvMode, LaunchError, Pattern, RunnerBackend};
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Chosen, Engine, EngineError, Kind};
 use rustix::process::Signal;
@@ -27,7 +25,7 @@ use crate::render::hint;
 use crate::render::live::{Colour, Live, Show, last_words};
 use crate::render::recorded::Recorded;
 use crate::render::reply::Replied;
-use crate::settings::{Profile, Settings, anchored, engine_config};
+use crate::settings::{Profile, Settings, anchored, engine_config, runner_config};
 
 /// How long a reader that does not read is waited for at the end, at least.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -73,7 +71,7 @@ async fn run_call(
     // What a signal cut short is no failure of its own.
     let chosen = chosen.map_err(|error| signals.first().map_or(error.into(), Failure::Signal))?;
     let reason = python::reason(&chosen.interpreter, &args.python, settings);
-    tell_about(&chosen, &reason, args, output);
+    tell_about(&chosen, &reason, args, settings, output);
 
     let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
     let colour = if is_coloured { Colour::On } else { Colour::Off };
@@ -136,6 +134,9 @@ async fn run_call(
         () = until(limit) => None,
     };
     if let Some(signal) = signals.first() {
+        if shown.is_none() {
+            Stream::stderr().write_within(words.as_bytes(), OTHER_STREAM);
+        }
         return Err(Failure::Signal(signal));
     }
     match shown {
@@ -164,6 +165,7 @@ async fn run_call(
 
 /// An engine for one call.
 fn engine(args: &Py, settings: &Settings) -> Result<Engine, Failure> {
+    python::only_the_runner(settings, Profile::CommandLine)?;
     let mut config = engine_config(settings, Profile::CommandLine);
     let kernels = &mut config.kernels;
     if args.env_all {
@@ -173,25 +175,22 @@ fn engine(args: &Py, settings: &Settings) -> Result<Engine, Failure> {
     if let Some(shell) = args.shell {
         kernels.shell = shell.into();
     }
-    // A kernel that runs once would only start later for them.
-    kernels.preload = Vec::new();
-    let backend = RunnerBackend::new(RunnerConfig {
-        state_dir: settings.state_dir.clone(),
-        fork_server: ForkServer::Off,
-        spares: 0,
-    });
-    let backend = backend.map_err(EngineError::from)?;
+    let runner = runner_config(settings, Profile::CommandLine);
+    let backend = RunnerBackend::new(runner).map_err(EngineError::from)?;
     Ok(Engine::new(config, Arc::new(backend)))
 }
 
 /// Says which Python it is, if that was asked for, and what code does not get of what it was promised.
-fn tell_about(chosen: &Chosen, reason: &str, args: &Py, output: &mut Output) {
+fn tell_about(chosen: &Chosen, reason: &str, args: &Py, settings: &Settings, output: &mut Output) {
     if args.verbose {
         let line = python::line(&chosen.interpreter, reason);
         output.aside(&format!("python: {line}"));
         for skipped in &chosen.interpreter.skipped {
             output.aside(&format!("skipped: {skipped}: {}", skipped.reason));
         }
+    }
+    for told in settings.decided_by_project(&chosen.spec.cwd) {
+        output.aside(&format!("note: {told}"));
     }
     for name in &chosen.env.missing {
         output.aside(&format!("note: {name} is not set here, so the code does not get it"));

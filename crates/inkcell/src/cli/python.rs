@@ -12,7 +12,18 @@ use serde_json::{Value, json};
 
 use crate::args::PythonArgs;
 use crate::exit::Failure;
-use crate::settings::{Key, Settings, anchored};
+use crate::settings::{BackendSettings, Key, Profile, Settings, anchored};
+
+/// Refuses a backend that is not there, which would run code somewhere else than was asked for.
+pub(crate) fn only_the_runner(settings: &Settings, profile: Profile) -> Result<(), Failure> {
+    match settings.backend(profile) {
+        BackendSettings::Runner => Ok(()),
+        BackendSettings::Zmq | BackendSettings::Gateway(_) => Err(Failure::argument(
+            "python.backend",
+            "of the backends only runner is there yet; leave python.backend and gateway.url out",
+        )),
+    }
+}
 
 /// The folder code works in.
 pub(crate) fn working_folder(args: &PythonArgs, settings: &Settings) -> Result<PathBuf, Failure> {

@@ -4,8 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use inkcell_engine::notebook::{
-    CellNames, CellRef, Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
-    split_selector,
+    Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
 };
 use inkcell_engine::{EngineError, Opened};
 use serde_json::json;
@@ -20,13 +19,13 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     if args.textconv {
         return textconv(&args.path, settings, output);
     }
-    // A file whose name looks like a path with a selector is still found by its name.
-    let (path, selector) = if settings.notebooks.exists(&args.path) {
-        (args.path.as_str(), Selector::default())
-    } else {
-        split_selector(&args.path).map_err(EngineError::from)?
-    };
-    refuse_no_selector(path, settings)?;
+    let (path, selector) =
+        settings.notebooks.split_path(&args.path).map_err(|error| match error {
+            EngineError::Argument { argument, problem } => {
+                Failure::argument(&argument, format!("{problem} (cells are chosen with --cells)"))
+            }
+            other => other.into(),
+        })?;
     let outputs = args.outputs.map_or(Outputs::None, Outputs::from);
     refuse_mixed(args, &selector, outputs)?;
     let selector = if args.pad { selector.padded() } else { selector };
@@ -36,7 +35,7 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     let opened = settings.notebooks.read(path)?;
     let cells = match &args.cells {
         None => (0..opened.notebook.len()).collect(),
-        Some(list) => pick_cells(&opened.notebook, list, path)?,
+        Some(list) => pick_cells(&opened, list)?,
     };
     let written = if let Some(pattern) = &args.search {
         search(path, pattern, outputs, &opened, &cells, output)?
@@ -83,20 +82,6 @@ fn textconv(path: &str, settings: &Settings, output: &mut Output) -> Result<Exit
     let shown = text.as_ref().map_or(bytes.as_slice(), |text| text.as_bytes());
     output.raw(shown).map_err(Failure::of_output)?;
     Ok(Exit::Ok)
-}
-
-/// What stands behind the path of a notebook that is there is meant as a selector.
-fn refuse_no_selector(path: &str, settings: &Settings) -> Result<(), Failure> {
-    if !path.contains(':') || settings.notebooks.exists(path) {
-        return Ok(());
-    }
-    let mut colons = path.match_indices(':').map(|(at, _)| at);
-    let Some(at) = colons.find(|at| settings.notebooks.exists(&path[..*at])) else {
-        return Ok(());
-    };
-    let problem = "it is no selector; a selector is :10-20, :5, :3+4, :1-9,40-50, :raw or :raw:1-9 \
-                   (cells are chosen with --cells)";
-    Err(Failure::argument(&path[at..], problem))
 }
 
 /// Lines were asked for where there are none.
@@ -211,40 +196,10 @@ fn search(
     Ok(outline::write_hits(output, path, opened, &hits))
 }
 
-/// A list such as `0,3-5,ab12,-1`, sorted. What is an id, or begins one, is an id, whatever else it
-/// could be.
-fn pick_cells(notebook: &Notebook, list: &str, path: &str) -> Result<Vec<usize>, Failure> {
-    let bad = |problem: String| Failure::argument("--cells", format!("{problem} in {path}"));
-    let ids: Vec<_> = notebook.cells().map(|cell| cell.id()).collect();
-    let is_id = |id: &str, item: &str| id == item || item.len() >= 4 && id.starts_with(item);
-    let begins_id = |item: &str| ids.iter().flatten().any(|id| is_id(id, item));
-    let names = CellNames::new(ids.iter().cloned());
-    let mut picked = Vec::new();
-    for item in list.split(',').map(str::trim) {
-        if item.is_empty() {
-            return Err(bad(format!("{list:?} has an empty entry")));
-        }
-        let Some((start, end)) = range(item).filter(|_| !begins_id(item)) else {
-            let found = names.resolve(&CellRef::Text(item.to_owned()));
-            picked.push(found.map_err(|error| EngineError::Ref { path: path.to_owned(), error })?);
-            continue;
-        };
-        let last = notebook.len().saturating_sub(1);
-        let end = end.unwrap_or(last);
-        if start > end || end > last || notebook.is_empty() {
-            let count = notebook.len();
-            return Err(bad(format!("{item} is not a range of cells; there are {count} cells")));
-        }
-        picked.extend(start..=end);
-    }
-    picked.sort_unstable();
-    picked.dedup();
-    Ok(picked)
-}
-
-/// `A-B`, `A-` or `A..B`.
-fn range(item: &str) -> Option<(usize, Option<usize>)> {
-    let (start, end) = item.split_once("..").or_else(|| item.split_once('-'))?;
-    let end = if end.is_empty() { None } else { Some(end.parse().ok()?) };
-    Some((start.parse().ok()?, end))
+/// The cells that `--cells` names.
+fn pick_cells(opened: &Opened, list: &str) -> Result<Vec<usize>, Failure> {
+    opened.pick_cells(list).map_err(|error| match error {
+        EngineError::Argument { problem, .. } => Failure::argument("--cells", problem),
+        other => other.into(),
+    })
 }

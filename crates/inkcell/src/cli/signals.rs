@@ -1,6 +1,7 @@
 //! What signals mean to a command that runs code: the first asks the code to stop, the second ends it.
 //!
-//! Owns which signals are heard, and how often somebody wanted the command to end. The process ends by the same signal, when everything was put away.
+//! Owns which signals are heard, and how often somebody wanted the command to end. The process ends by the
+//! same signal, when everything was put away.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};

@@ -7,9 +7,14 @@ use inkcell_engine::kernel::{MimeBundle, MimeData};
 /// What helpers tell a program that watches; no person wants to see it.
 const STATUS: &str = "application/x-omp-status";
 
+/// Whether it is a message of a helper and no output.
+pub(crate) fn is_status(bundle: &MimeBundle) -> bool {
+    bundle.get(STATUS).is_some()
+}
+
 /// The text of a bundle; none when there is nothing in it for a person.
 pub(crate) fn text(bundle: &MimeBundle) -> Option<String> {
-    if bundle.get(STATUS).is_some() || bundle.data.is_empty() {
+    if is_status(bundle) || bundle.data.is_empty() {
         return None;
     }
     let plain = match bundle.get("text/plain") {

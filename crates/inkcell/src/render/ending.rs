@@ -89,6 +89,12 @@ impl Summary {
         words::sentence(self.report.state, self.end())
     }
 
+    /// The same for programs, which are told of an exception, too.
+    pub(crate) fn message(&self) -> Option<String> {
+        let exception = || self.error().map(|error| format!("{}: {}", error.name, error.value));
+        self.sentence().or_else(exception)
+    }
+
     /// What else there is to be told: cells that were not run, processes that were left, output that was.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
@@ -203,6 +209,7 @@ mod tests {
             kernel: None,
             withheld_hint: None,
             death: None,
+            after: ModelOutput::default(),
             undelivered_bytes: 0,
         };
         Summary { report, took: Duration::ZERO, python: Value::Null }

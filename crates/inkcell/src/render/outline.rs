@@ -14,21 +14,29 @@ pub(crate) fn write(
     opened: &Opened,
     cells: &[usize],
 ) -> io::Result<()> {
-    let rows =
-        cells.iter().filter_map(|&index| opened.notebook.cell(index)).map(|cell| cell.outline());
     if output.is_json() {
-        let rows: Vec<Value> = rows.map(|row| json_row(&row)).collect();
+        let rows: Vec<Value> = rows(opened, cells).iter().map(json_row).collect();
         let mut answer = head_json(path, opened);
         answer["cells"] = rows.into();
         return output.json(&answer);
     }
     output.line(&head(path, opened))?;
-    let rows: Vec<OutlineCell> = rows.collect();
+    lines(opened, cells).iter().try_for_each(|line| output.line(line))
+}
+
+fn rows(opened: &Opened, cells: &[usize]) -> Vec<OutlineCell> {
+    let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
+    cells.map(|cell| cell.outline()).collect()
+}
+
+/// One line a cell.
+pub(crate) fn lines(opened: &Opened, cells: &[usize]) -> Vec<String> {
+    let rows = rows(opened, cells);
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let ids = width(&mut rows.iter().map(|row| row.id.as_deref().unwrap_or("-").chars().count()));
     let kinds = width(&mut rows.iter().map(|row| row.kind.chars().count()));
     let digits = width(&mut rows.iter().map(|row| row.index.to_string().len()));
-    for row in &rows {
+    let line = |row: &OutlineCell| {
         let id = row.id.as_deref().unwrap_or("-");
         let number = match (row.execution_count, row.kind.as_str()) {
             (Some(count), _) => format!("[{count}]"),
@@ -46,9 +54,9 @@ pub(crate) fn write(
         for digest in &row.outputs {
             line.push_str(&format!("  → {digest}"));
         }
-        output.line(line.trim_end())?;
-    }
-    Ok(())
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// The first line of an answer about a whole notebook.
@@ -117,9 +125,7 @@ pub(crate) fn write_hits(
     opened: &Opened,
     hits: &[Hit],
 ) -> io::Result<()> {
-    let id = |hit: &Hit| {
-        opened.notebook.cell(hit.cell).and_then(|cell| cell.id()).map(|id| id.into_owned())
-    };
+    let id = |hit: &Hit| hit_id(opened, hit);
     if output.is_json() {
         let rows: Vec<Value> = hits
             .iter()
@@ -131,16 +137,23 @@ pub(crate) fn write_hits(
         answer["hits"] = rows.into();
         return output.json(&answer);
     }
-    for hit in hits {
-        let place = match hit.output {
-            Some(at) => format!(" output {at}"),
-            None => String::new(),
-        };
-        let id = id(hit).map(|id| format!(" {id}")).unwrap_or_default();
-        output.line(&format!("cell {}{id}{place} line {}: {}", hit.cell, hit.line, hit.text))?;
-    }
+    hit_lines(opened, hits).iter().try_for_each(|line| output.line(line))?;
     output.flush()?;
     let found = count(hits.len(), "line");
     output.aside(&format!("{path}: version {}, {found} found", opened.version));
     Ok(())
+}
+
+fn hit_id(opened: &Opened, hit: &Hit) -> Option<String> {
+    opened.notebook.cell(hit.cell).and_then(|cell| cell.id()).map(|id| id.into_owned())
+}
+
+/// One line a hit.
+pub(crate) fn hit_lines(opened: &Opened, hits: &[Hit]) -> Vec<String> {
+    let line = |hit: &Hit| {
+        let place = hit.output.map(|at| format!(" output {at}")).unwrap_or_default();
+        let id = hit_id(opened, hit).map(|id| format!(" {id}")).unwrap_or_default();
+        format!("cell {}{id}{place} line {}: {}", hit.cell, hit.line, hit.text)
+    };
+    hits.iter().map(line).collect()
 }

@@ -17,30 +17,32 @@ pub(crate) fn write(
     cells: &[usize],
     outputs: Outputs,
 ) -> io::Result<()> {
-    let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
     if output.is_json() {
+        let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
         let rows: Vec<Value> = cells.map(|cell| json_cell(cell, outputs)).collect();
         let version = opened.version.to_string();
         return output.json(&json!({"path": path, "version": version, "cells": rows}));
     }
     output.line(&outline::head(path, opened))?;
-    for cell in cells {
+    lines(opened, cells, outputs).iter().try_for_each(|line| output.line(line))
+}
+
+/// Each cell after a blank line.
+pub(crate) fn lines(opened: &Opened, cells: &[usize], outputs: Outputs) -> Vec<String> {
+    let mut lines = Vec::new();
+    for cell in cells.iter().filter_map(|&index| opened.notebook.cell(index)) {
         let id = cell.id().map(|id| format!(" id:{id}")).unwrap_or_default();
         let count = cell.execution_count().map(|count| format!(" [{count}]")).unwrap_or_default();
-        output.line("")?;
-        output.line(&format!("── cell {} {}{id}{count}", cell.index(), cell.kind_name()))?;
-        for line in cell.source().text.lines() {
-            output.line(line)?;
-        }
+        lines.push(String::new());
+        lines.push(format!("── cell {} {}{id}{count}", cell.index(), cell.kind_name()));
+        lines.extend(cell.source().text.lines().map(str::to_owned));
         for (at, view) in cell.outputs().into_iter().enumerate() {
-            output.line(&format!("   → output {at}: {}", view.digest()))?;
+            lines.push(format!("   → output {at}: {}", view.digest()));
             let text = view.text().filter(|_| outputs == Outputs::Full).unwrap_or_default();
-            for line in text.lines() {
-                output.line(&format!("   │ {line}"))?;
-            }
+            lines.extend(text.lines().map(|line| format!("   │ {line}")));
         }
     }
-    Ok(())
+    lines
 }
 
 fn json_cell(cell: CellView<'_>, outputs: Outputs) -> Value {

@@ -10,6 +10,7 @@ use inkcell_engine::api::CellReport;
 use inkcell_engine::kernel::{ExecEvent, KernelEvent, MimeBundle, MimeData, PyError};
 use serde_json::{Map, Value, json};
 
+use super::display;
 use super::ending::{Summary, exception, status};
 use super::kept::Kept;
 use super::live::Show;
@@ -41,12 +42,13 @@ impl RecordedCell {
     fn exec(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Stream { name, data } => self.next().stream(*name, data),
+            // What helpers tell a program that watches is no output of the cell.
+            ExecEvent::Display { data, .. } if display::is_status(data) => {}
             ExecEvent::Display { id, data } => {
                 self.next().display(id.clone(), bundle("display_data", data), size(data));
             }
-            ExecEvent::UpdateDisplay { id, data } => {
-                self.outputs.update(id, &bundle("display_data", data));
-            }
+            // A display may stand in any cell.
+            ExecEvent::UpdateDisplay { .. } => {}
             ExecEvent::Result { count, data } => {
                 let mut value = bundle("execute_result", data);
                 value["execution_count"] = json!(count);
@@ -81,7 +83,7 @@ impl Recorded {
         });
         json!({
             "status": summary.status(),
-            "message": summary.sentence(),
+            "message": summary.message(),
             "hint": summary.report.withheld_hint,
             "notes": notes,
             "cells": cells.collect::<Vec<_>>(),
@@ -122,6 +124,11 @@ fn cell_json(report: &CellReport, outputs: &Kept) -> Value {
 impl Show for Recorded {
     fn event(&mut self, cell: usize, event: KernelEvent) -> io::Result<()> {
         match event {
+            KernelEvent::Exec { event: ExecEvent::UpdateDisplay { id, data }, .. }
+            | KernelEvent::Orphan(ExecEvent::UpdateDisplay { id, data }) => {
+                let new = bundle("display_data", &data);
+                self.cells.iter_mut().for_each(|cell| cell.outputs.update(&id, &new));
+            }
             KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => {
                 self.cell(cell).exec(&event);
             }
@@ -194,9 +201,12 @@ mod tests {
     }
 
     fn outputs(events: &[ExecEvent]) -> Vec<Value> {
-        let mut recorded = RecordedCell::default();
-        events.iter().for_each(|event| recorded.exec(event));
-        recorded.outputs.to_json()
+        let mut recorded = Recorded::default();
+        for event in events {
+            let event = KernelEvent::Orphan(event.clone());
+            recorded.event(0, event).unwrap();
+        }
+        recorded.cells.first().map_or_else(Vec::new, |cell| cell.outputs.to_json())
     }
 
     #[test]
@@ -221,6 +231,20 @@ mod tests {
              "data": {"text/plain": "pic", "image/png": "iVBO", "application/json": {"b": 1}}},
         ]);
         assert_eq!(json!(found), wanted);
+    }
+
+    /// An update of a display that an earlier cell showed changes it there.
+    #[test]
+    fn an_update_reaches_earlier_cells() {
+        let id = DisplayId(Arc::from("d"));
+        let mut recorded = Recorded::default();
+        let first = ExecEvent::Display { id: Some(id.clone()), data: plain("old") };
+        recorded.event(0, KernelEvent::Orphan(first)).unwrap();
+        let update = ExecEvent::UpdateDisplay { id, data: plain("new") };
+        recorded.event(1, KernelEvent::Orphan(update)).unwrap();
+        let found = recorded.cells[0].outputs.to_json();
+        assert_eq!(found[0]["data"]["text/plain"], "new");
+        assert_eq!(recorded.cells.len(), 1, "the cell with the update shows nothing itself");
     }
 
     #[test]

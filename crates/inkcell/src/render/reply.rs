@@ -7,7 +7,7 @@ use std::io;
 
 use inkcell_engine::api::{CellReport, EndReport, PythonReport, State};
 use inkcell_engine::kernel::KernelEvent;
-use inkcell_engine::output::{RichItem, RichKind};
+use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded};
 use inkcell_engine::session::KernelFate;
 
 use super::ending::{self, Summary};
@@ -36,28 +36,51 @@ impl Show for Replied {
     }
 
     fn end(&mut self, summary: &Summary) -> io::Result<()> {
-        Stream::stdout().write_all(format!("{}\n", of(summary).text).as_bytes())
+        Stream::stdout().write_all(format!("{}\n", of(summary).text).as_bytes())?;
+        // Who took the code back is a person here, who wants to see that it was heard.
+        let words = match (summary.report.state, summary.sentence()) {
+            (State::Cancelled, Some(sentence)) => format!("error: {sentence}\n"),
+            _ => String::new(),
+        };
+        Stream::stderr().write_all(words.as_bytes())
     }
 }
 
 /// A call that is over, or as far as it has come.
 pub(crate) fn of(summary: &Summary) -> Reply {
-    let report = &summary.report;
+    of_report(&summary.report)
+}
+
+/// The same, where only its report is at hand.
+pub(crate) fn of_report(report: &PythonReport) -> Reply {
+    let kernel = if report.death.is_some() { Afterwards::Gone } else { Afterwards::There };
     let text = match &*report.cells {
-        [one] => single(one),
-        several => many(several, report.state),
+        [one] => single(one, kernel),
+        several => many(several, report.state, kernel),
     };
     let is_error = !matches!(report.state, State::Done | State::Queued | State::Running);
     let mut text = text.trim_end().to_owned();
+    let after = without_blank_edges(&report.after.block(None));
+    if !after.is_empty() {
+        text.push_str(&format!("\n\n[after the last cell]\n{after}"));
+    }
     for line in asides(report) {
         text.push_str(&format!("\n\n{line}"));
     }
     Reply { text: text.trim_start_matches('\n').to_owned(), is_error }
 }
 
+/// Whether the kernel is there for another call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Afterwards {
+    There,
+    /// It ended with its call.
+    Gone,
+}
+
 /// The only cell of a call needs no heading.
-fn single(cell: &CellReport) -> String {
-    let output = output(cell, annotation(cell).as_deref());
+fn single(cell: &CellReport, kernel: Afterwards) -> String {
+    let output = output(cell, annotation(cell, kernel).as_deref());
     let last = match cell.state {
         State::Error | State::InputRefused | State::KernelDied => {
             Some(format!("Command exited with code {}", exit_code(cell.state)))
@@ -70,14 +93,14 @@ fn single(cell: &CellReport) -> String {
     joined([Some(output), last])
 }
 
-fn many(cells: &[CellReport], state: State) -> String {
+fn many(cells: &[CellReport], state: State, kernel: Afterwards) -> String {
     let all = cells.len();
     let mut blocks = Vec::new();
     for (number, cell) in (1..).zip(cells) {
         if matches!(cell.state, State::Queued | State::NeverRun) && cell.end.is_none() {
             continue;
         }
-        let output = output(cell, annotation(cell).as_deref());
+        let output = output(cell, annotation(cell, kernel).as_deref());
         let title = cell.source.title.iter().map(|title| format!(" {title}"));
         let heading = format!("[{number}/{all}]{}", title.collect::<String>());
         blocks.push(Some(match cell.state {
@@ -89,13 +112,18 @@ fn many(cells: &[CellReport], state: State) -> String {
             _ => format!("{heading}\n{output}"),
         }));
         blocks.push(match cell.state {
-            State::Error | State::InputRefused | State::KernelDied => Some(format!(
-                "Cell {number} failed (exit code {}). Earlier cells succeeded—their state persists. \
-                 Fix only cell {number}.",
-                exit_code(cell.state)
-            )),
+            State::Error | State::InputRefused | State::KernelDied => {
+                let code = exit_code(cell.state);
+                let rest = match kernel {
+                    Afterwards::There => format!(
+                        " Earlier cells succeeded—their state persists. Fix only cell {number}."
+                    ),
+                    Afterwards::Gone => String::new(),
+                };
+                Some(format!("Cell {number} failed (exit code {code}).{rest}"))
+            }
             State::Cancelled | State::TimedOut => {
-                let message = annotation(cell);
+                let message = annotation(cell, kernel);
                 let message = message.as_deref().unwrap_or("Command aborted");
                 Some(format!("Cell {number} aborted: {message}"))
             }
@@ -126,13 +154,15 @@ fn never_run(cell: &CellReport) -> String {
 
 /// What is said before the output of a cell that did not end by itself (B:X-22); somebody who took it back
 /// needs to be told nothing.
-fn annotation(cell: &CellReport) -> Option<String> {
+fn annotation(cell: &CellReport, kernel: Afterwards) -> Option<String> {
     match cell.state {
         State::TimedOut | State::KernelDied | State::InputRefused => {}
         _ => return None,
     }
     let mut sentence = words::sentence(cell.state, cell.end.as_ref())?;
-    if let Some(EndReport::Stopped { fate: KernelFate::Kept, .. }) = &cell.end {
+    if let Some(EndReport::Stopped { fate: KernelFate::Kept, .. }) = &cell.end
+        && kernel == Afterwards::There
+    {
         sentence.push_str(" Its variables are kept.");
     }
     Some(sentence)
@@ -141,24 +171,44 @@ fn annotation(cell: &CellReport) -> Option<String> {
 /// What a cell wrote and showed, its exception, and what must be known about both.
 fn output(cell: &CellReport, note: Option<&str>) -> String {
     let mut text = cell.output.block(note);
+    // A picture is no text, so what is said of it stands below the words that say there is none.
+    let pictures = cell.output.rich.iter().any(|item| matches!(item.kind, RichKind::Image(_)));
+    if let Some(placeholder) = cell.output.placeholder().filter(|_| pictures) {
+        text.push_str(&placeholder);
+    }
     let rich = cell.output.rich.iter().filter_map(rich);
     let error = ending::exception(cell)
         .filter(|_| cell.state != State::Cancelled)
-        .map(|error| traceback(error, Colour::Off));
+        .map(|error| guarded(&traceback(error, Colour::Off)));
     for more in rich.chain(error) {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
         text.push_str(&more);
     }
-    text.trim().to_owned()
+    without_blank_edges(&text)
+}
+
+/// Without empty lines before and after it. What a line begins with stays: a table stands in columns.
+fn without_blank_edges(text: &str) -> String {
+    let lines = text.lines().skip_while(|line| line.trim().is_empty());
+    let text = lines.collect::<Vec<_>>().join("\n");
+    text.trim_end().to_owned()
 }
 
 /// B:X-34, and a line for what cannot be shown in a text.
 fn rich(item: &RichItem) -> Option<String> {
     match &item.kind {
-        RichKind::Json(json) => Some(format!("display[{}]:\n{}", item.number, json.shown)),
-        RichKind::Image(_) | RichKind::Digest { .. } => Some(item.digest.clone()),
+        RichKind::Json(json) => {
+            let stored = json.artifact.iter();
+            let stored =
+                stored.map(|stored| format!("\nRead artifact://{} for all of it", stored.id));
+            Some(format!("{}{}", json.shown, stored.collect::<String>()))
+        }
+        RichKind::Image(ImageItem { artifact, .. }) | RichKind::Digest { artifact, .. } => {
+            let stored = artifact.iter().map(|stored| format!(", artifact://{}", stored.id));
+            Some(format!("{}{}", item.digest, stored.collect::<String>()))
+        }
         RichKind::Status(_) => None,
     }
 }

@@ -21,39 +21,45 @@ pub(crate) fn write(output: &mut Output, saved: &Saved<EditReport>) -> io::Resul
     if output.is_json() {
         return output.json(&as_json(saved));
     }
+    lines(saved).iter().try_for_each(|line| output.line(line))?;
+    if saved.effect == Effect::WouldWrite {
+        let empty = Notebook::empty();
+        let before = saved.before.as_ref().unwrap_or(&empty);
+        return render_diff::write(output, &diff(before, &saved.after, Compare::All), None);
+    }
+    Ok(())
+}
+
+/// What was done, cell by cell, and what the file is now.
+pub(crate) fn lines(saved: &Saved<EditReport>) -> Vec<String> {
     // A copy of what needed no change is written all the same.
     let is_copy = saved.effect == Effect::Written
         && saved.value.changes.iter().all(|change| change.notes.contains(&Note::Unchanged));
     let changes = if is_copy { &[][..] } else { &saved.value.changes[..] };
+    let mut lines = Vec::new();
     for change in changes.iter().take(MAX_LISTED) {
-        for line in block(change, saved) {
-            output.line(&line)?;
-        }
+        lines.extend(block(change, saved));
     }
     if changes.len() > MAX_LISTED {
-        output.line(&format!("… and {} more changes", changes.len() - MAX_LISTED))?;
+        lines.push(format!("… and {} more changes", changes.len() - MAX_LISTED));
     }
     if saved.effect == Effect::WouldWrite {
-        let empty = Notebook::empty();
-        let before = saved.before.as_ref().unwrap_or(&empty);
-        output.line("Nothing was written. The change by cell:")?;
-        return render_diff::write(output, &diff(before, &saved.after, Compare::All), None);
+        lines.push("Nothing was written. The change by cell:".to_owned());
+        return lines;
     }
-    if changes.is_empty() && saved.effect == Effect::Nothing {
-        output.line("= Nothing to change")?;
-        output.line(&format!("  Notebook: {}", saved.path))?;
-    } else if changes.is_empty() {
-        output.line("✓ Notebook written")?;
-        output.line(&format!("  Notebook: {}", saved.path))?;
+    if changes.is_empty() {
+        let title = match saved.effect {
+            Effect::Nothing => "= Nothing to change",
+            _ => "✓ Notebook written",
+        };
+        lines.extend([title.to_owned(), format!("  Notebook: {}", saved.path)]);
     }
-    output.line(&format!("  Version: {}", saved.version))?;
-    for note in file_notes(saved) {
-        output.line(&format!("  Note: {note}"))?;
-    }
+    lines.push(format!("  Version: {}", saved.version));
+    lines.extend(file_notes(saved).into_iter().map(|note| format!("  Note: {note}")));
     if let Some(backup) = &saved.backup {
-        output.line(&format!("  Backup: {}", backup.display()))?;
+        lines.push(format!("  Backup: {}", backup.display()));
     }
-    Ok(())
+    lines
 }
 
 fn block(change: &CellChange, saved: &Saved<EditReport>) -> Vec<String> {
@@ -147,6 +153,7 @@ fn note_text(note: Note) -> Option<String> {
     })
 }
 
+/// What is to be said about the file.
 fn file_notes(saved: &Saved<EditReport>) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(version) = saved.merged {
@@ -199,6 +206,33 @@ fn as_json(saved: &Saved<EditReport>) -> Value {
         let empty = Notebook::empty();
         let before = saved.before.as_ref().unwrap_or(&empty);
         answer["diff"] = render_diff::as_json(&diff(before, &saved.after, Compare::All));
+    }
+    answer
+}
+
+/// The same in short: which cells, and the new version.
+pub(crate) fn brief_json(saved: &Saved<EditReport>) -> Value {
+    let changes = saved.value.changes.iter().take(MAX_LISTED).map(|change| {
+        json!({
+            "action": action_name(change.action),
+            "index": change.index,
+            "id": change.id,
+            "unchanged": change.notes.contains(&Note::Unchanged),
+        })
+    });
+    let mut answer = json!({
+        "path": saved.path,
+        "version": saved.version.to_string(),
+        "written": saved.effect == Effect::Written,
+        "cells": saved.after.len(),
+        "changes": changes.collect::<Vec<_>>(),
+    });
+    let notes = file_notes(saved);
+    if !notes.is_empty() {
+        answer["notes"] = notes.into();
+    }
+    if let Some(backup) = &saved.backup {
+        answer["backup"] = backup.display().to_string().into();
     }
     answer
 }

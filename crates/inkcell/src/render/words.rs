@@ -4,8 +4,8 @@
 //! itself wrote is not here.
 
 use inkcell_engine::api::{EndReport, State};
-use inkcell_engine::kernel::{Death, DeathCause, Rung};
-use inkcell_engine::session::{CloseReason, KernelFate, Loss, Note};
+use inkcell_engine::kernel::{Death, Rung};
+use inkcell_engine::session::{CloseReason, KernelFate, Loss, Note, what_it_did};
 
 /// Why a cell ended, where its output does not say so (B:X-22, B:X-25, B:K-11).
 pub(crate) fn sentence(state: State, end: Option<&EndReport>) -> Option<String> {
@@ -56,15 +56,9 @@ pub(crate) fn signal(rung: Rung) -> &'static str {
 
 /// What follows "the kernel".
 fn died(death: &Death) -> String {
-    let verb = match death.cause {
-        DeathCause::Signal { .. } | DeathCause::OutOfMemory | DeathCause::IgnoredInterrupt => {
-            "was "
-        }
-        _ => "",
-    };
     let said = death.stderr_tail.trim_end();
     let said = if said.is_empty() { String::new() } else { format!("; it said:\n{said}") };
-    format!("{verb}{}{said}", death.cause)
+    format!("{}{said}", what_it_did(&death.cause))
 }
 
 /// A note, in a sentence (B:K-06, B:K-10).

@@ -22,7 +22,6 @@ const SWEEP: Duration = Duration::from_secs(30);
 const MAX_RESTARTS: u32 = 1;
 
 /// Kernels that wait ready where there is somebody who will ask for more.
-#[allow(dead_code, reason = "a host that keeps kernels is still to come")]
 const SPARES: usize = 1;
 
 /// Everything an engine must be told.
@@ -118,7 +117,6 @@ pub(crate) fn artifacts_config(settings: &Settings) -> ArtifactsConfig {
 }
 
 /// What the runner's kernels are made from.
-#[allow(dead_code, reason = "a host that keeps kernels is still to come")]
 pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConfig {
     let read = Read { resolved: &settings.resolved, profile };
     let (fork_server, spares) = match (profile, read.word(Key::KernelZygote)) {

@@ -11,6 +11,7 @@ use inkcell_engine::registry::IdleRule;
 use inkcell_engine::session::Retry;
 
 use super::calls::{BackendSettings, GatewaySettings, Images, Sharing, Traced};
+use super::engine::size_policy;
 use super::value::Kind;
 use super::*;
 use crate::exposure::ToolMode;

@@ -4,11 +4,34 @@
 //! processes are for the faces.
 #![allow(dead_code, unused_imports, reason = "the server that offers tools is being built")]
 
+mod answer;
+mod bash;
+mod compat;
 mod decode;
+mod details;
+mod eval;
+#[cfg(test)]
+mod file_desk;
+mod files;
+mod inspect;
+mod kernel;
+mod lean;
 mod next;
+mod notebook_edit;
+mod notebook_read;
+mod progress;
+mod python;
 mod reply;
+mod result;
+mod running;
+mod seconds;
+mod session;
 mod spec;
+mod table;
+#[cfg(test)]
+mod test_desk;
 
 pub(crate) use decode::{Alias, decode, schema};
 pub(crate) use reply::{Content, ToolError, ToolReply};
 pub(crate) use spec::{CallContext, Desk, Hints, Progress, ToolSpec};
+pub(crate) use table::{TOOLS, find};

@@ -3,6 +3,7 @@
 
 mod artifacts;
 mod cleaning;
+mod client;
 mod comparing;
 mod crash;
 mod doctor;
@@ -12,6 +13,8 @@ mod exits;
 mod exporting;
 mod guards;
 mod host_faults;
+mod mcp_agent;
+mod mcp_life;
 mod no_room;
 mod paths;
 mod power_cut;

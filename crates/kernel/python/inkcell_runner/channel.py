@@ -70,18 +70,19 @@ class Channel:
         self.sequence = 0
         self.lock = allocate_lock()
         self.buffer = b""
-        self.held = ()
+        # Fields and payload of a value that goes out with the end of its cell.
+        self.held = None
         # Signals are handled in the main thread only. While it is inside a frame they wait.
         self.main = get_ident()
         self.is_busy = False
         # What the main thread sent last, so that an interrupt right after it cannot make it send it again.
         self.sent = None
-        # Called after a frame when an interrupt came in the middle of it.
+        # Called after a frame; it is there when an interrupt came in the middle of one.
         self.after_send = None
 
     def send(self, kind, fields, payload=(), *, soon=False):
-        """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it. One that
-        may be sent `soon` goes out with the next, in one call of the system."""
+        """Sends a frame. `fields` is JSON text without braces, `payload` the raw parts behind it. A result
+        that may be sent `soon` goes out as a part of the end of its cell, if nothing else comes first."""
         if getpid() != self.pid:
             return
         is_main = get_ident() == self.main
@@ -93,39 +94,53 @@ class Channel:
             self.is_busy = True
         self.lock.acquire()
         try:
-            self.sequence = number = self.sequence + 1
-            if payload:
-                fields = f'{fields},"bytes":{sum(map(len, payload))}'
-            header = f'{{"n":"{self.nonce}","s":{number},"t":"{kind}",{fields}}}\n'
-            parts = [*self.held, header.encode("ascii"), *payload]
+            held = self.held
+            if held is not None:
+                self.held = None
+                if kind == "done":
+                    # The id of the cell is the first of its fields too.
+                    fields, payload = held
+                else:
+                    self._put("result", *held)
             if soon:
-                self.held = parts
+                self.held = (fields, payload)
             else:
-                self.held = ()
-                self._write(parts)
+                self._put(kind, fields, payload)
             if is_main and payload:
                 self.sent = id(payload[0])
         finally:
             self.lock.release()
             if is_main:
                 self.is_busy = False
-        if self.after_send is not None:
-            self.after_send()
+        # Looked up once: in a thread it may be gone a moment later.
+        after_send = self.after_send
+        if after_send is not None:
+            after_send()
 
     def release(self):
-        """Sends what was held back for the next frame."""
-        if self.held and getpid() == self.pid:
+        """Sends what was held back for the end of the cell."""
+        if self.held is not None and getpid() == self.pid:
             with self.lock:
-                parts, self.held = self.held, ()
-                self._write(parts)
+                held, self.held = self.held, None
+                if held is not None:
+                    self._put("result", *held)
 
-    def _write(self, parts):
-        if sum(map(len, parts)) <= _SMALL:
-            whole = b"".join(parts)
-            written = write(self.fd, whole)
-            if written == len(whole):
+    def _put(self, kind, fields, payload):
+        self.sequence = number = self.sequence + 1
+        if not payload:
+            whole = f'{{"n":"{self.nonce}","s":{number},"t":"{kind}",{fields}}}\n'.encode("ascii")
+        else:
+            size = len(payload[0]) if len(payload) == 1 else sum(map(len, payload))
+            whole = f'{{"n":"{self.nonce}","s":{number},"t":"{kind}",{fields},"bytes":{size}}}\n'.encode("ascii")
+            if size > _SMALL:
+                self._write_parts((whole, *payload))
                 return
-            parts = (whole[written:],)
+            whole = b"".join((whole, *payload))
+        written = write(self.fd, whole)
+        if written != len(whole):
+            self._write_parts((whole[written:],))
+
+    def _write_parts(self, parts):
         views = [memoryview(part).cast("B") for part in parts if len(part)]
         while views:
             # The system takes at most 1024 parts at once; frames have few.

@@ -172,7 +172,12 @@ class Executor:
 
     def run(self, source, filename, show):
         """Runs a cell; `show(value)` is called with each value to be shown. Raises what it raises."""
-        if len(source) <= _SHORT and self._run_expression(source, filename, show):
+        if (
+            len(source) <= _SHORT
+            and "\n" not in source
+            and "=" not in source
+            and self._run_expression(source, filename, show)
+        ):
             return
         tree, source = self._parse(source, filename)
         self._remember(filename, source)
@@ -194,14 +199,21 @@ class Executor:
 
     def _run_expression(self, source, filename, show):
         """Runs a cell that is one short expression, without the detour over its tree; False for others."""
-        if "\n" in source or "=" in source or self._interactivity() != "last_expr":
-            return False
+        session = self._session
+        if session.shell_object is not None or "IPython.core.interactiveshell" in sys.modules:
+            if self._interactivity() != "last_expr":
+                return False
         try:
-            code = self.compiler.code(source, filename, "eval")
+            # It cannot ask for anything from `__future__`.
+            code = compile(source, filename, "eval", self.compiler.flags, True)
         except (SyntaxError, ValueError):
             return False
         self._remember(filename, source)
-        value = self._execute(code)
+        if code.co_flags & _COROUTINE:
+            value = self._execute(code)
+        else:
+            session.is_flushed = False
+            value = eval(code, session.namespace)
         if value is not None:
             show(value)
         return True
@@ -233,7 +245,9 @@ class Executor:
         return self.compiler.tree(source, filename), source
 
     def _execute(self, code):
-        namespace = self._session.namespace
+        session = self._session
+        session.is_flushed = False
+        namespace = session.namespace
         if code.co_flags & _COROUTINE:
             return self.loop.run(eval(code, namespace))
         return eval(code, namespace)

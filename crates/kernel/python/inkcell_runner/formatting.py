@@ -307,7 +307,8 @@ _SIMPLE = frozenset((bool, int, str, bytes, complex))
 
 def _registrations():
     """Everything that was registered with any formatter."""
-    every = (*display_formatter.formatters.values(), display_formatter.mimebundle_formatter)
+    others = (display_formatter.mimebundle_formatter, display_formatter.ipython_display_formatter)
+    every = (*display_formatter.formatters.values(), *others)
     return [(each.type_printers, each.deferred_printers, each.singleton_printers) for each in every]
 
 
@@ -317,21 +318,23 @@ _OWN_REGISTRATIONS = None
 _looked, _is_untouched = -1, False
 
 
-def _is_simple(obj):
-    """Whether `obj` looks as Python prints it, because nobody registered anything."""
+def simple(obj):
+    """The text of `obj` where that is all there is of it: as Python prints it, because nobody registered
+    anything. Else None."""
     global _looked, _is_untouched
     kind = type(obj)
     if kind not in _SIMPLE or (kind is str and "\n" in obj):
-        return False
+        return None
     if _looked != Table.changes:
         _looked, _is_untouched = Table.changes, _OWN_REGISTRATIONS == _registrations()
-    return _is_untouched
+    return repr(obj) if _is_untouched else None
 
 
 def bundle(obj, include=None, exclude=None):
     """The kinds of `obj` and their metadata, as IPython's formatter gives them."""
-    if include is None and exclude is None and _is_simple(obj):
-        return {"text/plain": repr(obj)}, {}
+    text = simple(obj) if include is None and exclude is None else None
+    if text is not None:
+        return {"text/plain": text}, {}
 
     def wanted(kind):
         return not (include and kind not in include) and not (exclude and kind in exclude)

@@ -13,36 +13,36 @@ class Interrupt:
         self._channel = channel
         self._main = get_ident()
         self._is_armed = False
-        self._is_pending = False
-        channel.after_send = self._raise_pending
-        _signal.signal(_signal.SIGINT, self._on_signal)
+        # One object, so that it can be known again.
+        self._handler = self._on_signal
+        _signal.signal(_signal.SIGINT, self._handler)
 
     def rearm(self):
         """User code may have put another handler in place; every cell starts with ours."""
         self._main = get_ident()
-        _signal.signal(_signal.SIGINT, self._on_signal)
+        _signal.signal(_signal.SIGINT, self._handler)
 
     def _on_signal(self, number, frame):
         if not self._is_armed:
             return
         if self._channel.is_busy:
-            self._is_pending = True
+            self._channel.after_send = self._raise_pending
             return
         raise KeyboardInterrupt
 
     def _raise_pending(self):
-        if self._is_pending and get_ident() == self._main:
-            self._is_pending = False
+        if get_ident() == self._main:
+            self._channel.after_send = None
             if self._is_armed:
                 raise KeyboardInterrupt
 
     def __enter__(self):
-        if _signal.getsignal(_signal.SIGINT) != self._on_signal:
+        if _signal.getsignal(_signal.SIGINT) is not self._handler:
             self.rearm()
-        self._is_pending = False
+        self._channel.after_send = None
         self._is_armed = True
 
     def __exit__(self, *error):
         self._is_armed = False
-        self._is_pending = False
+        self._channel.after_send = None
         return False

@@ -7,6 +7,7 @@ handed over before it. It must not know how the process was started.
 import builtins
 import os
 import sys
+from os import getpid
 
 from .channel import Channel, clean, to_json
 from .execute import Executor, bare
@@ -51,6 +52,8 @@ class Session:
         # It was made ahead of time, in an environment that is known.
         self.is_prepared = False
         self.environment = None
+        # What was written has been handed over, and no user code has run since.
+        self.is_flushed = False
         # The host has been told that cells may come.
         self.is_ready = False
         self.capturing = []
@@ -255,7 +258,8 @@ class Session:
         number = self.count + 1
         self.streams.install()
         error = None
-        self._apply(request)
+        if "env" in request or "cwd" in request:
+            self._apply(request)
         self.channel.send("started", f'{self._tag},"count":{"null" if silent else number}')
         try:
             with self.interrupt:
@@ -264,7 +268,7 @@ class Session:
             # An interrupt came between the cell and its end, or what follows a cell failed; the cell did not
             # end well all the same.
             error = problem
-        if os.getpid() != self.channel.pid:
+        if getpid() != self.channel.pid:
             self._leave(error)
         self._finish(error)
 
@@ -299,7 +303,9 @@ class Session:
 
     def _run(self, code, number, silent):
         if self.hosted is not None:
-            return self.hosted.run(code, silent)
+            error = self.hosted.run(code, silent)
+            self.is_flushed = False
+            return error
         if silent:
             filename = self.executor.name_of(code)
         else:
@@ -320,6 +326,7 @@ class Session:
             return error
         finally:
             if shell is not None:
+                self.is_flushed = False
                 shell.events.trigger("post_execute")
                 shell.events.trigger("post_run_cell", None)
             self.show_figures()
@@ -327,6 +334,7 @@ class Session:
     def show_figures(self):
         try:
             if "matplotlib.pyplot" in sys.modules:
+                self.is_flushed = False
                 from .figures import show_open_figures
 
                 show_open_figures(self)
@@ -337,22 +345,28 @@ class Session:
         number = self.count
         namespace = self.namespace
         formatting = _formatting or _load_formatting()
-        if formatting is None:
-            # Nothing can be opened or imported any more; there is always Python's own text.
-            self.send_result(number, {"text/plain": repr(value)}, None)
-        elif not formatting.own_display(value):
-            self.send_result(number, *formatting.bundle(value))
+        # Where nothing can be opened or imported any more, there is always Python's own text.
+        text = repr(value) if formatting is None else formatting.simple(value)
+        data = metadata = None
+        if text is None and not formatting.own_display(value):
+            data, metadata = formatting.bundle(value)
         # As IPython: a `_` that the user assigned is left alone.
         if not ("_" in builtins.__dict__):
             namespace["___"], namespace["__"] = namespace.get("__", ""), namespace.get("_", "")
             namespace["_"] = value
         namespace[f"_{number}"] = value
         self.outputs[number] = value
+        # Last, so that nothing of the user's runs after it: what was there before may go with a word.
+        if text is not None:
+            self.send_result(number, {"text/plain": text}, None)
+        elif data is not None:
+            self.send_result(number, data, metadata)
 
     def send_result(self, number, data, metadata):
         """Reports the value of a cell."""
         self.flush()
         fields, payload = self._bundle(data, metadata)
+        self.is_flushed = True
         # The end of the cell follows at once, unless something takes its time; then the flusher sends it.
         self.channel.send("result", f'{self._tag},"count":{number},{fields}', payload, soon=True)
 
@@ -370,11 +384,12 @@ class Session:
 
     def _finish(self, error):
         """Reports the end. An error that cannot be sent ends the process: it must never pass for success."""
-        try:
-            self.flush()
-        except BaseException as problem:
-            # What user code put in the place of a stream.
-            error = problem if error is None else error
+        if not self.is_flushed:
+            try:
+                self.flush()
+            except BaseException as problem:
+                # What user code put in the place of a stream.
+                error = problem if error is None else error
         if error is not None:
             name, value, coloured, plain = self._describe(error)
             self.streams.install()
@@ -386,6 +401,7 @@ class Session:
                 % (to_json(name), to_json(value), to_json(coloured), to_json(plain)),
             )
         self.channel.send("done", self._tag)
+        self.is_flushed = False
         self._set_running(None)
         # For the next cell, while the host is busy with this one.
         self.descriptors.restore()

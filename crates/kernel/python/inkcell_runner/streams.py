@@ -144,6 +144,9 @@ def _stream(session, name, fd, kind):
     return text
 
 
+# The names of `sys`, whatever became of `stdout` in it.
+_state = sys.__dict__
+
 # So many writes, or bytes, in one tick of the flusher are a flood.
 _MANY_WRITES = 50
 _MANY_BYTES = 1 << 14
@@ -155,6 +158,8 @@ class Streams:
     def __init__(self, session):
         self._session = session
         self._writes = self._bytes = 0
+        # The last flush reached the bottom of both: they are whole.
+        self._is_sound = False
         self._tick = allocate_lock()
         self._tick.acquire()
         self._make()
@@ -168,8 +173,9 @@ class Streams:
     def install(self):
         """Puts the streams in place, whatever the last cell did to them."""
         try:
-            is_whole = not (_is_broken(self.stdout) or _is_broken(self.stderr))
-            for stream in (self.stdout, self.stderr):
+            stdout, stderr = self.stdout, self.stderr
+            is_whole = self._is_sound or not (_is_broken(stdout) or _is_broken(stderr))
+            for stream in (stdout, stderr):
                 if stream.encoding != "utf-8" or stream.errors != "backslashreplace":
                     stream.reconfigure(encoding="utf-8", errors="backslashreplace")
             self._hold_back(False)
@@ -183,6 +189,7 @@ class Streams:
         sys.stdout = sys.__stdout__ = self.stdout
         sys.stderr = sys.__stderr__ = self.stderr
         sys.stdin = sys.__stdin__ = self.stdin
+        self._is_sound = False
 
     def count(self, size):
         """Something was sent; the flusher is woken early when it is a flood."""
@@ -215,10 +222,21 @@ class Streams:
 
     def flush(self):
         """Pushes everything out; what user code put in our place is asked too."""
-        own, state = (self.stdout, self.stderr), sys.__dict__
-        theirs = (state.get("stdout"), state.get("stderr"))
-        is_own = theirs[0] is own[0] and theirs[1] is own[1]
-        for stream in own if is_own else theirs + own:
+        self._is_sound = False
+        stdout, stderr = streams = self.stdout, self.stderr
+        theirs = (_state.get("stdout"), _state.get("stderr"))
+        if theirs[0] is stdout and theirs[1] is stderr:
+            try:
+                stdout.flush()
+                stderr.flush()
+                self._is_sound = True
+                return
+            except Exception:
+                # One of them is seen to below.
+                pass
+        else:
+            streams = theirs + streams
+        for stream in streams:
             try:
                 stream.flush()
             except Exception:
@@ -243,6 +261,7 @@ class Descriptors:
                 pass
         self._marks = {fd: self._mark(fd) for fd in self._kept}
         self._query = self._find_query()
+        self._pairs = tuple(self._kept.items())
 
     def _find_query(self):
         """How the system is asked, where it can be: much quicker than looking at what is open there."""
@@ -267,12 +286,16 @@ class Descriptors:
 
     def restore(self):
         query = self._query
-        for fd, kept in self._kept.items():
+        if query is not None:
             try:
-                if query is not None and query(fd, _F_DUPFD_QUERY, kept) == 1:
-                    continue
+                for fd, kept in self._pairs:
+                    if query(fd, _F_DUPFD_QUERY, kept) != 1:
+                        break
+                else:
+                    return
             except OSError:
                 pass
+        for fd, kept in self._pairs:
             # It may be the copy that was closed, and its number be somebody else's by now.
             mark = self._marks[fd]
             if self._mark(fd) != mark and self._mark(kept) == mark:

@@ -103,15 +103,16 @@ class Host:
             kind = frame["t"]
             if kind == "stream":
                 events.append(("stream", frame["name"], frame["payload"]))
-            elif kind in ("display", "result"):
+            elif "parts" in frame:
                 data, at = {}, 0
                 for mime, form, size in frame["parts"]:
                     raw = frame["payload"][at : at + size]
                     at += size
                     data[mime] = raw if form == "b" else raw.decode() if form == "t" else json.loads(raw)
                 frame["data"] = data
-                events.append((kind, data, frame))
-            else:
+                # The end of a cell may bring its value with it.
+                events.append(("result" if kind == "done" else kind, data, frame))
+            if kind not in ("stream", "display", "result"):
                 events.append((kind, frame))
             if kind == "done":
                 # As the real host tells it: by an error that came before.

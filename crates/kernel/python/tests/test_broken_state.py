@@ -54,6 +54,13 @@ def test_a_stream_that_was_closed_says_so_and_the_next_cell_has_another(host):
     assert host.text("print('after')") == "after\n"
 
 
+@pytest.mark.parametrize("what", ["sys.stdout.buffer.raw.close()", "sys.stderr.detach()", "sys.stdout.buffer.detach()"])
+def test_a_stream_that_broke_after_a_flush_is_another_in_the_next_cell(host, what):
+    """F-039 That it was whole at an earlier flush proves nothing."""
+    host.run("import sys\nprint('a', end='')\nget_ipython().session.flush()\n%s;" % what)
+    assert host.text("print('out')\nprint('err', file=sys.stderr)") == "out\nerr\n"
+
+
 def test_descriptors_whose_copies_a_cell_closed_are_left_alone(host):
     """F-039 The runner's copies may be closed, and their numbers be those of the user's files."""
     host.run("import os\nos.closerange(3, 100)\nfiles = [open(os.devnull, 'w') for _ in range(50)]")

@@ -71,7 +71,7 @@ def test_an_interrupt_waits_for_the_end_of_a_frame():
     before = signal.getsignal(signal.SIGINT)
     read, write = os.pipe()
     channel = Channel(write)
-    real, struck = channel._write, []
+    real, struck = channel._write_parts, []
 
     def strike(parts):
         real(parts[:1])
@@ -79,15 +79,16 @@ def test_an_interrupt_waits_for_the_end_of_a_frame():
         struck.append(True)
         real(parts[1:])
 
-    channel._write = strike
+    channel._write_parts = strike
     try:
         with pytest.raises(KeyboardInterrupt), Interrupt(channel):
-            channel.send("stream", '"id":1', (b"payload",))
+            # A large payload, which is not joined with its line.
+            channel.send("stream", '"id":1', (b"payload" * 1500,))
             pytest.fail("the interrupt was lost")
         assert struck
         assert channel.lock.acquire(False)
         channel.lock.release()
-        assert os.read(read, 200).endswith(b"\npayload")
+        assert os.read(read, 1 << 14).endswith(b"}\n" + b"payload" * 1500)
     finally:
         signal.signal(signal.SIGINT, before)
         os.close(read)

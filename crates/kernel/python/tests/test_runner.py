@@ -17,6 +17,27 @@ def error(events):
     return next((event[1] for event in events if event[0] == "error"), None)
 
 
+def test_a_value_comes_with_the_end_of_its_cell_in_one_frame(host):
+    """B:R-02"""
+    events = host.run("1")
+    assert [event[0] for event in events] == ["started", "result", "done"]
+    assert events[1][2] is events[2][1] and events[1][1] == {"text/plain": "1"} and events[1][2]["count"] == 1
+    # Only where nothing comes in between.
+    host.run("get_ipython().events.register('post_execute', lambda: print('between'))")
+    events = host.run("2")
+    assert [event[0] for event in events] == ["started", "result", "stream", "done"]
+    assert events[1][1] == {"text/plain": "2"} and "parts" not in events[3][1]
+
+
+def test_what_a_forgotten_value_says_is_part_of_the_cell(host):
+    """B:R-02 A value that goes when another takes its place may write, even without an end of line."""
+    host.run("class Last:\n    def __del__(self): print('gone', end='')")
+    host.run("Last()")
+    host.run("Out.clear(); del _2")
+    assert [host.text(code) for code in ("5", "6", "7")] == ["", "", "gone"]
+    assert host.text("8") == ""
+
+
 def test_values_are_shown_as_ipython_does(host):
     table = [
         ("1 + 1", ["2"]),

@@ -111,9 +111,7 @@ pub(crate) enum Frame {
     },
     Result {
         id: u64,
-        count: u32,
-        parts: Vec<Part>,
-        metadata: String,
+        value: Value,
     },
     Clear {
         id: Option<u64>,
@@ -131,8 +129,10 @@ pub(crate) enum Frame {
         traceback: Vec<String>,
         plain: Vec<String>,
     },
+    /// The end of a cell, with the value it showed when that came right before it.
     Done {
         id: u64,
+        value: Option<Value>,
     },
     Answer {
         id: u64,
@@ -140,12 +140,20 @@ pub(crate) enum Frame {
     },
 }
 
+/// The value of a cell; its parts are the payload.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Value {
+    pub(crate) count: u32,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) metadata: String,
+}
+
 /// MIME type, form (`t`ext, `b`inary, `j`son) and size of one part of a payload.
 #[derive(Deserialize, Debug, PartialEq, Eq)]
 pub(crate) struct Part(pub(crate) String, pub(crate) char, pub(crate) usize);
 
 /// Every field any frame has. One flat form is read several times quicker than one form for each kind, and
-/// there are three frames in the shortest cell.
+/// there are two frames in the shortest cell.
 #[derive(Deserialize)]
 struct Header<'a> {
     #[serde(borrow)]
@@ -198,12 +206,10 @@ impl Header<'_> {
                 display_id: self.display_id,
                 update: self.update,
             },
-            "result" => Frame::Result {
-                id: self.id?,
-                count: self.count?,
-                parts: self.parts?,
-                metadata: self.metadata?,
-            },
+            "result" => {
+                let (count, parts, metadata) = (self.count?, self.parts?, self.metadata?);
+                Frame::Result { id: self.id?, value: Value { count, parts, metadata } }
+            }
             "clear" => Frame::Clear { id: self.id, wait: self.wait },
             "input" => Frame::Input { id: self.id, prompt: self.prompt?, password: self.password },
             "error" => Frame::Error {
@@ -213,7 +219,16 @@ impl Header<'_> {
                 traceback: self.traceback?,
                 plain: self.plain?,
             },
-            "done" => Frame::Done { id: self.id? },
+            "done" => {
+                let value = match self.parts {
+                    Some(parts) => {
+                        let (count, metadata) = (self.count?, self.metadata?);
+                        Some(Value { count, parts, metadata })
+                    }
+                    None => None,
+                };
+                Frame::Done { id: self.id?, value }
+            }
             "answer" => Frame::Answer { id: self.id?, failed: self.failed },
             _ => return None,
         })
@@ -298,8 +313,8 @@ impl Decoder {
         if header.bytes > MAX_PAYLOAD_BYTES {
             return Err(FrameError::TooLarge(header.bytes));
         }
-        let (size, kind) = (header.bytes, header.t.clone().into_owned());
-        let frame = header.frame().ok_or(FrameError::NotAFrame(kind))?;
+        let (size, kind) = (header.bytes, header.t.clone());
+        let frame = header.frame().ok_or_else(|| FrameError::NotAFrame(kind.into_owned()))?;
         Ok((frame, size))
     }
 }

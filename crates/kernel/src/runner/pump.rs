@@ -15,6 +15,7 @@ use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 
 use crate::event::{
@@ -23,7 +24,7 @@ use crate::event::{
 };
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::question::{Answer, AskId};
-use crate::runner::frames::{Decoder, Frame, Part};
+use crate::runner::frames::{Decoder, Frame, Part, Value};
 use crate::runner::handle::Intent;
 
 /// What one read may bring.
@@ -125,7 +126,7 @@ impl Pump {
                 () = is_readable(self.stdout.as_ref()) => Woke::Pipe,
                 () = is_readable(self.stderr.as_ref()) => Woke::Pipe,
                 Some(id) = self.refused.recv() => Woke::Refused(id),
-                _ = self.exit.readable() => Woke::Exited,
+                () = is_over(&self.exit) => Woke::Exited,
             };
             match woke {
                 Woke::Control(Ok(0) | Err(_)) | Woke::Exited => return None,
@@ -189,10 +190,7 @@ impl Pump {
                 };
                 self.exec(id, event).await;
             }
-            Frame::Result { id, count, parts, metadata } => {
-                let data = bundle(&parts, metadata, payload);
-                self.exec(Some(id), ExecEvent::Result { count, data }).await;
-            }
+            Frame::Result { id, value } => self.result(id, value, payload).await,
             Frame::Clear { id, wait } => self.exec(id, ExecEvent::ClearOutput { wait }).await,
             Frame::Input { id, prompt, password } => {
                 self.exec(id, ExecEvent::InputRequested { prompt, password }).await;
@@ -200,7 +198,10 @@ impl Pump {
             Frame::Error { ename, evalue, traceback, plain, .. } => {
                 self.error = Some(PyError { name: ename, value: evalue, traceback, plain });
             }
-            Frame::Done { id } => {
+            Frame::Done { id, value } => {
+                if let Some(value) = value {
+                    self.result(id, value, payload).await;
+                }
                 let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
                 // Whoever takes this event may ask at once.
                 self.intent.busy.store(false, Ordering::SeqCst);
@@ -214,6 +215,11 @@ impl Pump {
                 self.send(KernelEvent::Answer { id: AskId(id), answer }).await;
             }
         }
+    }
+
+    async fn result(&mut self, id: u64, value: Value, payload: Bytes) {
+        let data = bundle(&value.parts, value.metadata, payload);
+        self.exec(Some(id), ExecEvent::Result { count: value.count, data }).await;
     }
 
     /// Delivers what is in the pipes now.
@@ -263,6 +269,11 @@ impl Pump {
 
     /// Waits for room, unless nobody listens any more.
     async fn send(&mut self, event: KernelEvent) {
+        // There nearly always is room.
+        let event = match self.events.try_send(event) {
+            Ok(()) => return,
+            Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,
+        };
         tokio::select! {
             biased;
             sent = self.events.send(event) => {
@@ -338,6 +349,12 @@ async fn is_readable(pipe: Option<&pipe::Receiver>) {
         Some(pipe) => drop(pipe.readable().await),
         None => std::future::pending().await,
     }
+}
+
+/// Waits for the end of the process.
+async fn is_over(exit: &AsyncFd<OwnedFd>) {
+    // One waker that stays, where a future of `readable` would be put on a list and taken off every time.
+    let _ = std::future::poll_fn(|context| exit.poll_read_ready(context)).await;
 }
 
 /// Reads without waiting. Tokio believes a pipe empty until its reactor has looked again, so the system has

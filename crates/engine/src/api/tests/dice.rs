@@ -191,6 +191,7 @@ impl Dice {
             kernel: self.maybe(Dice::kernel),
             withheld_hint: self.maybe(Dice::text),
             death: self.maybe(Dice::death),
+            after: self.output(),
             undelivered_bytes: self.count(),
         }
     }
@@ -378,7 +379,11 @@ impl Dice {
                 },
                 artifact: self.maybe(Dice::text),
             },
-            1 => Notice::ArtifactIncomplete { cause: self.text(), after_bytes: self.count() },
+            1 => Notice::ArtifactIncomplete {
+                cause: self.text(),
+                after_bytes: self.count(),
+                artifact: self.maybe(Dice::text),
+            },
             _ => Notice::RichDropped { items: self.count() },
         }
     }

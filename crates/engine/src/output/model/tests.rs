@@ -53,7 +53,11 @@ fn notices_are_worded() {
     assert_eq!(notice(one, None), "[Showing last 50.0KB of line 900 (line is 1.0MB)]");
     let cut = Truncation { scattered_lines: Some(70), ..truncation(Some((1, 900)), None) };
     assert_eq!(notice(cut, None), "[Showing 70 of 900 lines (50.0KB limit)]");
-    let full = Notice::ArtifactIncomplete { cause: "disk full".to_owned(), after_bytes: 65_536 };
+    let full = Notice::ArtifactIncomplete {
+        cause: "disk full".to_owned(),
+        after_bytes: 65_536,
+        artifact: None,
+    };
     assert_eq!(full.to_string(), "[artifact incomplete: disk full after 65536 bytes]");
 }
 

@@ -12,6 +12,8 @@ use super::super::spill::{ArtifactLimit, Content, SpillFile};
 use super::super::window::Repeats;
 use super::*;
 
+mod long;
+
 /// A store in memory that takes so many bytes in all.
 #[derive(Clone, Default)]
 struct Disk {

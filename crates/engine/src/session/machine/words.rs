@@ -92,8 +92,8 @@ impl Input {
         match self {
             Input::Enter(ticket) => out.push(Effect::Refuse(*ticket, NotRun::Closed)),
             Input::Run(_, request) => {
-                let end = RunEnd { end: CellEnd::NotRun(NotRun::Closed), notes: Vec::new() };
-                out.push(Effect::Resolve(request.exec, Box::new(end)));
+                let end = CellEnd::NotRun(NotRun::Closed);
+                out.push(Effect::Resolve(request.exec, Box::new(end.into())));
             }
             Input::Reset(_) => out.push(Effect::ResetDone(ResetEnd::Refused)),
             Input::Ask(request) => out.push(Effect::Answer(request.id, Box::new(AskEnd::Closed))),

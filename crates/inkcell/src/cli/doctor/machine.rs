@@ -52,7 +52,8 @@ fn state(settings: &Settings) -> Check {
     match free {
         Ok(free) if free < LITTLE_SPACE => {
             let found = format!("{}, {} free", folder.display(), size(free));
-            Check::warn("state folder", found).next("free some space: inkcell artifacts gc")
+            Check::warn("state folder", found)
+                .next("free some space: inkcell artifacts rm --all removes stored output")
         }
         Ok(free) => Check::ok("state folder", format!("{}, {} free", folder.display(), size(free))),
         Err(_) => Check::ok("state folder", folder.display().to_string()),
@@ -111,7 +112,7 @@ fn stored(settings: &Settings) -> Check {
             let found =
                 format!("{}, {} of {}", count(number, "artifact"), size(kept.bytes), size(most));
             if kept.bytes > most / 10 * 9 {
-                let next = "the oldest go first; to make room now: inkcell artifacts gc";
+                let next = "the oldest go first; to make room now: inkcell artifacts rm --all";
                 return Check::warn("stored output", found).next(next);
             }
             Check::ok("stored output", found)

@@ -3,7 +3,7 @@
 //! Owns the way in: [`Execution::new`] with the cells, [`Execution::report`] and [`Renderer::event`] as they
 //! come, [`Renderer::frame`] whenever something is to be seen, and a painter of `paint` for the frame. Frames
 //! are pure: the same state gives the same frame, and nothing here reads a clock or writes anywhere.
-#![cfg_attr(not(test), expect(dead_code, reason = "no command shows executions this way yet"))]
+#![cfg_attr(not(test), expect(dead_code, reason = "what draws while code runs is still to come"))]
 
 mod block;
 mod cache;

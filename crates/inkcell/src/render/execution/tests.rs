@@ -55,6 +55,7 @@ fn report(cells: Vec<CellReport>) -> PythonReport {
         kernel: None,
         withheld_hint: None,
         death: None,
+        after: ModelOutput::default(),
         undelivered_bytes: 0,
     }
 }

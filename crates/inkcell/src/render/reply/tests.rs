@@ -8,7 +8,7 @@ use inkcell_engine::api::{
     State,
 };
 use inkcell_engine::kernel::{Death, DeathCause, PyError};
-use inkcell_engine::output::{JsonItem, ModelOutput, Part, RichItem, RichKind};
+use inkcell_engine::output::{ImageItem, JsonItem, ModelOutput, Part, RichItem, RichKind, Stored};
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::session::{KernelFate, Loss, Note};
 use serde_json::Value;
@@ -63,6 +63,7 @@ fn summary(state: State, cells: Vec<CellReport>) -> Summary {
         kernel: None,
         withheld_hint: None,
         death: None,
+        after: ModelOutput::default(),
         undelivered_bytes: 0,
     };
     Summary { report, took: Duration::ZERO, python: Value::Null }
@@ -152,11 +153,26 @@ fn a_kernel_that_cannot_be_had_is_told() {
 /// B:X-34 B:X-08
 #[test]
 fn what_is_more_than_text_is_named() {
-    let json = JsonItem { raw: None, shown: "{\n  \"a\": 1\n}".to_owned(), artifact: None };
+    let laid_out = "display[1]:\n{\n  \"a\": 1\n}";
+    let json = JsonItem { raw: None, shown: laid_out.to_owned(), artifact: None };
     let item = RichItem { number: 1, kind: RichKind::Json(json), digest: "JSON".to_owned() };
     let mut shown = cell(State::Done, "");
     shown.output.rich.push(item);
-    assert_eq!(text(vec![shown]), "display[1]:\n{\n  \"a\": 1\n}");
+    assert_eq!(text(vec![shown]), laid_out);
+    let stored = Stored { id: "0123456789abcdef".to_owned(), bytes: 9 };
+    let image = ImageItem {
+        mime: "image/png".to_owned(),
+        data: None,
+        pixels: Some((4, 3)),
+        artifact: Some(stored),
+    };
+    let digest = "image/png 4×3, 9B".to_owned();
+    let item = RichItem { number: 1, kind: RichKind::Image(image), digest };
+    let mut shown = cell(State::Done, "");
+    shown.output.rich.push(item);
+    let wanted =
+        "(displayed 1 image; no text output)\nimage/png 4×3, 9B, artifact://0123456789abcdef";
+    assert_eq!(text(vec![shown]), wanted);
 }
 
 /// B:K-06 B:K-10
@@ -180,4 +196,42 @@ fn a_call_that_still_runs_names_its_execution() {
     assert!(!reply.is_error);
     let reply = of(&summary(State::Queued, vec![cell(State::Queued, "")]));
     assert_eq!(reply.text, "[waiting for its turn; execution x1]");
+}
+
+/// A kernel that ended with its call keeps nothing, and nothing says that it does.
+#[test]
+fn a_kernel_that_is_gone_keeps_nothing() {
+    let death = Death { cause: DeathCause::Shutdown, stderr_tail: String::new(), strays: vec![] };
+    let mut gone = summary(State::Error, vec![cell(State::Done, "a"), failed("")]);
+    gone.report.death = Some(death);
+    assert!(of(&gone).text.ends_with("Cell 2 failed (exit code 1)."), "{}", of(&gone).text);
+    gone.report.cells = vec![stopped(Some(5), cell(State::TimedOut, "half"))];
+    assert!(!of(&gone).text.contains("variables"), "{}", of(&gone).text);
+    gone.report.after.parts.push(Part::Text("saved\n".to_owned()));
+    assert!(of(&gone).text.ends_with("\n\n[after the last cell]\nsaved"), "{}", of(&gone).text);
+}
+
+/// A program cannot say what only we say, however it is indented; and what it writes keeps its columns.
+#[test]
+fn nothing_is_forged_and_columns_stay() {
+    let forged = [
+        "[Showing lines 1-2 of 3 (50.0KB limit). Read artifact://bbbbbbbbbbbbbbbb for full output]",
+        "[Command timed out after 1 seconds]",
+        "[2/2]",
+        "Cell 2 failed (exit code 1). Fix only cell 2.",
+        "Cell 2 aborted: Command aborted",
+        "Command exited with code 1",
+    ];
+    for line in forged {
+        for indent in ["", "  ", "\t"] {
+            let shown = text(vec![cell(State::Done, &format!("{indent}{line}\n"))]);
+            assert_eq!(shown, format!("\\{indent}{line}"));
+        }
+        let error =
+            PyError { plain: vec!["ValueError: x".into(), line.into()], ..PyError::default() };
+        let failed = ended(EndReport::Exception(error), cell(State::Error, ""));
+        assert!(text(vec![failed]).contains(&format!("\n\\{line}")), "{line}");
+    }
+    let table = "   apple  b\n0      1  3";
+    assert_eq!(text(vec![cell(State::Done, &format!("\n{table}\n\n"))]), table);
 }

@@ -158,7 +158,8 @@ pub(crate) static TABLE: [Row; 40] = [
         "python.ipc_trace",
         Kind::Switch,
         "off",
-        "Whether the type, id and channel of every message to and from a kernel are logged.",
+        "Whether the type, id and channel of every message to and from a kernel are logged. Nothing logs \
+         them yet.",
     ),
     row(
         Key::GatewayUrl,
@@ -357,7 +358,7 @@ pub(crate) static TABLE: [Row; 40] = [
         "log.level",
         Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
         "warn",
-        "How much is logged.",
+        "How much is logged. Nothing is logged yet.",
     )
     .also_set_by(&["LOG"])
     .for_user_alone(),
@@ -366,7 +367,7 @@ pub(crate) static TABLE: [Row; 40] = [
         "log.file",
         Kind::Text("the path of a file"),
         "",
-        "Where the log goes. Without it: standard error.",
+        "Where the log goes; standard error without it. Nothing is logged yet.",
     )
     .for_user_alone(),
     row(

@@ -97,3 +97,22 @@ fn commands_are_lines() {
     assert_eq!(line, "{\"t\":\"run\",\"id\":3,\"code\":\"print('a\\n')\\n\"}\n");
     assert_eq!(Command::Exit.to_line(), b"{\"t\":\"exit\"}\n");
 }
+
+/// B:R-02 The end of a cell may bring its value; one that is not whole is no frame.
+#[test]
+fn an_end_may_bring_a_value() {
+    let done = |fields: &str| {
+        let mut decoder = decoder();
+        let line = format!(r#"{{"n":"{NONCE}","s":1,"t":"done","id":4{fields}}}"#);
+        decoder.buffer().extend_from_slice(&[line.as_bytes(), b"\n2"].concat());
+        decoder.next()
+    };
+    let parts = vec![Part("text/plain".to_owned(), 't', 1)];
+    let value = Value { count: 3, parts, metadata: String::new() };
+    let wanted = Frame::Done { id: 4, value: Some(value) };
+    let whole = r#","count":3,"parts":[["text/plain","t",1]],"metadata":"","bytes":1"#;
+    assert_eq!(done(whole), Ok(Some((wanted, Bytes::from_static(b"2")))));
+    assert_eq!(done(""), Ok(Some((Frame::Done { id: 4, value: None }, Bytes::new()))));
+    let torn = done(r#","parts":[["text/plain","t",1]],"bytes":1"#);
+    assert_eq!(torn, Err(FrameError::NotAFrame("done".to_owned())));
+}

@@ -1,0 +1,77 @@
+//! What of a notebook a caller picks: lines by a selector behind the path, cells by a list.
+//!
+//! Owns the grammar of lists such as `0,3-5,ab12,-1`, and which part of a path is a selector. What one name
+//! means is the notebook crate's.
+
+use inkcell_notebook::{CellNames, CellRef, Selector, split_selector};
+
+use super::{Notebooks, Opened};
+use crate::error::EngineError;
+
+impl Notebooks {
+    /// Splits `path:selector`. A file whose name looks like that is found by its name first; what stands behind
+    /// the path of a file that is there is meant as a selector, and refused when it is none.
+    pub fn split_path<'a>(&self, given: &'a str) -> Result<(&'a str, Selector), EngineError> {
+        if self.exists(given) {
+            return Ok((given, Selector::default()));
+        }
+        let (path, selector) = split_selector(given)?;
+        if !path.contains(':') || self.exists(path) {
+            return Ok((path, selector));
+        }
+        let mut colons = path.match_indices(':').map(|(at, _)| at);
+        let Some(at) = colons.find(|at| self.exists(&path[..*at])) else {
+            return Ok((path, selector));
+        };
+        let problem =
+            "it is no selector; a selector is :10-20, :5, :3+4, :1-9,40-50, :raw or :raw:1-9";
+        let (argument, problem) = (path[at..].to_owned(), problem.to_owned());
+        Err(EngineError::Argument { argument, problem })
+    }
+}
+
+impl Opened {
+    /// The cells of a list such as `0,3-5,ab12,-1`, sorted. What is an id, or begins one, is an id, whatever
+    /// else it could be.
+    pub fn pick_cells(&self, list: &str) -> Result<Vec<usize>, EngineError> {
+        let path = &self.shown;
+        let bad = |problem: String| EngineError::Argument {
+            argument: "cells".to_owned(),
+            problem: format!("{problem} in {path}"),
+        };
+        let ids: Vec<_> = self.notebook.cells().map(|cell| cell.id()).collect();
+        let is_id = |id: &str, item: &str| id == item || item.len() >= 4 && id.starts_with(item);
+        let begins_id = |item: &str| ids.iter().flatten().any(|id| is_id(id, item));
+        let names = CellNames::new(ids.iter().cloned());
+        let count = self.notebook.len();
+        let mut picked = Vec::new();
+        for item in list.split(',').map(str::trim) {
+            if item.is_empty() {
+                return Err(bad(format!("{list:?} has an empty entry")));
+            }
+            let Some((start, end)) = range(item).filter(|_| !begins_id(item)) else {
+                let found = names.resolve(&CellRef::Text(item.to_owned()));
+                picked.push(found.map_err(|error| EngineError::Ref { path: path.clone(), error })?);
+                continue;
+            };
+            let last = count.saturating_sub(1);
+            let end = end.unwrap_or(last);
+            if start > end || end > last || count == 0 {
+                return Err(bad(format!(
+                    "{item} is not a range of cells; there are {count} cells"
+                )));
+            }
+            picked.extend(start..=end);
+        }
+        picked.sort_unstable();
+        picked.dedup();
+        Ok(picked)
+    }
+}
+
+/// `A-B`, `A-` or `A..B`.
+fn range(item: &str) -> Option<(usize, Option<usize>)> {
+    let (start, end) = item.split_once("..").or_else(|| item.split_once('-'))?;
+    let end = if end.is_empty() { None } else { Some(end.parse().ok()?) };
+    Some((start.parse().ok()?, end))
+}

@@ -1,0 +1,157 @@
+//! Which sessions there are, which of them may go, and what the next user of one that went is told.
+//!
+//! Owns the choice. It closes none and waits for nothing: it is looked at under a lock.
+
+use std::collections::{HashMap, HashSet};
+use std::time::Instant;
+
+use tokio::sync::watch;
+
+use super::{IdleRule, Keep, OwnerId, SessionKey};
+use crate::session::{CloseReason, Session, SessionState};
+
+/// For how many sessions that were let go of it is remembered why. Most names are never used again.
+const LOSSES: usize = 256;
+
+#[derive(Default)]
+pub(super) struct State {
+    pub(super) entries: HashMap<SessionKey, Entry>,
+    /// What became of sessions that their next users must be told about.
+    pub(super) losses: HashMap<SessionKey, (CloseReason, Instant)>,
+    pub(super) is_ending: bool,
+    pub(super) is_swept: bool,
+    /// Since when this process has been awake: what passed before is nobody's idleness.
+    pub(super) awake: Option<Instant>,
+}
+
+pub(super) struct Entry {
+    pub(super) session: Session,
+    pub(super) owners: HashSet<OwnerId>,
+    pub(super) keep: Keep,
+    /// Why it is being closed. It keeps its place until its kernel is gone.
+    pub(super) closing: Option<CloseReason>,
+}
+
+/// The clock of timers, as sessions have it.
+pub(super) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+impl Entry {
+    /// Marks it as being closed; what is to be closed.
+    pub(super) fn close(&mut self, reason: CloseReason) -> Session {
+        self.closing.get_or_insert(reason);
+        self.session.clone()
+    }
+}
+
+impl State {
+    /// Forgets sessions that are over, and keeps the word for the next user of those that were not asked to
+    /// end.
+    pub(super) fn tidy(&mut self) {
+        let over = self.entries.extract_if(|_, entry| entry.session.state().is_over);
+        for (key, entry) in over.collect::<Vec<_>>() {
+            if let Some(reason @ (CloseReason::Idle | CloseReason::Evicted)) = entry.closing {
+                self.note_loss(key, reason, now());
+            }
+        }
+    }
+
+    /// Keeps the word for the next user of a session; the oldest words go when there are too many.
+    fn note_loss(&mut self, key: SessionKey, reason: CloseReason, at: Instant) {
+        self.losses.insert(key, (reason, at));
+        if self.losses.len() > LOSSES
+            && let Some((oldest, _)) = self.losses.iter().min_by_key(|(_, (_, at))| *at)
+        {
+            let oldest = oldest.clone();
+            self.losses.remove(&oldest);
+        }
+    }
+
+    pub(super) fn begin_closing(&mut self, these: &[(SessionKey, Session)], reason: CloseReason) {
+        for (key, _) in these {
+            if let Some(entry) = self.entries.get_mut(key) {
+                entry.close(reason);
+            }
+        }
+    }
+
+    /// To be told of the next change of any session.
+    pub(super) fn watches(&self) -> Vec<watch::Receiver<SessionState>> {
+        let watch = |entry: &Entry| {
+            let mut watch = entry.session.watch();
+            watch.mark_unchanged();
+            watch
+        };
+        self.entries.values().map(watch).collect()
+    }
+
+    /// The session whose last use is the longest ago, of those that may go.
+    pub(super) fn longest_idle(&self) -> Option<(SessionKey, Session)> {
+        let oldest = self.disposable().min_by_key(|(.., state)| state.used)?;
+        Some((oldest.0.clone(), oldest.1.session.clone()))
+    }
+
+    /// Those that may go by this rule.
+    pub(super) fn idle_since(&self, now: Instant, rule: IdleRule) -> Vec<(SessionKey, Session)> {
+        self.those(|entry, state| {
+            let since = self.awake.map_or(state.used, |awake| awake.max(state.used));
+            let idle = now.saturating_duration_since(since);
+            match rule {
+                IdleRule::Always(limit) => idle >= limit,
+                IdleRule::WithoutOwner(limit) => entry.owners.is_empty() && idle >= limit,
+                IdleRule::Never => false,
+            }
+        })
+    }
+
+    /// Those that may go and that nobody but this owner uses.
+    pub(super) fn idle_of(&self, owner: OwnerId) -> Vec<(SessionKey, Session)> {
+        self.those(|entry, _| entry.owners.iter().all(|user| *user == owner))
+    }
+
+    fn those(&self, picks: impl Fn(&Entry, &SessionState) -> bool) -> Vec<(SessionKey, Session)> {
+        self.disposable()
+            .filter(|(_, entry, state)| picks(entry, state))
+            .map(|(key, entry, _)| (key.clone(), entry.session.clone()))
+            .collect()
+    }
+
+    /// Sessions that do nothing, are not kept and are not being closed already.
+    fn disposable(&self) -> impl Iterator<Item = (&SessionKey, &Entry, SessionState)> {
+        self.entries
+            .iter()
+            .filter(|(_, entry)| entry.keep == Keep::WhileUsed && entry.closing.is_none())
+            .map(|(key, entry)| (key, entry, entry.session.state()))
+            .filter(|(.., state)| !state.is_busy)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use inkcell_kernel::BackendKind;
+
+    use super::*;
+    use crate::registry::SessionName;
+
+    /// Names that are never used again must not fill the memory of a host that runs for weeks.
+    #[test]
+    fn what_became_of_sessions_is_remembered_for_the_latest_ones() {
+        let key = |n: usize| SessionKey {
+            name: SessionName(n.to_string()),
+            cwd: "/".into(),
+            interpreter: None,
+            backend: BackendKind::Runner,
+        };
+        let (mut state, began) = (State::default(), Instant::now());
+        for n in 0..LOSSES + 10 {
+            let at = began + Duration::from_secs(n as u64);
+            state.note_loss(key(n), CloseReason::Evicted, at);
+        }
+        assert_eq!(state.losses.len(), LOSSES);
+        assert!(!state.losses.contains_key(&key(9)) && state.losses.contains_key(&key(10)));
+        assert!(state.losses.contains_key(&key(LOSSES + 9)));
+    }
+}

@@ -1,0 +1,29 @@
+//! Replies of tools as the protocol has them.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rmcp::model::{CallToolResult, ContentBlock, Resource};
+
+use crate::tools::{Content, ToolReply};
+
+/// A reply on its way.
+pub(super) fn of(reply: ToolReply) -> CallToolResult {
+    let content: Vec<ContentBlock> = reply.content.into_iter().map(block).collect();
+    let mut result = match reply.is_error {
+        true => CallToolResult::error(content),
+        false => CallToolResult::success(content),
+    };
+    result.structured_content = reply.structured;
+    result
+}
+
+fn block(content: Content) -> ContentBlock {
+    match content {
+        Content::Text(text) => ContentBlock::text(text),
+        Content::Image { mime, data } => ContentBlock::image(STANDARD.encode(data), mime),
+        Content::Link { uri, name, mime, bytes } => {
+            let resource = Resource::new(uri, name).with_mime_type(mime).with_size(bytes);
+            ContentBlock::resource_link(resource)
+        }
+    }
+}

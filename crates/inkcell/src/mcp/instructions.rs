@@ -1,0 +1,11 @@
+//! What a model is told about this server before it calls anything.
+
+use super::offer::filled;
+use crate::exposure::Exposure;
+
+const TEXT: &str = include_str!("instructions.md");
+
+/// The instructions, about the tools that are offered.
+pub(super) fn of(exposure: &Exposure) -> String {
+    filled(TEXT, exposure)
+}

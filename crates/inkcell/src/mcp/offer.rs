@@ -1,0 +1,54 @@
+//! The tools as a client sees them.
+//!
+//! Owns what is left of a tool for this client: its description without words about tools that are hidden, its
+//! schema, its hints.
+
+use std::sync::Arc;
+
+use rmcp::model::{Tool, ToolAnnotations};
+use serde_json::Value;
+
+use crate::exposure::Exposure;
+use crate::tools::{ToolSpec, find};
+
+/// What is offered, in its order.
+pub(crate) fn offered(exposure: &Exposure) -> Vec<Tool> {
+    let specs = exposure.tools.iter().filter_map(|name| find(name));
+    specs.map(|spec| tool(spec, exposure)).collect()
+}
+
+fn tool(spec: &ToolSpec, exposure: &Exposure) -> Tool {
+    let schema = match (spec.schema)() {
+        Value::Object(fields) => fields,
+        _ => serde_json::Map::new(),
+    };
+    let hints = ToolAnnotations::with_title(spec.hints.title)
+        .read_only(spec.hints.read_only)
+        .destructive(spec.hints.destructive)
+        .idempotent(spec.hints.idempotent)
+        .open_world(spec.hints.open_world);
+    let description = filled(spec.description, exposure);
+    Tool::new(spec.name, description, Arc::new(schema)).with_annotations(hints)
+}
+
+/// A template without what is not for this client: a line between `{{if NAME}}` and `{{end}}` stays when the tool
+/// of that name is offered. A line that only holds a mark is none.
+pub(super) fn filled(template: &str, exposure: &Exposure) -> String {
+    let mut text = String::new();
+    let mut shown = vec![true];
+    for line in template.lines() {
+        let mark = line.trim();
+        if let Some(name) = mark.strip_prefix("{{if ").and_then(|rest| rest.strip_suffix("}}")) {
+            let outer = shown.last().copied().unwrap_or(true);
+            shown.push(outer && exposure.tools.contains(&name));
+        } else if mark == "{{end}}" {
+            if shown.len() > 1 {
+                shown.pop();
+            }
+        } else if shown.last().copied().unwrap_or(true) {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    text.trim_end().to_owned()
+}

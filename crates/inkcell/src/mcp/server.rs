@@ -1,0 +1,192 @@
+//! One client and its calls.
+//!
+//! Owns the guard around a call: whatever a tool does, its caller gets an answer and the server goes on.
+
+use std::sync::Arc;
+
+use inkcell_engine::registry::OwnerId;
+use rmcp::handler::server::ServerHandler;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams, GetPromptResponse,
+    Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
+};
+use rmcp::service::{RequestContext, RoleServer};
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{answer, instructions, offer, prompts, resources};
+use crate::tools::{CallContext, Desk, Progress, ToolError, ToolReply, find};
+
+/// How many notes about progress may wait; more are left out.
+const PROGRESS_QUEUE: usize = 4;
+
+/// What one client talks to.
+pub(crate) struct Server {
+    desk: Desk,
+    owner: OwnerId,
+    tools: Arc<Vec<Tool>>,
+}
+
+impl Server {
+    pub(crate) fn new(desk: Desk, owner: OwnerId) -> Server {
+        let tools = Arc::new(offer::offered(&desk.exposure));
+        Server { desk, owner, tools }
+    }
+
+    async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> ToolReply {
+        let name = request.name.to_string();
+        let exposure = &self.desk.exposure;
+        let spec = match find(&name) {
+            Some(spec) if exposure.tools.contains(&spec.name) => spec,
+            _ => {
+                let message = exposure.refusal(&name);
+                let message = message.unwrap_or_else(|| format!("there is no tool {name}"));
+                let names: Vec<&str> = self.tools.iter().map(|tool| &*tool.name).collect();
+                let names = names.join(", ");
+                return ToolError::argument(message)
+                    .with_next(format!("use one of: {names}"))
+                    .into_reply();
+            }
+        };
+        let arguments = request.arguments.map_or(Value::Null, Value::Object);
+        let (progress, told) = mpsc::channel(PROGRESS_QUEUE);
+        let token = context.meta.get_progress_token();
+        let call = CallContext {
+            owner: self.owner,
+            cancel: context.ct.clone(),
+            progress: token.is_some().then_some(progress),
+        };
+        let desk = self.desk.clone();
+        // A task of its own, so that a panic in it is a value here.
+        let work = tokio::spawn(async move { (spec.call)(&desk, arguments, call).await });
+        let telling = async {
+            if let Some(token) = token {
+                tell(told, &context, token).await;
+            }
+            std::future::pending::<()>().await;
+        };
+        let done = tokio::select! {
+            done = work => done,
+            () = telling => return ToolReply::default(),
+        };
+        match done {
+            Ok(Ok(reply)) => reply,
+            Ok(Err(error)) => error.into_reply(),
+            Err(_) => ToolError {
+                kind: inkcell_engine::Kind::Internal,
+                message: format!("inkcell failed inside of {name}; this is a bug of inkcell"),
+                next: Some("try another way; other calls are not affected".to_owned()),
+            }
+            .into_reply(),
+        }
+    }
+}
+
+/// Passes progress on until there is no more.
+async fn tell(
+    mut told: mpsc::Receiver<Progress>,
+    context: &RequestContext<RoleServer>,
+    token: rmcp::model::ProgressToken,
+) {
+    while let Some(Progress { done, total, message }) = told.recv().await {
+        let mut note = ProgressNotificationParam::new(token.clone(), done).with_message(message);
+        if let Some(total) = total {
+            note = note.with_total(total);
+        }
+        if context.peer.notify_progress(note).await.is_err() {
+            // Nobody is there to be told; the call itself goes on until somebody ends it.
+            return;
+        }
+    }
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder()
+            .enable_tools()
+            .enable_resources()
+            .enable_prompts()
+            .build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("inkcell", env!("CARGO_PKG_VERSION")))
+            .with_instructions(instructions::of(&self.desk.exposure))
+    }
+
+    async fn list_tools(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        Ok(ListToolsResult::with_all_items(self.tools.to_vec()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).cloned()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(answer::of(self.call(request, context).await).into())
+    }
+
+    async fn list_resources(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let artifacts = self.desk.engine.artifacts().clone();
+        let list = tokio::task::spawn_blocking(move || resources::list(&artifacts)).await;
+        let list = list.map_err(internal)?.map_err(internal)?;
+        Ok(ListResourcesResult::with_all_items(list))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let artifacts = self.desk.engine.artifacts().clone();
+        let uri = request.uri.clone();
+        let read = tokio::task::spawn_blocking(move || resources::read(&artifacts, &uri)).await;
+        let contents = read.map_err(internal)?.map_err(|error| {
+            if resources::is_missing(&error) {
+                ErrorData::resource_not_found(error.to_string(), None)
+            } else {
+                ErrorData::invalid_params(error.to_string(), None)
+            }
+        })?;
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
+    async fn list_prompts(
+        &self,
+        _request: Option<PaginatedRequestParams>,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        Ok(ListPromptsResult::with_all_items(prompts::list()))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let found = prompts::get(&request.name, request.arguments.as_ref());
+        let unknown =
+            || ErrorData::invalid_params(format!("there is no prompt {}", request.name), None);
+        Ok(found.ok_or_else(unknown)?.into())
+    }
+}
+
+fn internal(error: impl std::fmt::Display) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
+}

@@ -1,0 +1,155 @@
+//! A call of code as an answer: one text, pictures, and where to find what did not fit.
+//!
+//! Owns what of a report travels as what. The words are in `render/reply.rs`, the form for programs is in
+//! `details.rs`.
+
+use inkcell_engine::Kind;
+use inkcell_engine::api::{CellReport, EndReport, KernelStep, Problem, PythonReport, State};
+use inkcell_engine::artifact::Scope;
+use inkcell_engine::output::{ImageItem, RichItem, RichKind, Stored};
+
+use super::details::{self, Language};
+use super::running::Followed;
+use super::session::profile;
+use super::{Content, Desk, ToolError, ToolReply, next};
+use crate::render::reply::{self, Reply};
+use crate::settings::{Images, Profile};
+
+/// How many pictures one answer shows; the others are stored.
+const MAX_IMAGES: usize = 8;
+
+/// The answer to a call. A call for which there was no kernel is an error with its next step.
+pub(crate) async fn of(
+    desk: &Desk,
+    followed: Followed,
+    language: Language,
+) -> Result<ToolReply, ToolError> {
+    let desk = desk.clone();
+    off_thread(move || make(&desk, followed, language)).await?
+}
+
+/// Looks up what is stored in files, where nobody else waits for them.
+pub(crate) async fn off_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ToolError> {
+    tokio::task::spawn_blocking(work).await.map_err(|error| {
+        let message = format!("inkcell failed while it made the answer: {error}");
+        ToolError { kind: Kind::Internal, message, next: None }
+    })
+}
+
+fn make(desk: &Desk, followed: Followed, language: Language) -> Result<ToolReply, ToolError> {
+    let Followed { report, asides } = followed;
+    if let Some(error) = not_begun(&report) {
+        return Err(error);
+    }
+    let Reply { mut text, is_error } = reply::of_report(&report);
+    let pictures = Pictures::of(desk, &report);
+    for line in asides.iter().map(|aside| format!("[{aside}]")).chain(pictures.lines) {
+        text.push_str(&format!("\n\n{line}"));
+    }
+    if let Some(next) = next_step(desk, &report) {
+        text.push_str(&format!("\nNext: {next}"));
+    }
+    let mut content = vec![Content::Text(text.trim_start_matches('\n').to_owned())];
+    content.extend(pictures.content);
+    content.extend(report.cells.iter().filter_map(whole_output));
+    let reply = ToolReply { content, structured: None, is_error };
+    Ok(match profile(desk) {
+        Profile::Compat => reply.with_structured(details::of(desk, &report, language)),
+        // Clients show their model the structured form in place of the text, which is made for it.
+        _ => reply,
+    })
+}
+
+/// Why nothing was run, if that is so.
+fn not_begun(report: &PythonReport) -> Option<ToolError> {
+    if report.cells.iter().any(|cell| cell.count.is_some()) {
+        return None;
+    }
+    let Problem { kind, message, step } = no_kernel(report)?;
+    Some(ToolError { kind: *kind, message: message.clone(), next: step.map(next::of_kernel) })
+}
+
+fn no_kernel(report: &PythonReport) -> Option<&Problem> {
+    report.cells.iter().find_map(|cell| match &cell.end {
+        Some(EndReport::NoKernel(problem)) => Some(problem),
+        _ => None,
+    })
+}
+
+/// What to do next, where the text does not say so itself.
+fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
+    if !report.state.is_end() && desk.exposure.tools.contains(&"result") {
+        return Some(format!("ask for it with result, id: \"{}\"", report.execution.0));
+    }
+    if report.state == State::TimedOut {
+        return Some(next::of_kernel(KernelStep::RaiseTimeout));
+    }
+    no_kernel(report).and_then(|problem| problem.step).map(next::of_kernel)
+}
+
+/// Where all of a truncated output is.
+fn whole_output(cell: &CellReport) -> Option<Content> {
+    let Stored { id, bytes } = cell.output.artifact.as_ref()?;
+    let name = cell.source.title.clone().unwrap_or_else(|| "full output".to_owned());
+    Some(link(id, name, "text/plain", *bytes))
+}
+
+fn link(id: &str, name: String, mime: &str, bytes: u64) -> Content {
+    Content::Link { uri: format!("artifact://{id}"), name, mime: mime.to_owned(), bytes }
+}
+
+/// The pictures of a call.
+#[derive(Default)]
+struct Pictures {
+    content: Vec<Content>,
+    /// What is said of them in the text.
+    lines: Vec<String>,
+}
+
+impl Pictures {
+    fn of(desk: &Desk, report: &PythonReport) -> Pictures {
+        let images = desk.settings.calls(profile(desk)).images;
+        let mut pictures = Pictures::default();
+        let mut shown = 0;
+        let mut left_out = 0;
+        for (item, image) in report.cells.iter().flat_map(of_cell) {
+            let stored = image.artifact.as_ref();
+            match (images, &image.data) {
+                (Images::Inline, Some(_)) if shown == MAX_IMAGES => left_out += 1,
+                (Images::Inline, Some(data)) => {
+                    shown += 1;
+                    let (mime, data) = (image.mime.clone(), data.clone());
+                    pictures.content.push(Content::Image { mime, data });
+                }
+                (Images::Path, _) => {
+                    pictures.lines.extend(stored.and_then(|stored| path(desk, stored)));
+                }
+                (Images::Inline, None) | (Images::Off, _) => {}
+            }
+            if let Some(Stored { id, bytes }) = stored {
+                pictures.content.push(link(id, item.digest.clone(), &image.mime, *bytes));
+            }
+        }
+        if left_out > 0 {
+            pictures.lines.push(format!(
+                "[{left_out} more images are not shown; their artifacts are named above]"
+            ));
+        }
+        pictures
+    }
+}
+
+fn of_cell(cell: &CellReport) -> impl Iterator<Item = (&RichItem, &ImageItem)> {
+    cell.output.rich.iter().filter_map(|item| match &item.kind {
+        RichKind::Image(image) => Some((item, image)),
+        _ => None,
+    })
+}
+
+/// The file of a picture.
+fn path(desk: &Desk, stored: &Stored) -> Option<String> {
+    let found = desk.engine.artifacts().find_reference(&stored.id, Scope::All).ok()?;
+    Some(format!("[image file: {}]", found.info().path.display()))
+}

@@ -1,0 +1,83 @@
+//! `NotebookEdit`: one cell replaced, inserted or deleted by its id (B:N-30 to N-42).
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use inkcell_engine::IdEditRequest;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::tools::files::{self, on_disk};
+use crate::tools::{CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "NotebookEdit",
+    description: include_str!("by_id.md"),
+    hints: Hints {
+        title: "Edit a cell by id",
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: false,
+    },
+    schema: lean::schema::<Args>,
+    call,
+};
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    notebook_path: String,
+    #[schemars(with = "Option<String>")]
+    cell_id: Option<Value>,
+    // Words that are none of these are refused in the words of the documents, so they are read as texts.
+    #[schemars(with = "Option<String>", extend("enum" = ["code", "markdown", "raw"]))]
+    cell_type: Option<String>,
+    new_source: Option<String>,
+    #[schemars(with = "Option<String>", extend("enum" = ["replace", "insert", "delete"]))]
+    edit_mode: Option<String>,
+    /// Of a replaced cell; clear when left out
+    #[schemars(with = "Option<String>", extend("enum" = ["keep", "clear"]))]
+    outputs: Option<String>,
+    /// Keep the old file as .bak
+    backup: Option<bool>,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let args: Args = decode(given, &[("path", "notebook_path")])?;
+        let notebooks = files::notebooks(desk);
+        let request = IdEditRequest {
+            notebook_path: args.notebook_path,
+            cell_id: match args.cell_id {
+                // Models write an index as a number.
+                Some(Value::Number(index)) => Some(index.to_string()),
+                Some(Value::String(id)) => Some(id),
+                None => None,
+                Some(other) => {
+                    return Err(ToolError::argument(format!("cell_id: {other} names no cell")));
+                }
+            },
+            cell_type: args.cell_type,
+            new_source: args.new_source,
+            edit_mode: args.edit_mode,
+            outputs: args.outputs,
+            backup: args.backup,
+        };
+        on_disk(&context, move || {
+            let done = notebooks.edit_by_id(&request);
+            let details = serde_json::to_value(&done).unwrap_or_default();
+            let backup = done.backup.iter().map(|path| format!("\n  Backup: {path}"));
+            let text = done.summary + &backup.collect::<String>();
+            // Failing is part of the result, which says why (B:N-31).
+            let is_error = !done.success;
+            Ok(ToolReply { is_error, ..ToolReply::text(text).with_structured(details) })
+        })
+        .await
+    }
+    .boxed()
+}

@@ -1,0 +1,125 @@
+//! What the tools that work on files have in common: where the work is done, how much of a text is shown, and
+//! errors in the words of the source documents.
+//!
+//! Owns the bound of one answer. What a tool does with a file is its own.
+
+use inkcell_engine::notebook::{PageLimits, Selector, page};
+use inkcell_engine::output::size;
+use inkcell_engine::{EngineError, Kind, Notebooks};
+
+use super::{CallContext, Desk, ToolError};
+use crate::output::visible;
+
+/// How much of a text one answer holds (B:V-22).
+pub(super) const PAGE: PageLimits = PageLimits::STANDARD;
+
+/// Notebooks and other files, with paths that begin where the client works.
+pub(super) fn notebooks(desk: &Desk) -> Notebooks {
+    desk.settings.notebooks.starting_at(&desk.cwd)
+}
+
+/// Does file work where waiting for a disk or a lock holds up nobody else. A call that was given up before it
+/// began does nothing (B:N-20).
+pub(super) async fn on_disk<T: Send + 'static>(
+    context: &CallContext,
+    work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
+) -> Result<T, ToolError> {
+    let cancel = context.cancel.clone();
+    let guarded = move || {
+        if cancel.is_cancelled() {
+            let message = "the call was given up before it began; nothing was done".to_owned();
+            return Err(ToolError { kind: Kind::Cancelled, message, next: None });
+        }
+        work()
+    };
+    tokio::task::spawn_blocking(guarded).await.unwrap_or_else(|error| {
+        let message = format!("inkcell failed in the middle of it: {error}");
+        let next = Some("look at the file before you try again".to_owned());
+        Err(ToolError { kind: Kind::Internal, message, next })
+    })
+}
+
+/// Lines as one text. What a notebook holds cannot drive a terminal that shows it.
+pub(super) fn joined(lines: &[String]) -> String {
+    lines.iter().map(|line| visible(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// A text as one answer shows it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Shown {
+    pub(super) text: String,
+    /// Whether that is all of it.
+    pub(super) is_whole: bool,
+}
+
+/// The lines that are picked, as many as one answer holds, with a notice when there are more. A line that alone
+/// is more than that is cut: there is always a bound.
+pub(super) fn shown(text: &str, selector: &Selector) -> Shown {
+    let mut paged = page(text, selector, PAGE);
+    if paged.is_empty() && !text.is_empty() {
+        let count = text.split_inclusive('\n').count();
+        return Shown { text: format!("[The text has {count} lines]"), is_whole: false };
+    }
+    let is_whole = paged == text;
+    let first = selector.ranges.first().map_or(1, |range| range.start);
+    let line_bytes = paged.find('\n').unwrap_or(paged.len());
+    if line_bytes > PAGE.max_bytes {
+        // A page holds a line that is too long alone, so what follows it is the notice.
+        let rest = paged.split_off(line_bytes);
+        paged.truncate(paged.floor_char_boundary(PAGE.max_bytes));
+        let (shown, all) = (size(paged.len() as u64), size(line_bytes as u64));
+        paged.push_str(&format!("…\n\n[Showing the first {shown} of line {first} ({all})]"));
+        paged.push_str(rest.trim_start_matches('\n').strip_prefix('[').map_or("", |_| "\n"));
+        paged.push_str(rest.trim_start_matches('\n'));
+        return Shown { text: paged, is_whole: false };
+    }
+    Shown { text: paged, is_whole }
+}
+
+/// An error as the tools of the source documents tell it: their sentence, and the rest as the next step.
+pub(super) fn told(error: &EngineError) -> ToolError {
+    let (kind, next) = (error.kind(), super::next::of(error));
+    let (message, next) = match error {
+        EngineError::NotJson { path, error } => {
+            let next = next.map(|next| format!("; {next}")).unwrap_or_default();
+            (format!("Invalid JSON in notebook: {path}"), Some(format!("{error}{next}")))
+        }
+        EngineError::NotFound { .. } => (error.to_string(), Some("check the path".to_owned())),
+        EngineError::NotAFile { .. } => {
+            (error.to_string(), Some("give the path of a file".to_owned()))
+        }
+        EngineError::LeavesOut { .. } => {
+            let next = "give the text with the cells that should stay";
+            (error.to_string(), Some(next.to_owned()))
+        }
+        _ => (error.to_string(), next),
+    };
+    ToolError { kind, message, next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// B:V-22, B:O-31: an answer has a bound, whatever the text is, and says how to go on.
+    #[test]
+    fn long_texts_are_shown_by_the_page() {
+        let all = Selector::default();
+        let text: String = (1..=4000).map(|number| format!("line {number}\n")).collect();
+        let first = shown(&text, &all);
+        assert!(!first.is_whole);
+        let notice = "\n\n[Showing lines 1-3000 of 4000. Use :3001 to continue]";
+        assert!(first.text.ends_with(&format!("line 3000{notice}")), "{}", &first.text[..50]);
+        assert_eq!(shown("a\nb\n", &all), Shown { text: "a\nb\n".to_owned(), is_whole: true });
+
+        let long = format!("{}\nshort\n", "é".repeat(PAGE.max_bytes));
+        let cut = shown(&long, &all);
+        assert!(cut.text.len() < PAGE.max_bytes + 200, "{}", cut.text.len());
+        let notice = "[Showing the first 50.0KB of line 1 (100.0KB)]\n\
+                      [Showing lines 1-1 of 2. Use :2 to continue]";
+        assert!(cut.text.ends_with(notice), "{}", &cut.text[PAGE.max_bytes..]);
+
+        let (_, beyond) = inkcell_engine::notebook::split_selector("x:9").unwrap();
+        assert_eq!(shown("a\nb\n", &beyond).text, "[The text has 2 lines]");
+    }
+}

@@ -1,0 +1,83 @@
+//! `inspect`: looks at the names of a session without running code.
+//!
+//! Owns what the arguments mean. What can be seen is the kernel's business, how it is worded is in
+//! `render/inspection.rs`.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_engine::api::{Inspect, InspectRequest};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::session::reference;
+use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::render::inspection;
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "inspect",
+    description: include_str!("inspect.md"),
+    hints: Hints {
+        title: "Look at variables",
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    },
+    schema: lean::schema::<Arguments>,
+    call,
+};
+
+const ALIASES: [Alias; 2] = [("kernelId", "session"), ("cursor_pos", "cursor")];
+
+/// The name under which all helpers are found.
+const PRELUDE: &str = "prelude";
+
+/// How many variables one answer names.
+const VARIABLES: u32 = 100;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Session name; the folder's own when left out.
+    session: Option<String>,
+    /// Working folder.
+    cwd: Option<String>,
+    /// A variable, with attributes and constant subscripts: model.layers[0]. "prelude": all helpers.
+    name: Option<String>,
+    /// Signature, documentation and source of this name.
+    help: Option<String>,
+    /// Code to complete.
+    code: Option<String>,
+    /// Where in code, in characters; default its end.
+    cursor: Option<usize>,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    _context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let Arguments { session, cwd, name, help, code, cursor } = decode(given, &ALIASES)?;
+        let what = match (name, help, code) {
+            (Some(name), None, None) if name == PRELUDE => Inspect::Help { name },
+            (Some(name), None, None) => Inspect::Name { name },
+            (None, Some(name), None) => Inspect::Help { name },
+            (None, None, Some(code)) => Inspect::Complete { code, cursor },
+            (None, None, None) => Inspect::Variables { limit: Some(VARIABLES) },
+            _ => {
+                return Err(ToolError::argument("more than one thing is asked for")
+                    .with_next("give one of: name, help, code"));
+            }
+        };
+        let session = reference(desk, session.as_deref(), cwd.as_deref())?;
+        let request = InspectRequest { session, what, wait: None };
+        let report = desk.engine.inspect(request).await?;
+        Ok(ToolReply::text(inspection::of(&report.seen)))
+    }
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,92 @@
+//! `kernel`: the sessions there are, and what can be done with them besides running code.
+//!
+//! Owns what the arguments mean. What a verb does is the engine's, how sessions are worded is in
+//! `render/sessions.rs`.
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_engine::api::{KernelReport, KernelRequest};
+use inkcell_engine::registry::Keep;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::running;
+use super::session::reference;
+use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::render::sessions;
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "kernel",
+    description: include_str!("kernel.md"),
+    hints: Hints {
+        title: "Sessions and kernels",
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: false,
+    },
+    schema: lean::schema::<Arguments>,
+    call,
+};
+
+const ALIASES: [Alias; 2] = [("kernelId", "session"), ("command", "action")];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    action: Action,
+    /// Session name; the folder's own when left out.
+    session: Option<String>,
+    /// Working folder.
+    cwd: Option<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum Action {
+    List,
+    Start,
+    Status,
+    Interrupt,
+    Restart,
+    Stop,
+    Keep,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let Arguments { action, session, cwd } = decode(given, &ALIASES)?;
+        let session = reference(desk, session.as_deref(), cwd.as_deref())?;
+        let request = match action {
+            Action::List => KernelRequest::List,
+            Action::Start => KernelRequest::Start(session),
+            Action::Status => KernelRequest::Status(session),
+            Action::Interrupt => KernelRequest::Interrupt(session),
+            Action::Restart => KernelRequest::Restart(session),
+            Action::Stop => KernelRequest::Stop(session),
+            Action::Keep => KernelRequest::Keep { session, keep: Keep::Always },
+        };
+        let report = tokio::select! {
+            report = desk.engine.kernel(request, context.owner) => report?,
+            // A kernel may take long to start.
+            () = context.cancel.cancelled() => return Err(running::aborted()),
+        };
+        Ok(ToolReply::text(match (action, &report) {
+            (Action::Interrupt, KernelReport::Session(session)) => sessions::interrupted(session),
+            (Action::Restart, KernelReport::Started { session, notes }) => {
+                sessions::restarted(session, notes)
+            }
+            (_, report) => sessions::report(report),
+        }))
+    }
+    .boxed()
+}
+
+#[cfg(test)]
+mod tests;

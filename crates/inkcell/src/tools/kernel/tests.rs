@@ -1,0 +1,31 @@
+//! The kernel verbs on real kernels.
+
+use serde_json::json;
+
+use crate::exposure::ToolSet;
+use crate::tools::test_desk::{TestDesk, text};
+
+/// The kernel verbs, in the words of their answers.
+#[tokio::test]
+async fn sessions_are_listed_restarted_and_stopped() {
+    let desk = TestDesk::new(ToolSet::Default);
+    assert_eq!(desk.text("kernel", json!({"action": "list"})).await, "There are no sessions.");
+    let started = desk.text("kernel", json!({"action": "start"})).await;
+    let place = format!("default in {}: idle; Python 3.", desk.desk.cwd.display());
+    assert!(started.starts_with(&place), "{started}");
+    desk.text("python", json!({"code": "x = 1"})).await;
+    let idle = desk.text("kernel", json!({"action": "interrupt"})).await;
+    assert_eq!(idle, "Nothing was running in session default.");
+    let kept = desk.text("kernel", json!({"action": "keep"})).await;
+    assert!(kept.ends_with("; kept"), "{kept}");
+    let restarted = desk.text("kernel", json!({"action": "restart"})).await;
+    assert!(restarted.starts_with("Restarted; variables are gone. default in "), "{restarted}");
+    assert_eq!(desk.text("python", json!({"code": "'x' in globals()"})).await, "False");
+    let stopped = desk.text("kernel", json!({"action": "stop"})).await;
+    assert!(stopped.starts_with("Stopped: default in "), "{stopped}");
+    let gone = desk.call("kernel", json!({"action": "status", "session": "nobody"})).await;
+    assert!(gone.is_error && text(&gone).contains("nobody"), "{}", text(&gone));
+    let wrong = desk.text("kernel", json!({"action": "reboot"})).await;
+    assert!(wrong.contains("action: unknown variant `reboot`"), "{wrong}");
+    desk.end().await;
+}

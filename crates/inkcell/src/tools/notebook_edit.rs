@@ -1,0 +1,345 @@
+//! `notebook_edit`: operations on cells, a batch of them, or a whole text.
+//!
+//! Owns how what a model writes becomes operations. What operations do is the engine's.
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use inkcell_engine::notebook::{
+    Drop, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape, TextRules,
+};
+use inkcell_engine::{
+    Backup, Base, EngineError, Force, IfMissing, Mode, Notebooks, SaveOptions, Version, parse_ops,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::files::{self, joined, on_disk};
+use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::render::report;
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "notebook_edit",
+    description: include_str!("notebook_edit.md"),
+    hints: Hints {
+        title: "Edit a notebook",
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: false,
+    },
+    schema: lean::schema::<Args>,
+    call,
+};
+
+const ALIASES: &[Alias] = &[
+    ("notebook_path", "path"),
+    ("file_path", "path"),
+    ("cell_id", "cell"),
+    ("cell_index", "cell"),
+    ("new_source", "source"),
+    ("content", "source"),
+    ("cell_type", "type"),
+    ("edit_mode", "op"),
+    ("action", "op"),
+    ("old_text", "old"),
+    ("new_text", "new"),
+    ("operations", "ops"),
+];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Args {
+    path: String,
+    /// Operations, each an object with the fields below
+    #[schemars(with = "Option<Vec<Map<String, Value>>>")]
+    ops: Option<Value>,
+    /// The whole notebook as text, or its JSON
+    text: Option<String>,
+    /// How many cells text leaves out on purpose
+    #[serde(default)]
+    drop: usize,
+    #[schemars(with = "Option<Op>")]
+    op: Option<String>,
+    #[schemars(with = "Option<Cell>")]
+    cell: Option<Value>,
+    #[schemars(with = "Option<String>")]
+    source: Option<Value>,
+    #[schemars(with = "Option<Type>")]
+    r#type: Option<Value>,
+    #[schemars(with = "Option<Cell>")]
+    after: Option<Value>,
+    #[schemars(with = "Option<Cell>")]
+    before: Option<Value>,
+    #[schemars(with = "Option<At>")]
+    at: Option<Value>,
+    #[schemars(with = "Option<String>")]
+    old: Option<Value>,
+    #[schemars(with = "Option<String>")]
+    new: Option<Value>,
+    all: Option<bool>,
+    /// Metadata keys and values
+    #[schemars(with = "Option<Map<String, Value>>")]
+    set: Option<Value>,
+    #[schemars(with = "Option<Vec<String>>")]
+    unset: Option<Value>,
+    /// Tags
+    #[schemars(with = "Option<Vec<String>>")]
+    add: Option<Value>,
+    #[schemars(with = "Option<Vec<String>>")]
+    remove: Option<Value>,
+    outputs: Option<OutputsArg>,
+    /// The version you read; a change somebody else made to the same cells since is a conflict
+    if_hash: Option<String>,
+    /// Keep the old file as .bak
+    #[serde(default)]
+    backup: bool,
+    /// Make the notebook when it is missing
+    #[serde(default)]
+    create: bool,
+}
+
+// The next four are not documented with `///`, since a model would get to read that with every question. Only
+// their schemas are of use: operations read themselves what they are given.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+#[allow(dead_code, reason = "only its schema is of use")]
+enum Cell {
+    Index(i64),
+    Id(String),
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[allow(dead_code, reason = "only its schema is of use")]
+enum Op {
+    Replace,
+    Insert,
+    Delete,
+    Move,
+    Sub,
+    Type,
+    Clear,
+    Meta,
+    Tags,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[allow(dead_code, reason = "only its schema is of use")]
+enum Type {
+    Code,
+    Markdown,
+    Raw,
+}
+
+#[derive(JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+#[allow(dead_code, reason = "only its schema is of use")]
+enum At {
+    Start,
+    End,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+#[schemars(inline)]
+enum OutputsArg {
+    Keep,
+    Clear,
+}
+
+/// What is to be done, decided before the file is opened.
+enum Change {
+    Ops(Vec<EditOp>),
+    Text {
+        text: String,
+        rules: TextRules,
+    },
+    Sub {
+        old: String,
+        new: String,
+        matches: Matches,
+        rules: TextRules,
+    },
+    /// Only make the notebook.
+    Nothing,
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        // The words of the source documents' editor come with its meaning.
+        let by_mode = given.get("edit_mode").is_some();
+        let mut args: Args = decode(given, ALIASES)?;
+        if by_mode {
+            as_by_id(&mut args);
+        }
+        let options = SaveOptions {
+            base: version(args.if_hash.as_deref())?,
+            output: None,
+            if_missing: if args.create { IfMissing::CreateNotebook } else { IfMissing::Fail },
+            backup: if args.backup { Backup::Yes } else { Backup::No },
+            force: Force::No,
+            mode: Mode::Write,
+        };
+        let path = args.path.clone();
+        let change = change(args)?;
+        let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
+        on_disk(&context, move || edit(&path, &change, &options, &notebooks, ids)).await
+    }
+    .boxed()
+}
+
+fn edit(
+    path: &str,
+    change: &Change,
+    options: &SaveOptions,
+    notebooks: &Notebooks,
+    ids: MarkerIds,
+) -> Result<ToolReply, ToolError> {
+    if matches!(change, Change::Nothing) {
+        let version = notebooks.create(path, None)?;
+        let text = format!("✓ Notebook created\n  Notebook: {path}\n  Version: {version}");
+        let structured = json!({"path": path, "version": version.to_string(), "cells": 0});
+        return Ok(ToolReply::text(text).with_structured(structured));
+    }
+    let saved =
+        notebooks.change(path, options, |notebook, base| change.apply(notebook, base, ids))?;
+    let text = joined(&report::lines(&saved));
+    Ok(ToolReply::text(text).with_structured(report::brief_json(&saved)))
+}
+
+/// An insert in those words goes behind the cell that is named, or to the start (B:N-37).
+fn as_by_id(args: &mut Args) {
+    if args.op.as_deref() != Some("insert") {
+        return;
+    }
+    let has_place = args.after.is_some() || args.before.is_some() || args.at.is_some();
+    match args.cell.take() {
+        cell @ Some(_) if !has_place => args.after = cell,
+        None if !has_place => args.at = Some("start".into()),
+        cell => args.cell = cell,
+    }
+}
+
+fn version(given: Option<&str>) -> Result<Option<Version>, ToolError> {
+    let Some(given) = given else { return Ok(None) };
+    Version::parse(given).map(Some).ok_or_else(|| {
+        let problem = format!("if_hash: {given:?} is not a version");
+        ToolError::argument(problem).with_next("give the 16 hexadecimal digits that reading shows")
+    })
+}
+
+fn change(args: Args) -> Result<Change, ToolError> {
+    let (outputs, text_outputs) = match args.outputs {
+        None => (OutputsAfter::ClearIfChanged, OutputsAfter::Keep),
+        Some(OutputsArg::Keep) => (OutputsAfter::Keep, OutputsAfter::Keep),
+        Some(OutputsArg::Clear) => (OutputsAfter::Clear, OutputsAfter::ClearIfChanged),
+    };
+    let rules =
+        |outputs| TextRules { drop: Drop::Exactly(args.drop), outputs, shape: SourceShape::Keep };
+    let fields = [
+        ("cell", args.cell),
+        ("source", args.source),
+        ("type", args.r#type),
+        ("after", args.after),
+        ("before", args.before),
+        ("at", args.at),
+        ("old", args.old),
+        ("new", args.new),
+        ("all", args.all.map(Value::from)),
+        ("set", args.set),
+        ("unset", args.unset),
+        ("add", args.add),
+        ("remove", args.remove),
+    ];
+    let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let mut fields: Map<String, Value> = fields.collect();
+    let is_inline = args.op.is_some() || !fields.is_empty();
+    match (args.ops, args.text, is_inline) {
+        (Some(ops), None, false) => Ok(Change::Ops(parse_ops(&ops_text(ops), outputs)?)),
+        (None, Some(text), false) => Ok(Change::Text { text, rules: rules(text_outputs) }),
+        (None, None, true) => {
+            if let Some((old, new)) = sub_anywhere(args.op.as_deref(), &fields) {
+                let matches = if args.all == Some(true) { Matches::All } else { Matches::One };
+                return Ok(Change::Sub { old, new, matches, rules: rules(outputs) });
+            }
+            if let Some(op) = args.op.or_else(|| usual_op(&fields).map(str::to_owned)) {
+                fields.insert("op".to_owned(), op.into());
+            }
+            let ops = parse_ops(&Value::Object(fields).to_string(), outputs);
+            Ok(Change::Ops(ops.map_err(|error| match error {
+                // There is only the one, so its number says nothing.
+                EngineError::Argument { problem, .. } => ToolError::argument(problem),
+                other => other.into(),
+            })?))
+        }
+        (None, None, false) if args.create => Ok(Change::Nothing),
+        (None, None, false) => Err(ToolError::argument("there is nothing to do")
+            .with_next("give one operation (op, cell, source, ...), ops, or text")),
+        _ => Err(ToolError::argument("give only one of ops, text and an operation beside path")),
+    }
+}
+
+/// Operations as JSON. Models also write the list as a string.
+fn ops_text(ops: Value) -> String {
+    match ops {
+        Value::String(text) => text,
+        other => other.to_string(),
+    }
+}
+
+/// Texts to replace wherever they stand, when no cell is named.
+fn sub_anywhere(op: Option<&str>, fields: &Map<String, Value>) -> Option<(String, String)> {
+    let is_sub = op.is_none_or(|op| op == "sub") && !fields.contains_key("cell");
+    match (fields.get("old"), fields.get("new")) {
+        (Some(Value::String(old)), Some(Value::String(new))) if is_sub => {
+            Some((old.clone(), new.clone()))
+        }
+        _ => None,
+    }
+}
+
+/// What is meant when nothing else could be.
+fn usual_op(fields: &Map<String, Value>) -> Option<&'static str> {
+    let has = |name: &str| fields.contains_key(name);
+    if has("old") && has("new") {
+        Some("sub")
+    } else if has("source") && has("cell") {
+        Some("replace")
+    } else if has("source") && (has("after") || has("before") || has("at")) {
+        Some("insert")
+    } else {
+        None
+    }
+}
+
+impl Change {
+    fn apply(
+        &self,
+        notebook: &mut Notebook,
+        base: &Base,
+        ids: MarkerIds,
+    ) -> Result<EditReport, EngineError> {
+        match self {
+            Change::Ops(ops) => base.apply(notebook, ops),
+            Change::Text { text, rules } => base.put_text(notebook, text, *rules),
+            Change::Sub { old, new, matches, rules } => {
+                base.replace_text(notebook, (old, new), *matches, ids, *rules)
+            }
+            Change::Nothing => Ok(EditReport::default()),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "notebook_edit/tests.rs"]
+mod tests;

@@ -1,0 +1,215 @@
+//! `python`: runs cells in a session that remembers.
+//!
+//! Owns what the arguments mean. Running is in `running.rs`.
+
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use inkcell_engine::EngineError;
+use inkcell_engine::api::{CellKernel, CellSource};
+use inkcell_engine::notebook::{CellKind, CellRef};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::details::Language;
+use super::files::{notebooks, on_disk};
+use super::running::{self, Code};
+use super::seconds::{Limited, Seconds, Zero};
+use super::session::{place, profile};
+use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec};
+use super::{answer, decode, lean};
+use crate::settings::Profile;
+
+pub(crate) static SPEC: ToolSpec = ToolSpec {
+    name: "python",
+    description: include_str!("python.md"),
+    hints: Hints {
+        title: "Run Python",
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+    },
+    schema: lean::schema::<Arguments>,
+    call,
+};
+
+/// Other names: those of the source documents.
+const ALIASES: [Alias; 4] =
+    [("kernelId", "session"), ("workdir", "cwd"), ("notebook_path", "path"), ("cell_id", "cell")];
+
+/// Arguments that the source documents do not have, to be left out where their shapes are kept.
+pub(crate) const OWN_ARGUMENTS: [&str; 3] = ["path", "cell", "wait"];
+
+/// The longest time of a call, in seconds (B:X-02).
+const MOST: u16 = 600;
+/// The longest time an answer is waited for.
+const LONGEST_WAIT: Duration = Duration::from_secs(600);
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Arguments {
+    /// Code of one cell.
+    code: Option<String>,
+    /// Several cells, run in order; the first that fails stops the call.
+    cells: Option<Vec<Cell>>,
+    /// A notebook; with cell. The file is not changed.
+    path: Option<String>,
+    /// Which cell of path to run: id or index.
+    cell: Option<Reference>,
+    /// Session name; "new" makes one.
+    session: Option<String>,
+    /// Working folder.
+    cwd: Option<String>,
+    /// Seconds for the whole call, 1 to 600, default 30; 0: no limit.
+    timeout: Option<Seconds>,
+    /// Seconds until the answer, default the smaller of timeout and 45; the code goes on.
+    wait: Option<Seconds>,
+    /// Start with a new kernel.
+    #[serde(default)]
+    reset: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct Cell {
+    code: String,
+    title: Option<String>,
+    /// New kernel first.
+    #[serde(default)]
+    reset: bool,
+    /// Seconds.
+    timeout: Option<Seconds>,
+}
+
+// A comment for whoever reads this file only: one on the type would be sent to every model.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[schemars(inline)]
+enum Reference {
+    Index(i64),
+    Id(String),
+}
+
+fn call(
+    desk: &Desk,
+    given: Value,
+    context: CallContext,
+) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
+    async move {
+        let arguments: Arguments = decode(given, &ALIASES)?;
+        let zero = match profile(desk) {
+            Profile::Compat => Zero::TooSmall,
+            _ => Zero::NoLimit,
+        };
+        let mut notices = Vec::new();
+        let timeout = match arguments.timeout {
+            None => desk.settings.calls(profile(desk)).timeout,
+            Some(given) => taken(given.within("timeout", 1, MOST, zero), &mut notices),
+        };
+        let code = Code {
+            cells: cells(desk, &arguments, &context, zero, &mut notices).await?,
+            place: place(desk, arguments.session.as_deref(), arguments.cwd.as_deref())?,
+            timeout,
+            wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
+        };
+        let mut followed = running::run(desk, code, context).await?;
+        followed.asides.extend(notices);
+        answer::of(desk, followed, Language("python")).await
+    }
+    .boxed()
+}
+
+fn taken(limited: Limited, notices: &mut Vec<String>) -> Option<Duration> {
+    notices.extend(limited.notice);
+    limited.limit
+}
+
+async fn cells(
+    desk: &Desk,
+    arguments: &Arguments,
+    context: &CallContext,
+    zero: Zero,
+    notices: &mut Vec<String>,
+) -> Result<Vec<CellSource>, ToolError> {
+    let Arguments { code, cells, path, cell, .. } = arguments;
+    let mut cells = match (code, cells, path, cell) {
+        (Some(code), None, None, None) => vec![plain(code.clone())],
+        (None, Some(cells), None, None) if cells.is_empty() => {
+            return Err(ToolError::argument("cells: there is none; give at least one"));
+        }
+        (None, Some(cells), None, None) => {
+            let source = |cell: &Cell| CellSource {
+                title: cell.title.clone(),
+                timeout: cell.timeout.and_then(|timeout| {
+                    taken(timeout.within("a cell's timeout", 1, MOST, zero), notices)
+                }),
+                kernel: kernel(cell.reset),
+                ..plain(cell.code.clone())
+            };
+            cells.iter().map(source).collect()
+        }
+        (None, None, Some(path), Some(cell)) => vec![of_notebook(desk, path, cell, context).await?],
+        (None, None, Some(_), None) => {
+            let problem = "cell: path is given; say which cell of it to run, by id or index";
+            return Err(ToolError::argument(problem));
+        }
+        (None, None, None, Some(_)) => {
+            return Err(ToolError::argument("path: cell is given; say of which notebook"));
+        }
+        (None, None, None, None) => {
+            return Err(ToolError::argument("there is no code")
+                .with_next("give code, or cells, or path and cell"));
+        }
+        _ => {
+            let problem = "the code is given in more than one way";
+            return Err(
+                ToolError::argument(problem).with_next("give one of: code, cells, path and cell")
+            );
+        }
+    };
+    if let (true, Some(first)) = (arguments.reset, cells.first_mut()) {
+        first.kernel = CellKernel::Fresh;
+    }
+    Ok(cells)
+}
+
+pub(crate) fn plain(code: String) -> CellSource {
+    CellSource { code, title: None, timeout: None, kernel: CellKernel::Same }
+}
+
+/// Whether a cell begins with a new kernel.
+pub(crate) fn kernel(reset: bool) -> CellKernel {
+    if reset { CellKernel::Fresh } else { CellKernel::Same }
+}
+
+/// The source of a cell of a notebook, which is only read.
+async fn of_notebook(
+    desk: &Desk,
+    path: &str,
+    cell: &Reference,
+    context: &CallContext,
+) -> Result<CellSource, ToolError> {
+    let cell = match cell {
+        Reference::Index(index) => CellRef::Index(*index),
+        Reference::Id(id) => CellRef::Text(id.clone()),
+    };
+    let (notebooks, path) = (notebooks(desk), path.to_owned());
+    on_disk(context, move || {
+        let opened = notebooks.read(&path)?;
+        let wrong = |error| EngineError::Ref { path: path.clone(), error };
+        let index = opened.notebook.find(&cell).map_err(wrong)?;
+        let view = opened.notebook.cell(index);
+        let Some(code) = view.filter(|view| view.kind() == Some(CellKind::Code)) else {
+            let kind = view.map(|view| view.kind_name().into_owned()).unwrap_or_default();
+            let problem = format!("cell {} of {path} is {kind}, not code", cell.shown());
+            return Err(ToolError::argument(problem));
+        };
+        let title = Some(format!("{path} {}", code.name()));
+        Ok(CellSource { title, ..plain(code.source().text.into_owned()) })
+    })
+    .await
+}

@@ -1,0 +1,171 @@
+//! One call of code: begun in its session, watched while it runs, taken back when its caller gives it up.
+//!
+//! Owns the two clocks of a call: how long its code may take, and how long its caller waits. What is run comes
+//! from the tools, what is answered is in `answer.rs`.
+
+use std::time::Duration;
+
+use inkcell_engine::api::{
+    CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, Reading,
+};
+use inkcell_engine::journal::Seq;
+use inkcell_engine::{EngineError, Kind};
+use tokio::time::Instant;
+
+use super::progress::Teller;
+use super::session::{Place, profile};
+use super::{CallContext, Desk, ToolError};
+use crate::settings::Profile;
+
+/// How long a caller waits for an answer when it does not say (B:X-02).
+pub(crate) const WAIT: Duration = Duration::from_secs(45);
+
+/// How long code that has stopped may take to be told of.
+const STOPPED: Duration = Duration::from_secs(1);
+
+/// Code that is to be run.
+pub(crate) struct Code {
+    pub(crate) cells: Vec<CellSource>,
+    pub(crate) place: Place,
+    /// How long all cells together may take.
+    pub(crate) timeout: Option<Duration>,
+    /// How long the caller waits, if it says so.
+    pub(crate) wait: Option<Duration>,
+}
+
+/// A call as far as it has come, with what its caller must be told besides.
+pub(crate) struct Followed {
+    pub(crate) report: PythonReport,
+    pub(crate) asides: Vec<String>,
+}
+
+/// What becomes of a call whose caller does not want to hear of it any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum GivenUp {
+    /// It is interrupted.
+    TakenBack,
+    /// It goes on: somebody else has begun it.
+    GoesOn,
+}
+
+/// Runs code until it is over or its caller has waited long enough.
+pub(crate) async fn run(
+    desk: &Desk,
+    code: Code,
+    context: CallContext,
+) -> Result<Followed, ToolError> {
+    let profile = profile(desk);
+    let wait = patience(desk, profile, &code);
+    let until = wait.and_then(|wait| Instant::now().checked_add(wait));
+    let mut asides = Vec::new();
+    let begin = begin(desk, &code, profile, &context, &mut asides);
+    let id = tokio::select! {
+        biased;
+        () = context.cancel.cancelled() => return Err(aborted()),
+        begun = begin => begun?,
+    };
+    let report = follow(desk, &id, until, GivenUp::TakenBack, context).await?;
+    Ok(Followed { report, asides })
+}
+
+/// How long the answer is waited for. Where no answer can be asked for again, it is the whole one.
+fn patience(desk: &Desk, profile: Profile, code: &Code) -> Option<Duration> {
+    match (code.wait, code.timeout) {
+        (Some(wait), _) => Some(wait),
+        (None, _) if profile == Profile::Compat => None,
+        // Code whose time is up is heard of in the same answer, so it is given the time to stop.
+        (None, Some(timeout)) if timeout <= WAIT => {
+            let [.., (stopped, _)] = desk.settings.python().ladder.rungs();
+            Some(timeout + stopped + STOPPED)
+        }
+        (None, _) => Some(WAIT),
+    }
+}
+
+async fn begin(
+    desk: &Desk,
+    code: &Code,
+    profile: Profile,
+    context: &CallContext,
+    asides: &mut Vec<String>,
+) -> Result<ExecutionId, EngineError> {
+    let Place { name, cwd, is_generated } = &code.place;
+    let mode = desk.settings.calls(profile).kernel_mode;
+    let interpreter = desk.settings.interpreter_for(cwd);
+    let request = PythonRequest {
+        cells: code.cells.clone(),
+        session: name.clone(),
+        cwd: cwd.clone(),
+        interpreter,
+        mode,
+        timeout: code.timeout,
+        wait: code.wait,
+        reading: Reading::Bounded,
+    };
+    let chosen = desk.engine.choose(cwd, request.interpreter.as_deref()).await?;
+    let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
+    let key = desk.engine.key(name.as_ref(), cwd, explicit);
+    let is_first = desk.engine.sessions().iter().all(|listed| listed.key != key);
+    if *is_generated {
+        asides.push(format!("session {}", key.name));
+    }
+    if is_first || mode == KernelMode::PerCall {
+        asides.extend(desk.settings.decided_by_project(cwd));
+    }
+    desk.engine.start(request, &chosen, context.owner, None).await
+}
+
+/// Waits for a call that has begun, telling how far it is.
+pub(crate) async fn follow(
+    desk: &Desk,
+    id: &ExecutionId,
+    until: Option<Instant>,
+    given_up: GivenUp,
+    context: CallContext,
+) -> Result<PythonReport, ToolError> {
+    let engine = &desk.engine;
+    let mut watch = engine.watch(id, Seq(0))?;
+    let cells = engine.result(id, Duration::ZERO).await?.cells.len();
+    let mut teller = Teller::new(context.progress, cells, Instant::now());
+    let settled = engine.settled(id);
+    tokio::pin!(settled);
+    let mut is_given_up = false;
+    let mut is_watched = true;
+    loop {
+        tokio::select! {
+            report = &mut settled => return Ok(report?),
+            item = watch.next(), if is_watched => match item {
+                Some(item) => teller.take(item),
+                None => is_watched = false,
+            },
+            () = tokio::time::sleep_until(teller.due()) => teller.tell(Instant::now()),
+            () = context.cancel.cancelled(), if !is_given_up => match given_up {
+                // The answer still comes: the session needs a moment to stop the code.
+                GivenUp::TakenBack => {
+                    is_given_up = true;
+                    engine.cancel(id)?;
+                }
+                GivenUp::GoesOn => return Ok(engine.result(id, Duration::ZERO).await?),
+            },
+            () = reached(until), if !is_given_up => {
+                return Ok(engine.result(id, Duration::ZERO).await?);
+            }
+        }
+    }
+}
+
+async fn reached(until: Option<Instant>) {
+    match until {
+        Some(until) => tokio::time::sleep_until(until).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What is said to a caller who gave a call up before it had begun (B:X-21).
+pub(crate) fn aborted() -> ToolError {
+    let message = "Command aborted".to_owned();
+    ToolError { kind: Kind::Cancelled, message, next: None }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,143 @@
+//! A desk with a real runner in folders of its own, for tests of the tools that run code.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use inkcell_engine::kernel::RunnerBackend;
+use inkcell_engine::notebook::MarkerIds;
+use inkcell_engine::registry::OwnerId;
+use inkcell_engine::{Engine, FilesConfig, Notebooks, PathBase, Preflight, Roots, system_random};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::{CallContext, Content, Desk, Progress, ToolReply, find};
+use crate::exposure::{Exposure, ToolMode, ToolSet};
+use crate::settings::{Resolved, Settings, engine_config, runner_config};
+
+/// No call of a test takes longer; one that does hangs.
+const LIMIT: Duration = Duration::from_secs(60);
+
+pub(crate) struct TestDesk {
+    pub(crate) desk: Desk,
+    root: TempDir,
+}
+
+impl TestDesk {
+    pub(crate) fn new(set: ToolSet) -> TestDesk {
+        TestDesk::with(set, &[])
+    }
+
+    /// With these variables besides the one that names the Python.
+    pub(crate) fn with(set: ToolSet, variables: &[(&str, &str)]) -> TestDesk {
+        let root = tempfile::Builder::new().prefix("inkcell-tools-").tempdir().unwrap();
+        let cwd = root.path().canonicalize().unwrap().join("work");
+        std::fs::create_dir(&cwd).unwrap();
+        let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let variable = |name: &str| match name {
+            "INKCELL_PYTHON_INTERPRETER" => Some(python.clone()),
+            name => variables
+                .iter()
+                .find(|(known, _)| *known == name)
+                .map(|(_, value)| (*value).to_owned()),
+        };
+        let resolved = Resolved::new(&variable, &[]).unwrap();
+        TestDesk::of(set, resolved, cwd, root)
+    }
+
+    fn of(set: ToolSet, resolved: Resolved, cwd: PathBuf, root: TempDir) -> TestDesk {
+        let state_dir = root.path().join("state");
+        let notebooks = Notebooks::new(FilesConfig {
+            state_dir: state_dir.clone(),
+            path_base: PathBase { cwd: cwd.clone(), home: None },
+            roots: Roots::Anywhere,
+            max_bytes: u64::MAX,
+            lock_wait: Duration::from_secs(10),
+            random: system_random,
+        });
+        let settings = Settings {
+            notebooks,
+            marker_ids: MarkerIds::Auto,
+            cwd: cwd.clone(),
+            home: None,
+            state_dir,
+            resolved,
+            files: Vec::new(),
+            warnings: Vec::new(),
+        };
+        TestDesk { desk: desk(set, settings, cwd), root }
+    }
+
+    /// A desk whose settings come from a project's file.
+    pub(crate) fn in_project(config: &str) -> TestDesk {
+        let root = tempfile::Builder::new().prefix("inkcell-tools-").tempdir().unwrap();
+        let cwd = root.path().canonicalize().unwrap().join("work");
+        std::fs::create_dir_all(cwd.join(".inkcell")).unwrap();
+        std::fs::write(cwd.join(".inkcell/config.toml"), config).unwrap();
+        let settings = Settings::from_process(&[], Some(&cwd)).ok().unwrap();
+        TestDesk::of(ToolSet::Default, settings.resolved, cwd, root)
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.desk.cwd.join(name)
+    }
+
+    /// What a tool answers, also when it refuses.
+    pub(crate) async fn call(&self, name: &str, arguments: Value) -> ToolReply {
+        self.call_with(name, arguments, CancellationToken::new(), None).await
+    }
+
+    pub(crate) async fn call_with(
+        &self,
+        name: &str,
+        arguments: Value,
+        cancel: CancellationToken,
+        progress: Option<mpsc::Sender<Progress>>,
+    ) -> ToolReply {
+        let context = CallContext { owner: OwnerId(1), cancel, progress };
+        let spec = find(name).unwrap();
+        let call = (spec.call)(&self.desk, arguments, context);
+        let answer = tokio::time::timeout(LIMIT, call).await.expect("an answer in time");
+        answer.unwrap_or_else(|error| error.into_reply())
+    }
+
+    /// The text of an answer.
+    pub(crate) async fn text(&self, name: &str, arguments: Value) -> String {
+        text(&self.call(name, arguments).await)
+    }
+
+    /// Ends everything and removes the folders.
+    pub(crate) async fn end(self) {
+        let TestDesk { desk, root } = self;
+        desk.engine.shutdown().await;
+        // The fork server ends with the last of these, and may be writing until then.
+        drop(desk);
+        let path = root.keep();
+        for _ in 0..500 {
+            if std::fs::remove_dir_all(&path).is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{} cannot be removed", path.display());
+    }
+}
+
+fn desk(set: ToolSet, settings: Settings, cwd: PathBuf) -> Desk {
+    let profile = set.profile();
+    let backend = RunnerBackend::new(runner_config(&settings, profile)).unwrap();
+    let engine = Engine::new(engine_config(&settings, profile), Arc::new(backend));
+    let exposure = Exposure::new(set, ToolMode::Both, &Preflight::Ready);
+    Desk { engine, settings: Arc::new(settings), exposure: Arc::new(exposure), cwd }
+}
+
+/// The texts of an answer.
+pub(crate) fn text(reply: &ToolReply) -> String {
+    let texts = reply.content.iter().filter_map(|part| match part {
+        Content::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n")
+}
