@@ -126,7 +126,8 @@ fn a_full_disk_costs_the_artifact_and_not_the_cell() {
     let said = heard("mount -t tmpfs -o size=64k,mode=700 none /mnt", Path::new("/mnt"));
     let number = said[0]
         .strip_prefix("[artifact incomplete: disk full after ")
-        .and_then(|rest| rest.strip_suffix(" bytes]"));
+        .and_then(|rest| rest.split_once(" bytes. Read artifact://"))
+        .map(|(number, _)| number);
     let bytes: u64 = number.unwrap_or_else(|| panic!("{said:?}")).parse().expect("a number");
     assert!((16 * 1024..64 * 1024).contains(&bytes), "{bytes}");
     assert_eq!(said[1], "Some(true) true");

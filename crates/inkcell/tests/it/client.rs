@@ -107,6 +107,7 @@ impl Client {
     }
 
     /// Sends a request and does not wait.
+    #[allow(clippy::needless_pass_by_value, reason = "callers write JSON in place")]
     pub(crate) fn begin(&mut self, method: &str, params: Value) -> u64 {
         self.next += 1;
         let id = self.next;
@@ -139,6 +140,7 @@ impl Client {
     }
 
     /// Begins a call of a tool.
+    #[allow(clippy::needless_pass_by_value, reason = "callers write JSON in place")]
     pub(crate) fn begin_call(&mut self, tool: &str, arguments: Value) -> u64 {
         self.begin("tools/call", json!({"name": tool, "arguments": arguments}))
     }

@@ -235,7 +235,9 @@ fn a_full_disk_is_told() {
     assert_eq!(output.artifact, Some(Stored { id: "a0".to_owned(), bytes: 65_536 }));
     assert!(output.text().ends_with("199998\n199999\n"));
     let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
-    assert_eq!(notices[1..], ["[artifact incomplete: disk full after 65536 bytes]"]);
+    let wanted =
+        "[artifact incomplete: disk full after 65536 bytes. Read artifact://a0 for what there is]";
+    assert_eq!(notices[1..], [wanted]);
     assert!(!notices[0].contains("artifact://"), "{}", notices[0]);
 }
 

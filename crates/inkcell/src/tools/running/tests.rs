@@ -172,6 +172,16 @@ async fn a_long_run_is_told_of_and_fetched() {
     desk.end().await;
 }
 
+/// What a running cell has written so far is in the answer that does not wait for its end.
+#[tokio::test]
+async fn the_answer_holds_the_output_so_far() {
+    let desk = TestDesk::new(ToolSet::Default);
+    let code = "import time\nprint('so far', flush=True)\ntime.sleep(60)";
+    let said = desk.text("python", json!({"code": code, "timeout": 0, "wait": 1})).await;
+    assert!(said.starts_with("so far\n\n[still running"), "{said}");
+    desk.end().await;
+}
+
 /// A picture comes as one, within its budget, with its digest and its artifact.
 #[tokio::test]
 async fn a_picture_comes_back() {
