@@ -17,7 +17,7 @@ const RELIABILITY: &str = "\
 | id | pri | what |
 | --- | --- | --- |
 | F-060 | P0 | crash enumeration | count calls | old or new |
-| S-040 | P0 | artifact ids | `a|b` | refused |
+| S-044 | P0 | artifact ids | `a|b` | refused |
 | CVE-1 | x | y | F-061 |
 ";
 
@@ -58,7 +58,7 @@ fn statements_are_read_from_lists_and_tables() {
             "X-09b: A suffix.",
             "W-01: A weakness of another program.",
             "F-060: crash enumeration",
-            "S-040: artifact ids",
+            "S-044: artifact ids",
         ]
     );
 }
