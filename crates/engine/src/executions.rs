@@ -3,6 +3,7 @@
 //! Owns the records and how long they are kept. Who fills them is in `call.rs`.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -125,9 +126,13 @@ impl Record {
 /// All calls that are remembered.
 pub(crate) struct Executions {
     records: Mutex<HashMap<ExecutionId, Kept>>,
+    added: AtomicU32,
     keep: Duration,
     random: fn() -> u64,
 }
+
+/// After how many new calls the old ones are looked through.
+const SWEEP_EVERY: u32 = 16;
 
 struct Kept {
     record: Arc<Record>,
@@ -138,7 +143,7 @@ struct Kept {
 impl Executions {
     /// Keeps what is over for so long.
     pub(crate) fn new(keep: Duration, random: fn() -> u64) -> Executions {
-        Executions { records: Mutex::default(), keep, random }
+        Executions { records: Mutex::default(), added: AtomicU32::new(0), keep, random }
     }
 
     fn records(&self) -> MutexGuard<'_, HashMap<ExecutionId, Kept>> {
@@ -160,6 +165,11 @@ impl Executions {
 
     pub(crate) fn add(&self, id: ExecutionId, record: Arc<Record>) {
         let mut records = self.records();
+        records.insert(id, Kept { record, over: None });
+        // Looking through all of them takes longer than a short cell.
+        if !self.added.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
+            return;
+        }
         let now = Instant::now();
         records.retain(|_, kept| {
             if kept.over.is_none() && kept.record.is_over() {
@@ -168,7 +178,6 @@ impl Executions {
             kept.over.is_none_or(|(over, _)| now.duration_since(over) < self.keep)
         });
         forget_oldest(&mut records);
-        records.insert(id, Kept { record, over: None });
     }
 
     /// The call whose cell runs this code in a session, and the cell's title.
@@ -213,12 +222,13 @@ impl Executions {
 
 /// Lets go of calls that are over until the rest is not too much.
 fn forget_oldest(records: &mut HashMap<ExecutionId, Kept>) {
-    let ended = records.iter().filter_map(|(id, kept)| Some((kept.over?, id.clone())));
-    let mut ended: Vec<((Instant, usize), ExecutionId)> = ended.collect();
-    let mut total: usize = ended.iter().map(|((_, weight), _)| weight).sum();
+    let mut total: usize =
+        records.values().filter_map(|kept| kept.over).map(|(_, weight)| weight).sum();
     if total <= KEPT_BYTES {
         return;
     }
+    let ended = records.iter().filter_map(|(id, kept)| Some((kept.over?, id.clone())));
+    let mut ended: Vec<((Instant, usize), ExecutionId)> = ended.collect();
     ended.sort();
     for ((_, weight), id) in ended {
         if total <= KEPT_BYTES {
@@ -302,17 +312,19 @@ mod tests {
         let most = KEPT_BYTES / JOURNAL_BYTES;
         let data = Bytes::from(vec![b'x'; JOURNAL_BYTES]);
         let said = ExecEvent::Stream { name: StreamName::Stdout, data };
-        for n in 0..most + 10 {
+        let all = most + 2 * SWEEP_EVERY as usize;
+        for n in 0..all {
             let id = format!("{n:06}");
             let record = record(None, &id, State::Done);
             record.journal.push((0, said.clone()), JOURNAL_BYTES);
             executions.add(ExecutionId(id), record);
         }
         let ids = executions.ids();
-        assert!(ids.len() <= most + 2, "{} of {most}", ids.len());
+        let bound = most + 2 + SWEEP_EVERY as usize;
+        assert!(ids.len() <= bound, "{} of {most}", ids.len());
         assert!(executions.find(&ExecutionId("running".to_owned())).is_some());
         assert!(executions.find(&ExecutionId("000000".to_owned())).is_none());
-        let last = format!("{:06}", most + 9);
+        let last = format!("{:06}", all - 1);
         assert!(executions.find(&ExecutionId(last)).is_some());
     }
 }
