@@ -1,7 +1,7 @@
-//! `cargo xtask docs`: docs/commands.md, written from the help texts of the real binary, and
-//! docs/settings.md, written from the settings it lists.
+//! `cargo xtask docs`: docs/commands.md, written from the help texts of the real binary,
+//! docs/settings.md, written from the settings it lists, and docs/tools.md, written from the tools it offers.
 //!
-//! Must not know any command or setting by name: what the binary lists is what the pages show.
+//! Must not know any command, setting or tool by name: what the binary lists is what the pages show.
 
 use std::path::Path;
 use std::process::Command;
@@ -14,6 +14,7 @@ use crate::workspace::Workspace;
 
 const COMMANDS: &str = "docs/commands.md";
 const SETTINGS: &str = "docs/settings.md";
+const TOOLS: &str = "docs/tools.md";
 const BINARY: &str = "target/debug/inkcell";
 const HEADER: &str = "\
 <!-- Generated from the program's own help by `cargo xtask docs`. Do not edit by hand. -->
@@ -49,7 +50,33 @@ What could widen what code may see, lead files or secrets elsewhere, or end what
 taken from a project's file: it is ignored there with a warning. `python.interpreter` and `python.preload` of a
 project's file count for what works inside that project only, and whoever runs code there is told. A relative
 `python.interpreter` in a project's file begins at the project's folder.
+
+## Logs and traces
+
+`inkcell mcp` logs warnings to standard error, other commands nothing; `log.level` says how much, `log.file` where.
+A line has the time in UTC, the level, the process and what happened:
+
+    2026-03-01T09:30:00.123Z  INFO 4711 call tool=python ms=12 outcome=ok
+
+Three things can be switched on by themselves, on every command: `debug.startup` writes each stage of starting to
+standard error (`[startup] settings read at 0.8 ms`), `python.ipc_trace` a line for each message to and from a
+kernel, and `log.level` at `debug` or `trace` the places in other libraries where something happened. Nobody is
+waited for: where standard error has no room, lines are left out and counted.
+
+Code, arguments, outputs, names of sessions, secrets and the contents of messages are in no line at any level.
 ";
+const TOOLS_HEADER: &str = "\
+<!-- Generated from `inkcell mcp --inspect` by `cargo xtask docs`. Do not edit by hand. -->
+
+# Tools
+
+What `inkcell mcp` offers an agent, as its client sees it: first inkcell's own tools, then those of the source
+documents (`inkcell mcp --tools compat`; `--tools all` offers both, with one `python`, which is inkcell's own).
+`python.toolMode` and `PI_PY` leave out Python or the shell ([settings.md](settings.md)). Each can be called from a
+shell: `inkcell tool NAME JSON`.
+";
+/// The profiles that have a page.
+const PROFILES: [&str; 2] = ["default", "compat"];
 /// Deeper nesting than this is a binary that lists itself.
 const MAX_DEPTH: usize = 4;
 
@@ -64,8 +91,9 @@ pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
     let binary = workspace.path(&format!("{BINARY}{}", std::env::consts::EXE_SUFFIX));
     let commands = render(&mut |words| help(&binary, words))?;
     let settings = render_settings(&settings(&binary)?)?;
-    // Both are looked at before either is complained about.
-    let done = [(COMMANDS, commands), (SETTINGS, settings)]
+    let tools = render_tools(&mut |profile| tools(&binary, profile))?;
+    // All are looked at before any is complained about.
+    let done = [(COMMANDS, commands), (SETTINGS, settings), (TOOLS, tools)]
         .map(|(name, page)| store(&workspace.path(name), name, &page, mode));
     done.into_iter().collect()
 }
@@ -99,6 +127,27 @@ fn settings(binary: &Path) -> Result<String> {
     let mut command = Command::new(binary);
     command.args(["settings", "--json"]).current_dir("/").env_clear();
     child::capture(command.env("INKCELL_CONFIG", "/dev/null"))
+}
+
+/// The tools of a profile, whatever Python there is here.
+fn tools(binary: &Path, profile: &str) -> Result<String> {
+    let mut command = Command::new(binary);
+    command.args(["mcp", "--inspect", "--tools", profile]).current_dir("/").env_clear();
+    command.env("INKCELL_CONFIG", "/dev/null").env("INKCELL_PYTHON_SKIP_CHECK", "1");
+    child::capture(&mut command)
+}
+
+fn render_tools(tools: &mut dyn FnMut(&str) -> Result<String>) -> Result<String> {
+    let mut page = TOOLS_HEADER.to_owned();
+    for profile in PROFILES {
+        let listed = tools(profile)?;
+        if !listed.starts_with("## ") || !listed.contains("\n### `") {
+            bail!("`inkcell mcp --inspect --tools {profile}` lists no tools");
+        }
+        page.push('\n');
+        page.push_str(&listed);
+    }
+    Ok(page)
 }
 
 #[derive(Deserialize)]
@@ -285,6 +334,14 @@ Options:
                       - from a project's file for what works inside the project, and told\n";
         assert_eq!(parts, wanted);
         assert!(render_settings("{\"settings\": []}").is_err());
+    }
+
+    #[test]
+    fn every_profile_has_its_tools() {
+        let page = render_tools(&mut |profile| Ok(format!("## {profile}\n\n### `x`\n"))).unwrap();
+        let parts = page.strip_prefix(TOOLS_HEADER).unwrap();
+        assert_eq!(parts, "\n## default\n\n### `x`\n\n## compat\n\n### `x`\n");
+        assert!(render_tools(&mut |_| Ok("## none\n".to_owned())).is_err());
     }
 
     #[test]

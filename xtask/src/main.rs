@@ -13,6 +13,7 @@ mod bench;
 mod child;
 mod docs;
 mod fuzz;
+mod gremlin;
 mod laws;
 mod python_env;
 mod pythons;
@@ -70,7 +71,19 @@ enum Chore {
         /// Only this target.
         target: Option<String>,
     },
-    /// Write docs/commands.md from the help texts of the real binary.
+    /// Let a client with the worst of manners at the MCP server, with faults on.
+    Gremlin {
+        /// How long it goes on.
+        #[arg(long, value_name = "N", default_value_t = 60)]
+        seconds: u64,
+        /// The same seed does the same things.
+        #[arg(long, value_name = "S", conflicts_with = "replay")]
+        seed: Option<u64>,
+        /// Do again what this log says.
+        #[arg(long, value_name = "FILE")]
+        replay: Option<PathBuf>,
+    },
+    /// Write the pages about commands, settings and tools from the real binary.
     Docs {
         /// Only compare, and fail when the page is out of date.
         #[arg(long)]
@@ -112,6 +125,9 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         }
         Chore::Laws { dir } => laws::run(&dir),
         Chore::Fuzz { seconds, target } => fuzz::run(&workspace, seconds, target.as_deref()),
+        Chore::Gremlin { seconds, seed, replay } => {
+            gremlin::run(&workspace, &gremlin::Options { seconds, seed, replay })
+        }
         Chore::Docs { check } => {
             docs::run(&workspace, if check { docs::Mode::Check } else { docs::Mode::Write })
         }
@@ -141,6 +157,8 @@ mod tests {
             "laws",
             "fuzz",
             "--seconds",
+            "gremlin",
+            "--replay",
             "docs",
             "--check",
             "bench",

@@ -41,7 +41,8 @@ const FINISHED: &[Part] = &[
     Part::Range('X', 2..=8),
     Part::Range('X', 20..=23),
     Part::Range('X', 25..=34),
-    Part::Range('C', 1..=8),
+    Part::Range('X', 40..=42),
+    Part::Range('C', 1..=9),
     Part::Range('T', 10..=16),
     Part::Range('T', 20..=22),
     Part::Range('F', 1..=15),
@@ -51,8 +52,9 @@ const FINISHED: &[Part] = &[
     Part::Range('F', 60..=77),
     Part::Range('F', 81..=82),
     Part::Range('F', 90..=97),
-    Part::Range('F', 150..=150),
+    Part::Range('F', 150..=151),
     Part::Range('S', 22..=23),
+    Part::Range('S', 30..=34),
     Part::Range('S', 40..=40),
 ];
 

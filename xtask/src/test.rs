@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use crate::stages::Stages;
 use crate::strace::Tracing;
 use crate::workspace::Workspace;
-use crate::{child, docs, laws, python_env, pythons, spec, strace};
+use crate::{child, docs, gremlin, laws, python_env, pythons, spec, strace};
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,6 +78,10 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
     for line in stages.run("pythons", || pythons::run(workspace, depth))? {
         stages.warn(line);
     }
+    stages.run("gremlin", || {
+        let seconds = if depth == Depth::Quick { 15 } else { 60 };
+        gremlin::run(workspace, &gremlin::Options { seconds, seed: None, replay: None })
+    })?;
     stages.run("docs", || docs::run(workspace, docs::Mode::Check))?;
     stages.run("spec", || {
         spec::run(workspace, &workspace.path(spec::DEFAULT_DIR), spec::Listing::FaultsOnly)

@@ -16,6 +16,7 @@ use crate::session::{KernelFate, Note};
 mod inspect;
 mod kernel;
 mod result;
+mod run;
 
 pub use inspect::{
     Column, Completion, Completions, Help, Helper, HelperList, Inspect, InspectReport,
@@ -28,6 +29,10 @@ pub use kernel::{
 pub use result::{
     ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LineHit, LinesPiece,
     ResultReport, ResultRequest,
+};
+pub use run::{
+    CellChoice, NotebookCell, NotebookReport, OnError, RunNote, RunRequest, RunStart, Stamps,
+    WriteBack,
 };
 
 /// Anything that can be asked of an engine.
@@ -209,6 +214,9 @@ pub struct CellReport {
     pub end: Option<EndReport>,
     /// What its reader must know besides.
     pub notes: Vec<Note>,
+    /// Which cell of a notebook it is.
+    #[serde(default)]
+    pub notebook: Option<NotebookCell>,
 }
 
 /// Why a cell ended as it did, where that is more than its state.
@@ -287,6 +295,9 @@ pub struct PythonReport {
     pub after: ModelOutput,
     /// Bytes of output that nobody took.
     pub undelivered_bytes: u64,
+    /// The notebook whose cells these are.
+    #[serde(default)]
+    pub notebook: Option<NotebookReport>,
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ use folder::{Folder, IfAbsent};
 pub use clean::Cleaned;
 pub use error::ArtifactError;
 pub use grep::{GrepHit, GrepLimits, GrepRead, Pattern};
-pub use id::{ArtifactId, ArtifactSession};
+pub use id::{ArtifactId, ArtifactOwner, ArtifactSession};
 pub use json_path::{JsonFound, JsonKind, JsonPath, JsonRead};
 pub use quota::Kept;
 pub use read::{Artifact, ArtifactReader, BytesRead, CutLine, LinesRead, Piece};
@@ -108,24 +108,41 @@ pub enum Scope<'a> {
 pub struct Artifacts {
     config: Arc<ArtifactsConfig>,
     account: Arc<quota::Account>,
+    /// Whose artifacts are stored and seen here; without one, those of everybody are seen.
+    owner: Option<ArtifactOwner>,
 }
 
 impl Artifacts {
     /// Artifacts under this configuration. Nothing is made until something is written.
     pub fn new(config: ArtifactsConfig) -> Artifacts {
-        Artifacts { config: Arc::new(config), account: Arc::default() }
+        Artifacts { config: Arc::new(config), account: Arc::default(), owner: None }
+    }
+
+    /// The same store as one of its owners sees it: what is stored is the owner's, and there is nothing else.
+    /// Limits are still for all together.
+    pub fn of(&self, owner: ArtifactOwner) -> Artifacts {
+        Artifacts { owner: Some(owner), ..self.clone() }
+    }
+
+    /// A session as its folder and its quota know it.
+    fn owned(&self, session: &ArtifactSession) -> ArtifactSession {
+        match &self.owner {
+            Some(owner) => session.of(owner),
+            None => session.clone(),
+        }
     }
 
     /// The folder of a session's artifacts (`PI_ARTIFACTS_DIR`), made when it is not there.
     pub fn folder(&self, session: &ArtifactSession) -> Result<PathBuf, ArtifactError> {
-        self.session_folder(session, IfAbsent::Make)?
+        self.session_folder(&self.owned(session), IfAbsent::Make)?
             .map(|folder| folder.path().to_owned())
             .ok_or_else(|| self.vanished())
     }
 
     /// Begins an artifact. A file is there when this returns, and an id to speak of.
     pub fn create(&self, spec: &ArtifactSpec) -> Result<ArtifactWriter, ArtifactError> {
-        ArtifactWriter::create(self, spec)
+        let session = self.owned(&spec.session);
+        ArtifactWriter::create(self, &ArtifactSpec { session, ..spec.clone() })
     }
 
     /// Stores something whole.
@@ -176,6 +193,7 @@ impl Artifacts {
         Folder::root(&self.config.state_dir, absent)
     }
 
+    /// The folder of a session that [`Artifacts::owned`] has named.
     fn session_folder(
         &self,
         session: &ArtifactSession,
@@ -190,11 +208,24 @@ impl Artifacts {
     fn folders(&self, scope: Scope<'_>) -> Result<Vec<Folder>, ArtifactError> {
         let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Vec::new()) };
         match scope {
-            Scope::All => root.sessions(),
+            Scope::All => self.seen(&root),
             Scope::Session(session) => {
+                let session = self.owned(session);
                 Ok(root.below(session.folder(), IfAbsent::Leave)?.into_iter().collect())
             }
         }
+    }
+
+    /// The folders of the sessions that are seen here.
+    fn seen(&self, root: &Folder) -> Result<Vec<Folder>, ArtifactError> {
+        let mut all = root.sessions()?;
+        if let Some(owner) = &self.owner {
+            all.retain(|folder| {
+                let name = folder.path().file_name().and_then(|name| name.to_str());
+                name.is_some_and(|name| owner.has_folder(name))
+            });
+        }
+        Ok(all)
     }
 
     fn vanished(&self) -> ArtifactError {

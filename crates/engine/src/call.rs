@@ -10,6 +10,7 @@ use std::time::Duration;
 use inkcell_kernel::{ExecEvent, History, KernelEvent, LaunchError, withheld_hint_for};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::api::{
     CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, Reading, State,
@@ -18,6 +19,7 @@ use crate::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
 use crate::error::{EngineError, Kind, SessionError};
 use crate::executions::Record;
 use crate::output::{CallBudget, Content, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile};
+use crate::run::{Begun, NotebookRun, Onward};
 use crate::session::{
     CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, STUCK, Session, Turn, Waiting,
     shown_bytes,
@@ -36,6 +38,8 @@ pub(crate) struct Call {
     pub(crate) cells: Vec<CellSource>,
     pub(crate) timeout: Option<Duration>,
     pub(crate) env: Vec<(String, Option<String>)>,
+    /// Set when its code is made to stop.
+    pub(crate) stopping: CancellationToken,
     /// Names that the kernel's environment does not have although ours does.
     pub(crate) withheld: BTreeSet<String>,
     pub(crate) reading: Reading,
@@ -45,13 +49,21 @@ pub(crate) struct Call {
     pub(crate) owner: ArtifactSession,
 }
 
+/// Who else takes part in a call.
+pub(crate) struct Beside {
+    /// A caller that takes everything as it comes.
+    pub(crate) tap: Option<Tap>,
+    /// The notebook whose cells these are.
+    pub(crate) notebook: Option<NotebookRun>,
+}
+
 impl Call {
     /// Runs the call to its end, which is in the record then.
     pub(crate) async fn run(
         &self,
         session: &Session,
         waiting: Waiting,
-        tap: &mut Option<Tap>,
+        beside: &mut Beside,
     ) -> State {
         let turn = tokio::select! {
             turn = waiting.granted() => turn,
@@ -59,7 +71,7 @@ impl Call {
             () = self.record.cancelled_after(0) => return State::Cancelled,
         };
         match turn {
-            Ok(turn) => self.run_cells(session, turn, tap).await,
+            Ok(turn) => self.run_cells(session, turn, beside).await,
             Err(_) => State::NeverRun,
         }
     }
@@ -116,7 +128,7 @@ impl Call {
         self.record.journal.close();
     }
 
-    async fn run_cells(&self, session: &Session, mut turn: Turn, tap: &mut Option<Tap>) -> State {
+    async fn run_cells(&self, session: &Session, mut turn: Turn, beside: &mut Beside) -> State {
         self.record.can_be_cancelled_by(turn.canceller());
         if self.record.times_cancelled() > 0 {
             return State::Cancelled;
@@ -131,6 +143,17 @@ impl Call {
                 self.end(index, State::NeverRun, Some(EndReport::NoKernel(problem)));
                 return State::Error;
             }
+            let current = match &mut beside.notebook {
+                None => source.clone(),
+                Some(run) => match run.begin(index, &self.record).await {
+                    Begun::Run(source) => source,
+                    Begun::Gone => {
+                        self.end(index, State::NeverRun, None);
+                        continue;
+                    }
+                },
+            };
+            let source = &current;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let limit = match (source.timeout, left, self.timeout) {
                 (Some(own), Some(left), Some(of_call)) if left < own => {
@@ -140,9 +163,14 @@ impl Call {
                 (None, Some(left), Some(of_call)) => Some(Limit { left, told: of_call }),
                 _ => None,
             };
-            let state = self.run_cell(index, limit, &mut turn, &mut budget, tap).await;
+            let state = self.run_cell((index, source), limit, &mut turn, &mut budget, beside).await;
             self.record.change(|report| report.kernel = session.state().kernel);
-            if state != State::Done {
+            let onward = match &mut beside.notebook {
+                Some(run) => run.end(index, &self.record).await,
+                None if state == State::Done => Onward::Next,
+                None => Onward::Stop(state),
+            };
+            if let Onward::Stop(state) = onward {
                 return state;
             }
             if self.record.times_cancelled() > 0 {
@@ -166,13 +194,12 @@ impl Call {
 
     async fn run_cell(
         &self,
-        index: usize,
+        (index, source): (usize, &CellSource),
         time: Option<Limit>,
         turn: &mut Turn,
         budget: &mut CallBudget,
-        tap: &mut Option<Tap>,
+        Beside { tap, notebook }: &mut Beside,
     ) -> State {
-        let Some(source) = self.cells.get(index) else { return State::NeverRun };
         self.change_cell(index, |cell| cell.state = State::Running);
         let began = Instant::now();
         let mut sink = match self.reading {
@@ -188,7 +215,7 @@ impl Call {
             env: self.env.clone(),
             timeout: time.map(|time| time.left),
         };
-        let run = turn.run(request, listener);
+        let run = turn.run_telling(request, listener, self.stopping.clone());
         tokio::pin!(run);
         let (mut shown, mut has_news) = (began, false);
         // A kernel that had to be started first is not counted as the code's time.
@@ -228,7 +255,7 @@ impl Call {
             if let KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } = &event {
                 started = Instant::now();
             }
-            self.take(index, &event, sink.as_mut());
+            self.take(index, &event, sink.as_mut(), notebook.as_mut());
             if let Some(tap) = tap {
                 // One that is slow gets what there is time for, and not that time again for every event.
                 if cancelled.is_none() && self.record.times_cancelled() > 0 {
@@ -283,7 +310,13 @@ impl Call {
         state
     }
 
-    fn take(&self, index: usize, event: &KernelEvent, sink: Option<&mut OutputSink>) {
+    fn take(
+        &self,
+        index: usize,
+        event: &KernelEvent,
+        sink: Option<&mut OutputSink>,
+        notebook: Option<&mut NotebookRun>,
+    ) {
         let event = match event {
             KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) => event,
             KernelEvent::Notice(text) => {
@@ -294,6 +327,9 @@ impl Call {
         };
         if let Some(sink) = sink {
             sink.push(event);
+        }
+        if let Some(notebook) = notebook {
+            notebook.hear(event);
         }
         if let ExecEvent::Started { count } = event {
             let count = *count;

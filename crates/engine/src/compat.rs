@@ -7,7 +7,7 @@ use inkcell_notebook::{IdEdit, IndexEdit, OutputsAfter};
 use serde::{Deserialize, Serialize};
 
 use crate::change::{Backup, IfMissing, Mode, SaveOptions};
-use crate::error::EngineError;
+use crate::error::{EngineError, Kind};
 use crate::files::Force;
 use crate::notebooks::Notebooks;
 
@@ -86,6 +86,9 @@ pub struct IdEditResult {
     /// The summary for people.
     #[serde(skip)]
     pub summary: String,
+    /// What sort of failure it was.
+    #[serde(skip)]
+    pub kind: Option<Kind>,
 }
 
 fn in_place(backup: Backup) -> SaveOptions {
@@ -145,6 +148,7 @@ impl Notebooks {
         match self.try_edit_by_id(request) {
             Ok(result) => result,
             Err(error) => {
+                let kind = Some(error.kind());
                 let message = match error {
                     EngineError::NotFound { .. } => "Notebook not found".to_owned(),
                     EngineError::NotJson { .. } | EngineError::Structure { .. } => {
@@ -161,6 +165,7 @@ impl Notebooks {
                     error: Some(message),
                     backup,
                     summary,
+                    kind,
                 }
             }
         }
@@ -197,6 +202,7 @@ impl Notebooks {
             cell_id: Some(saved.value.cell_id),
             cell_index: Some(saved.value.cell_index),
             error: None,
+            kind: None,
             backup: saved.backup.map(|path| path.display().to_string()),
         })
     }

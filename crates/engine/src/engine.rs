@@ -8,21 +8,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::Backend;
+use inkcell_kernel::{Backend, MANAGED};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{
     CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, State,
 };
-use crate::artifact::{ArtifactSession, Artifacts, ArtifactsConfig};
-use crate::call::Call;
+use crate::artifact::{ArtifactOwner, ArtifactSession, Artifacts, ArtifactsConfig};
+use crate::call::{Beside, Call};
 use crate::error::{EngineError, SessionError};
 use crate::executions::{CallEvent, Executions, Record};
 use crate::journal::{Seq, Watch};
 use crate::kernels::{Chosen, Kernels, KernelsConfig};
+use crate::lent::Lent;
 use crate::output::{ModelOutput, OutputLimits};
 use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey, SessionName};
+use crate::run::PreparedRun;
 use crate::session::{Loss, Policy, ResetEnd, Session};
 use crate::session_file::SessionFile;
 use crate::tap::{Tap, Tapped};
@@ -70,11 +72,27 @@ struct Shared {
 impl Engine {
     /// An engine whose kernels this backend makes.
     pub fn new(config: EngineConfig, backend: Arc<dyn Backend>) -> Engine {
+        let artifacts = Artifacts::new(config.artifacts.clone());
+        Engine::storing_in(artifacts, config, backend)
+    }
+
+    /// An engine for one of several who use the same machine and must not see each other's sessions, calls and
+    /// artifacts: each has an engine of its own, and they share kernels' supply and the store.
+    pub fn of_owner(
+        config: EngineConfig,
+        backend: Arc<dyn Backend>,
+        owner: ArtifactOwner,
+    ) -> Engine {
+        let artifacts = Artifacts::new(config.artifacts.clone()).of(owner);
+        Engine::storing_in(artifacts, config, backend)
+    }
+
+    fn storing_in(artifacts: Artifacts, config: EngineConfig, backend: Arc<dyn Backend>) -> Engine {
         let shared = Shared {
             kernels: Kernels::new(config.kernels.clone(), backend),
             registry: Registry::new(config.limits),
             executions: Executions::new(config.keep_results, config.random),
-            artifacts: Artifacts::new(config.artifacts.clone()),
+            artifacts,
             tasks: TaskTracker::new(),
             salt: (config.random)(),
             config,
@@ -224,12 +242,50 @@ impl Engine {
         owner: OwnerId,
         tap: Option<mpsc::Sender<Tapped>>,
     ) -> Result<ExecutionId, EngineError> {
+        self.start_with(request, chosen, owner, tap, Lent::default()).await
+    }
+
+    /// The same, with what the caller lends to its code.
+    pub async fn start_with(
+        &self,
+        request: PythonRequest,
+        chosen: &Chosen,
+        owner: OwnerId,
+        tap: Option<mpsc::Sender<Tapped>>,
+        lent: Lent,
+    ) -> Result<ExecutionId, EngineError> {
+        let beside = Beside { tap: tap.map(Tap::new), notebook: None };
+        self.begin(request, chosen, owner, beside, lent).await
+    }
+
+    /// Begins to run cells of a notebook, in the kernel that was chosen for it.
+    pub async fn start_run(
+        &self,
+        prepared: PreparedRun,
+        chosen: &Chosen,
+        owner: OwnerId,
+        tap: Option<mpsc::Sender<Tapped>>,
+        lent: Lent,
+    ) -> Result<ExecutionId, EngineError> {
+        let PreparedRun { request, run } = prepared;
+        let beside = Beside { tap: tap.map(Tap::new), notebook: Some(run) };
+        self.begin(request, chosen, owner, beside, lent).await
+    }
+
+    async fn begin(
+        &self,
+        request: PythonRequest,
+        chosen: &Chosen,
+        owner: OwnerId,
+        mut beside: Beside,
+        lent: Lent,
+    ) -> Result<ExecutionId, EngineError> {
         let shared = &self.shared;
         let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
         let key = self.key(request.session.as_ref(), &request.cwd, explicit);
         let id = shared.executions.new_id();
         let shares = (request.mode == KernelMode::Session).then(|| key.clone());
-        let report = PythonReport {
+        let mut report = PythonReport {
             execution: id.clone(),
             session: key.name.clone(),
             state: State::Queued,
@@ -239,7 +295,11 @@ impl Engine {
             death: None,
             after: ModelOutput::default(),
             undelivered_bytes: 0,
+            notebook: None,
         };
+        if let Some(run) = &beside.notebook {
+            run.announce(&mut report);
+        }
         let record = Arc::new(Record::new(shares, report));
         let owner_of_artifacts = ArtifactSession::from(&key);
         let file = match request.mode {
@@ -252,7 +312,8 @@ impl Engine {
             record: Arc::clone(&record),
             cells: request.cells,
             timeout: request.timeout,
-            env: self.managed(&owner_of_artifacts, &file),
+            env: self.managed(&owner_of_artifacts, &file, &lent),
+            stopping: lent.stopping.clone(),
             withheld: chosen.env.withheld.clone(),
             reading: request.reading,
             limits: shared.config.output,
@@ -272,13 +333,16 @@ impl Engine {
             KernelMode::PerCall => enter(&self.session_with_file(&key, owner, chosen, None, &file)),
         };
         shared.executions.add(id.clone(), record);
-        let mut tap = tap.map(Tap::new);
         shared.tasks.spawn(async move {
-            let state = call.run(&session, waiting, &mut tap).await;
-            if request.mode == KernelMode::PerCall {
-                call.close(&session, &mut tap).await;
+            let state = call.run(&session, waiting, &mut beside).await;
+            drop(lent);
+            if let Some(run) = &mut beside.notebook {
+                run.close(state, &call.record).await;
             }
-            call.finish(state, tap);
+            if request.mode == KernelMode::PerCall {
+                call.close(&session, &mut beside.tap).await;
+            }
+            call.finish(state, beside.tap);
         });
         Ok(id)
     }
@@ -335,18 +399,23 @@ impl Engine {
     }
 
     /// The variables that are set anew before every cell.
-    fn managed(&self, owner: &ArtifactSession, file: &Path) -> Vec<(String, Option<String>)> {
+    fn managed(
+        &self,
+        owner: &ArtifactSession,
+        file: &Path,
+        lent: &Lent,
+    ) -> Vec<(String, Option<String>)> {
         // Without a folder the prelude says itself that there are no artifacts.
         let folder =
             self.shared.artifacts.folder(owner).ok().map(|path| path.display().to_string());
-        vec![
-            ("PI_ARTIFACTS_DIR".to_owned(), folder.clone()),
-            ("ARTIFACTS".to_owned(), folder),
-            ("PI_SESSION_FILE".to_owned(), Some(file.display().to_string())),
-            ("PI_TOOL_BRIDGE_URL".to_owned(), None),
-            ("PI_TOOL_BRIDGE_TOKEN".to_owned(), None),
-            ("PI_TOOL_BRIDGE_SESSION".to_owned(), None),
-        ]
+        let file = file.display().to_string();
+        let value = |name: &str| match name {
+            "PI_ARTIFACTS_DIR" | "ARTIFACTS" => folder.clone(),
+            "PI_SESSION_FILE" => Some(file.clone()),
+            _ => lent.value(name).map(str::to_owned),
+        };
+        // What nobody gives a value is removed: it would be that of an earlier call.
+        MANAGED.iter().map(|name| ((*name).to_owned(), value(name))).collect()
     }
 }
 
@@ -359,5 +428,6 @@ fn unrun(source: &CellSource) -> CellReport {
         output: ModelOutput::default(),
         end: None,
         notes: Vec::new(),
+        notebook: None,
     }
 }

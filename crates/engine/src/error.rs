@@ -240,6 +240,22 @@ pub enum EngineError {
         /// The path.
         path: String,
     },
+    /// The notebook is for another language.
+    #[error("{path} is for {language} (kernel {kernel}), and this kernel runs Python")]
+    NotPython {
+        /// The path.
+        path: String,
+        /// The language.
+        language: String,
+        /// The kernel it names.
+        kernel: String,
+    },
+    /// Something of ours is gone because a task of ours failed.
+    #[error("{what} is lost, which is a fault of inkcell")]
+    Lost {
+        /// What.
+        what: &'static str,
+    },
     /// Another process is editing the file.
     #[error("{path} is being edited by another inkcell; waited {waited_seconds} s for it")]
     Locked {

@@ -51,6 +51,11 @@ impl Record {
         self.report.borrow().clone()
     }
 
+    /// One of its cells.
+    pub(crate) fn cell(&self, index: usize) -> Option<CellReport> {
+        self.report.borrow().cells.get(index).cloned()
+    }
+
     fn is_over(&self) -> bool {
         self.report.borrow().state.is_end()
     }
@@ -269,6 +274,7 @@ mod tests {
             output: ModelOutput::default(),
             end: None,
             notes: Vec::new(),
+            notebook: None,
         };
         let report = PythonReport {
             execution: ExecutionId(id.to_owned()),
@@ -280,6 +286,7 @@ mod tests {
             death: None,
             after: ModelOutput::default(),
             undelivered_bytes: 0,
+            notebook: None,
         };
         Arc::new(Record::new(session, report))
     }

@@ -38,6 +38,27 @@ pub struct KernelsConfig {
     pub preload: Vec<String>,
     /// Whether a project's modules are loaded.
     pub project_modules: ProjectModules,
+    /// What a project decides for itself.
+    pub project: Option<ProjectKernels>,
+}
+
+/// What a project decides about kernels that work inside of it, and about no others (B:C-08).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ProjectKernels {
+    /// The project's folder.
+    pub folder: PathBuf,
+    /// Its interpreter.
+    pub interpreter: Option<String>,
+    /// The modules it wants to have imported.
+    pub preload: Option<Vec<String>>,
+}
+
+impl ProjectKernels {
+    /// Whether a folder is one of the project's, wherever links lead.
+    fn holds(&self, folder: &Path) -> bool {
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        real(folder).starts_with(real(&self.folder))
+    }
 }
 
 /// A kernel that can be launched, and how it was chosen.
@@ -105,8 +126,12 @@ impl Kernels {
 
     async fn look(&self, cwd: &Path, interpreter: Option<&str>) -> Result<Chosen, EngineError> {
         let config = &self.config;
+        let project = config.project.as_ref().filter(|project| project.holds(cwd));
+        let named = interpreter.map(str::to_owned);
+        let named = named.or_else(|| project.and_then(|project| project.interpreter.clone()));
+        let preload = project.and_then(|project| project.preload.clone());
         let search = Search {
-            setting: interpreter.map(str::to_owned).or_else(|| config.interpreter.clone()),
+            setting: named.or_else(|| config.interpreter.clone()),
             cwd: cwd.to_owned(),
             home: config.home.clone(),
             state: Some(config.state_dir.clone()),
@@ -125,7 +150,7 @@ impl Kernels {
             shell: config.shell,
             prelude: config.prelude,
             modules,
-            preload: config.preload.clone(),
+            preload: preload.unwrap_or_else(|| config.preload.clone()),
         };
         let spec = KernelSpec {
             python: interpreter.path.clone(),

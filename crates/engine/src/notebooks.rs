@@ -12,12 +12,13 @@ use inkcell_notebook::{EditOp, IdSource, MarkerIds, MetaChange, Notebook, Notebo
 use crate::change::{Backup, Base, Draft, Effect, IfMissing, Mode, SaveOptions, Saved};
 use crate::error::{EngineError, not_a_notebook, text_error};
 use crate::files::{
-    Expect, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement, Roots, Target,
-    Version, is_notebook_path,
+    Expect, FileNote, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement,
+    Roots, Target, Version, is_notebook_path,
 };
 
 mod pick;
 mod plain;
+mod running;
 
 pub use plain::SavedBytes;
 
@@ -54,6 +55,17 @@ pub struct Opened {
     pub path: PathBuf,
     /// The path as the caller gave it.
     pub shown: String,
+    /// Of how many cells outputs were put in that a run which ended before its time had not saved.
+    pub recovered: Option<usize>,
+}
+
+/// Whether a version that was written is remembered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Keep {
+    /// Somebody will have seen it.
+    Record,
+    /// It is one of many on the way, and would crowd out those that somebody has seen.
+    Nothing,
 }
 
 impl Opened {
@@ -75,7 +87,7 @@ impl Notebooks {
         Notebooks { config }
     }
 
-    fn target(&self, path: &str) -> Result<Target, EngineError> {
+    pub(crate) fn target(&self, path: &str) -> Result<Target, EngineError> {
         Target::resolve(path, &self.config.path_base, &self.config.roots)
     }
 
@@ -87,6 +99,7 @@ impl Notebooks {
     pub fn read(&self, path: &str) -> Result<Opened, EngineError> {
         let missing = || EngineError::NotFound { what: "File", path: path.to_owned() };
         let target = self.target(path).map_err(|error| absent(error, missing()))?;
+        let recovered = self.recovered(&target, path);
         let mut patience = Patience::default();
         let (notebook, version) = loop {
             let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
@@ -98,7 +111,7 @@ impl Notebooks {
             }
         };
         self.records(&target.path).keep(version, || Record::of(&notebook, version));
-        Ok(Opened { notebook, version, path: target.path, shown: target.shown })
+        Ok(Opened { notebook, version, path: target.path, shown: target.shown, recovered })
     }
 
     /// The bytes of a file, whatever they are.
@@ -128,6 +141,23 @@ impl Notebooks {
         &self,
         path: &str,
         options: &SaveOptions,
+        change: impl FnMut(&mut Notebook, &Base) -> Result<T, EngineError>,
+    ) -> Result<Saved<T>, EngineError> {
+        let recovered = match (options.mode, self.target(path)) {
+            (Mode::Write, Ok(target)) => self.recovered(&target, path),
+            _ => None,
+        };
+        let mut saved = self.change_keeping(path, options, Keep::Record, change)?;
+        saved.notes.extend(recovered.map(FileNote::Recovered));
+        Ok(saved)
+    }
+
+    /// The same, without looking for what a run left, and remembering the new version or not.
+    pub(crate) fn change_keeping<T>(
+        &self,
+        path: &str,
+        options: &SaveOptions,
+        keep: Keep,
         mut change: impl FnMut(&mut Notebook, &Base) -> Result<T, EngineError>,
     ) -> Result<Saved<T>, EngineError> {
         let missing = || EngineError::NotFound { what: "Notebook", path: path.to_owned() };
@@ -177,7 +207,7 @@ impl Notebooks {
             let saved = match &mut lock {
                 None => Some(draft.unwritten(path)),
                 Some(lock) => {
-                    let place = (&target, elsewhere.as_ref());
+                    let place = (&target, elsewhere.as_ref(), keep);
                     self.save(place, lock, draft, metadata.as_ref(), options, &mut first_read)?
                 }
             };
@@ -242,7 +272,7 @@ impl Notebooks {
     /// again.
     fn save<T>(
         &self,
-        (target, elsewhere): (&Target, Option<&Target>),
+        (target, elsewhere, keep): (&Target, Option<&Target>, Keep),
         lock: &mut Lock,
         draft: Draft<T>,
         metadata: Option<&Metadata>,
@@ -294,7 +324,9 @@ impl Notebooks {
                 Ok(None)
             }
             Outcome::Replaced(notes) => {
-                self.records(&path).keep(version, || Record::of(&draft.after, version));
+                if keep == Keep::Record {
+                    self.records(&path).keep(version, || Record::of(&draft.after, version));
+                }
                 let saved = draft.finish(&shown, version, Effect::Written);
                 Ok(Some(Saved { notes, backup, ..saved }))
             }

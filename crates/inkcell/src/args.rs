@@ -13,12 +13,16 @@ use crate::output::Form;
 mod agents;
 mod artifacts;
 mod python;
+mod run;
+mod tools;
 
 pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
 pub(crate) use python::{Env, EnvCommand, EnvSetup, Py, PythonArgs, ShowSettings, View};
+pub(crate) use run::Run;
+pub(crate) use tools::Tool;
 
 /// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
@@ -65,6 +69,8 @@ pub(crate) enum Command {
     Clean(Clean),
     /// Export a notebook.
     To(To),
+    /// Run the cells of a notebook; their outputs go into the file.
+    Run(Box<Run>),
     /// Run Python code.
     Py(Box<Py>),
     /// Say which Python would run code here, and why.
@@ -79,6 +85,8 @@ pub(crate) enum Command {
     Settings(ShowSettings),
     /// Serve the tools to an agent, on standard input and output.
     Mcp(Mcp),
+    /// Call one of the tools that agents get.
+    Tool(Tool),
     /// Show or write the configuration that gives an agent inkcell's tools.
     Setup(Setup),
     /// Say what works here, what does not, and what to type.
@@ -90,6 +98,7 @@ impl Command {
     pub(crate) fn works_in(&self) -> Option<&Path> {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
+            Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Doctor(doctor) => doctor.python.cwd.as_deref(),
             _ => None,

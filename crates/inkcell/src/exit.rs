@@ -5,6 +5,7 @@
 use std::io::{self, Write};
 use std::process::ExitCode;
 
+use inkcell_engine::api::State;
 use inkcell_engine::artifact::ArtifactError;
 use inkcell_engine::{EngineError, Kind, is_notebook_path};
 
@@ -56,6 +57,16 @@ pub(crate) fn help() -> String {
 impl Exit {
     fn code(self) -> u8 {
         self as u8
+    }
+
+    /// The code for code that was run.
+    pub(crate) fn of_state(state: State) -> Exit {
+        match state {
+            State::Done => Exit::Ok,
+            State::TimedOut => Exit::TimedOut,
+            State::KernelDied => Exit::KernelDied,
+            _ => Exit::Failed,
+        }
     }
 
     pub(crate) fn of_kind(kind: Kind) -> Exit {

@@ -2,7 +2,6 @@
 //!
 //! Owns the lists and what is said about a tool that is not offered. It is pure, and must not know what a tool
 //! does or how it is called.
-#![allow(dead_code, reason = "the server that offers tools is still to come")]
 
 use inkcell_engine::Preflight;
 
@@ -103,21 +102,22 @@ pub(crate) enum PythonTools {
     Unavailable(String),
 }
 
-/// Whether `notebook_edit` can run the cells it has changed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RunArgument {
-    Offered,
-    Hidden,
-}
-
 /// What an agent is offered.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Exposure {
     /// The names, in the order in which they are listed.
     pub(crate) tools: Vec<&'static str>,
-    pub(crate) run_argument: RunArgument,
     pub(crate) python: PythonTools,
     set: ToolSet,
+    calls: Calls,
+}
+
+/// How many calls somebody makes who is offered tools.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Calls {
+    Many,
+    /// What goes on after its answer ends with it.
+    One,
 }
 
 impl Exposure {
@@ -136,33 +136,34 @@ impl Exposure {
         let all = set.tools().into_iter();
         let tools: Vec<&str> =
             all.filter(|(_, needs)| is_offered(*needs)).map(|(name, _)| name).collect();
-        let run_argument = match (&python, set) {
-            (PythonTools::Offered, ToolSet::Default | ToolSet::All) => RunArgument::Offered,
-            _ => RunArgument::Hidden,
-        };
-        Exposure { tools, run_argument, python, set }
+        Exposure { tools, python, set, calls: Calls::Many }
     }
 
-    /// Of the tools somebody asks for by name those that are offered. Who asks for Python where there is none
-    /// gets the shell in its place (B:C-03).
-    pub(crate) fn requested(&self, names: &[&str]) -> Vec<&'static str> {
-        let mut chosen: Vec<&'static str> = Vec::new();
-        for name in names {
-            let wanted = if self.is_offered(name) || !self.needs(name, Needs::Python) {
-                name
-            } else {
-                "bash"
-            };
-            let found = self.tools.iter().find(|offered| **offered == wanted);
-            chosen.extend(found.filter(|found| !chosen.contains(found)));
-        }
-        chosen
+    /// Every tool of a profile, for one call by somebody who knows what they ask for.
+    pub(crate) fn for_one_call(set: ToolSet) -> Exposure {
+        let all = Exposure::new(set, ToolMode::Both, &Preflight::Skipped);
+        Exposure { calls: Calls::One, ..all }
+    }
+
+    /// Whether whoever gets an answer about code that goes on can ask for the rest.
+    pub(crate) fn can_ask_again(&self) -> bool {
+        self.calls == Calls::Many && self.offers("result")
+    }
+
+    /// The profile whose rules hold for calls.
+    pub(crate) fn profile(&self) -> Profile {
+        self.set.profile()
+    }
+
+    /// Whether somebody may call this tool.
+    pub(crate) fn offers(&self, name: &str) -> bool {
+        self.tools.contains(&name)
     }
 
     /// What somebody is told who calls a tool that is not offered; nothing when it is, or when there is no such
     /// tool (B:C-04).
     pub(crate) fn refusal(&self, name: &str) -> Option<String> {
-        if self.is_offered(name) {
+        if self.offers(name) {
             return None;
         }
         if self.needs(name, Needs::Shell) {
@@ -189,10 +190,6 @@ impl Exposure {
             }
             PythonTools::Offered | PythonTools::Disabled => None,
         }
-    }
-
-    fn is_offered(&self, name: &str) -> bool {
-        self.tools.contains(&name)
     }
 
     fn needs(&self, name: &str, what: Needs) -> bool {
@@ -273,31 +270,9 @@ mod tests {
                         let offered = Exposure::new(set, mode, preflight);
                         let case = format!("{set:?} {mode:?} {preflight:?}");
                         assert_eq!(offered.tools.join(" "), wanted, "{case}");
-                        let runs = offered.tools.contains(&"notebook_run");
-                        let run_is_offered = offered.run_argument == RunArgument::Offered;
-                        assert_eq!(run_is_offered, runs, "{case}");
                     }
                 }
             }
-        }
-    }
-
-    /// B:C-03: who asks for Python by name gets a shell where there is none.
-    #[test]
-    fn a_list_that_asks_for_python_becomes_bash() {
-        let failed = Preflight::Failed(FindError::NoneFound);
-        let table: [(ToolSet, &Preflight, &[&str], &[&str]); 6] = [
-            (ToolSet::Compat, &failed, &["python"], &["bash"]),
-            (ToolSet::Compat, &failed, &["python", "eval", "read", "bash"], &["bash", "read"]),
-            (ToolSet::Compat, &Preflight::Ready, &["python"], &["python"]),
-            (ToolSet::Compat, &Preflight::Ready, &["nonsense", "read"], &["read"]),
-            (ToolSet::All, &failed, &["inspect"], &["bash"]),
-            // There is no shell among our own tools.
-            (ToolSet::Default, &failed, &["python", "result"], &["result"]),
-        ];
-        for (set, preflight, names, wanted) in table {
-            let offered = Exposure::new(set, ToolMode::Both, preflight);
-            assert_eq!(offered.requested(names), wanted, "{set:?} {names:?}");
         }
     }
 

@@ -3,9 +3,12 @@
 //! Owns the process: its arguments, streams and exit code. Everything it can do is in `cli/`.
 
 mod args;
+mod bridge;
 mod cli;
 mod exit;
 mod exposure;
+mod http;
+mod log;
 mod mcp;
 mod output;
 mod render;
@@ -15,13 +18,16 @@ mod tools;
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Instant;
 
 use clap::Parser;
 
-use crate::args::Args;
+use crate::args::{Args, Command};
 use crate::output::Output;
+use crate::settings::Profile;
 
 fn main() -> ExitCode {
+    let began = Instant::now();
     let args = match Args::try_parse() {
         Ok(args) => args,
         Err(error) => return exit::of_usage(&error),
@@ -30,7 +36,14 @@ fn main() -> ExitCode {
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Arc::default());
     let mut output = Output::new(args.form());
     let settings = settings::Settings::from_process(&args.roots, args.command.works_in());
+    // Who serves an agent is operated by somebody who is not there; who typed a command sees what happens.
+    let profile = match &args.command {
+        Command::Mcp(_) => Profile::Default,
+        _ => Profile::CommandLine,
+    };
     let done = settings.and_then(|settings| {
+        log::start(&settings.log(profile), profile, began)?;
+        log::stage("settings read");
         settings.warnings.iter().for_each(|warning| output.aside(&format!("warning: {warning}")));
         cli::run(args.command, &Arc::new(settings), &mut output)
     });

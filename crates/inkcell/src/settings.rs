@@ -25,8 +25,8 @@ mod value;
 mod variables;
 
 #[allow(unused_imports, reason = "commands that run code are about to use them")]
-pub(crate) use calls::{BackendSettings, CallSettings, Images};
-pub(crate) use engine::{artifacts_config, engine_config, runner_config};
+pub(crate) use calls::{BackendSettings, CallSettings, Images, LogSettings, Traced};
+pub(crate) use engine::{artifacts_config, engine_config, runner_config, size_policy};
 pub(crate) use resolve::{Resolved, Setting, Source, anchored};
 pub(crate) use table::{Key, Profile, ProjectFile, Row};
 pub(crate) use value::Value;

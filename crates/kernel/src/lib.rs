@@ -15,6 +15,7 @@ mod python;
 mod question;
 mod runner;
 mod startup;
+mod trace;
 
 pub use cwd::check_cwd;
 pub use environ::{
@@ -40,3 +41,4 @@ pub use python::{
 pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};
 pub use startup::{Prelude, Shell, Startup};
+pub use trace::{Direction, Message, MessageId, Messages, Trace};

@@ -204,17 +204,30 @@ impl Process {
         leader.is_some_and(|leader| rustix::process::test_kill_process_group(leader).is_ok())
     }
 
-    /// Why it ended; to be asked when it has. The fork server's word may come a moment later.
+    /// Why it ended; to be asked when it has. The fork server's word may come a moment later, and on a busy
+    /// machine some moments.
     pub(crate) async fn cause(&mut self) -> Option<DeathCause> {
         if self.is_running()
             && let Parent::Zygote(end) = &mut self.parent
         {
+            let mut is_silent = false;
             if let Some(end) = end.take() {
-                let word = tokio::time::timeout(Duration::from_secs(1), end).await;
-                self.ended = word.ok().and_then(Result::ok).map(|Reaped(cause)| cause);
+                match tokio::time::timeout(Duration::from_secs(3), end).await {
+                    Ok(Ok(Reaped(cause))) => self.ended = Some(cause),
+                    Ok(Err(_)) => {}
+                    Err(_) => is_silent = true,
+                }
             }
-            // Without the fork server, its children are ours.
             self.reap_orphans();
+            // Without the fork server, its children are ours: a moment after its channel closed, when the
+            // system has taken it down.
+            for _ in 0..200 {
+                if self.ended.is_some() || is_silent {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+                self.reap_orphans();
+            }
         }
         self.ended.clone()
     }

@@ -153,7 +153,8 @@ impl<'a> Batch<'a> {
                 patch.set(Key::Outputs, list_value(&texts, &member, &self.book.style));
                 patch.set(Key::ExecutionCount, count.into_bytes());
                 let mut notes = Vec::new();
-                self.patch(node, patch, &mut notes, Naming::IfMissing)?;
+                // A run is no edit: it gives nothing a name.
+                self.patch(node, patch, &mut notes, Naming::Leave)?;
                 self.note(op, node, Action::OutputsSet, notes);
             }
         }

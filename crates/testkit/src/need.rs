@@ -1,8 +1,9 @@
 //! What a test needs of the machine, and what it says where that is missing.
 //!
-//! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE` and
-//! `INKCELL_TEST_NO_MOUNTS`.
+//! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
+//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`.
 
+use std::ffi::OsStr;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -39,8 +40,15 @@ pub fn private_mounts(test: &str) -> bool {
     works || missing(test, "a private file system cannot be mounted here", "INKCELL_TEST_NO_MOUNTS")
 }
 
+/// Whether a Python has a package. Where it must and has not, the test fails.
+pub fn python_package(test: &str, python: &OsStr, package: &str) -> bool {
+    let code = format!("import {package}");
+    let why = format!("{} has no package {package}", python.display());
+    succeeds(python, &["-c", &code]) || missing(test, &why, "INKCELL_TEST_NO_PACKAGES")
+}
+
 /// Whether a program is here and does this well.
-pub fn succeeds(program: &str, args: &[&str]) -> bool {
+pub fn succeeds(program: impl AsRef<OsStr>, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())

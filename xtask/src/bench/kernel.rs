@@ -6,12 +6,10 @@
 mod contender;
 mod host;
 mod lines;
-mod memory;
 mod ours;
 mod plain;
 mod running;
 mod starting;
-mod table;
 mod task;
 
 use std::path::PathBuf;
@@ -23,10 +21,10 @@ use serde_json::{Value, json};
 
 use self::contender::{Arena, Rounds};
 pub(super) use self::host::run as run_host;
-use self::table::Table;
 use self::task::{Job, Task};
 use super::notebook::load;
 use super::peers;
+use super::table::Table;
 use crate::workspace::Workspace;
 
 const NOTES: &[&str] = &[

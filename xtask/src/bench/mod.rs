@@ -6,11 +6,15 @@
 mod engine;
 mod floor;
 mod kernel;
+mod mcp;
+mod memory;
 mod notebook;
 mod notebook_file;
 mod peers;
 mod report;
+mod row;
 mod sample;
+mod table;
 
 use std::path::PathBuf;
 
@@ -21,6 +25,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("notebook", "one-cell edit and outline of 1, 10 and 100 MB notebooks, beside the peers"),
     ("kernel", "starts, round trips, output and memory of kernels, beside the peers"),
     ("engine", "a cell's way, output through sink and artifact, many sessions"),
+    ("mcp", "start, a call and memory of the server for agents, beside the peers"),
 ];
 
 #[derive(Parser)]
@@ -59,10 +64,12 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((family, _)) if family == "engine" => {
             engine::run(&engine::EngineArgs::parse_from(args))
         }
+        Some((family, _)) if family == "mcp" => mcp::run(&mcp::McpArgs::parse_from(args)),
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
         Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),
         Some((hidden, rest)) if hidden == "engine-host" => engine::run_host(rest),
+        Some((hidden, rest)) if hidden == "mcp-host" => mcp::run_host(rest),
         Some((other, _)) => {
             let names: Vec<_> = FAMILIES.iter().map(|(name, _)| *name).collect();
             bail!("no family of measurements is called {other:?}; there are: {}", names.join(", "))

@@ -1,6 +1,6 @@
 //! The tools a measurement compares: where each comes from, and the command line that does the job.
 //!
-//! Owns `target/bench-env` and `target/bench-tools`. A tool that cannot be had is reported and left
+//! Owns the environments `target/bench-env*` and `target/bench-tools`. A tool that cannot be had is reported and left
 //! out, never silently. Must not know how a command is timed.
 
 use std::ffi::OsString;
@@ -204,7 +204,12 @@ pub(super) fn release(workspace: &Workspace, name: &str) -> PathBuf {
 
 /// The versions the Python peers are held at.
 pub(super) fn pinned(workspace: &Workspace) -> Result<Vec<String>> {
-    let text = std::fs::read_to_string(workspace.path(REQUIREMENTS))?;
+    pinned_in(workspace, REQUIREMENTS)
+}
+
+/// The versions that a list of requirements names.
+pub(super) fn pinned_in(workspace: &Workspace, requirements: &str) -> Result<Vec<String>> {
+    let text = std::fs::read_to_string(workspace.path(requirements))?;
     Ok(text
         .lines()
         .filter(|line| line.contains("=="))
@@ -212,9 +217,20 @@ pub(super) fn pinned(workspace: &Workspace) -> Result<Vec<String>> {
         .collect())
 }
 
+/// An environment of peers: where it is, and what has to be in it.
+pub(super) struct Environment {
+    pub(super) dir: &'static str,
+    pub(super) requirements: &'static str,
+}
+
 pub(super) fn python_env(workspace: &Workspace) -> Result<PathBuf> {
-    let dir = workspace.path("target/bench-env");
-    let requirements = workspace.path(REQUIREMENTS);
+    environment(workspace, &Environment { dir: "target/bench-env", requirements: REQUIREMENTS })
+}
+
+/// Makes an environment unless it is there as it should be; gives its interpreter.
+pub(super) fn environment(workspace: &Workspace, wanted: &Environment) -> Result<PathBuf> {
+    let dir = workspace.path(wanted.dir);
+    let requirements = workspace.path(wanted.requirements);
     let wanted = std::fs::read_to_string(&requirements)?;
     let python =
         if cfg!(windows) { dir.join("Scripts/python.exe") } else { dir.join("bin/python") };

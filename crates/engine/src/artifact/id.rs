@@ -10,6 +10,8 @@ use crate::registry::SessionKey;
 
 const LEN: usize = 16;
 pub(super) const SCHEME: &str = "artifact://";
+/// Between an owner and a session in the name of a folder.
+const OWNER_END: char = '-';
 const LETTERS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// The id of an artifact: sixteen characters of `a` to `z` and `0` to `9` (B:O-09).
@@ -85,6 +87,12 @@ impl ArtifactSession {
         &self.name
     }
 
+    /// The same session among those of an owner.
+    pub(super) fn of(&self, owner: &ArtifactOwner) -> ArtifactSession {
+        let folder = format!("{}{}", owner.beginning(), self.folder);
+        ArtifactSession { name: self.name.clone(), folder }
+    }
+
     /// The name of its folder. A name for people is no file name, so this is a digest.
     pub(super) fn folder(&self) -> &str {
         &self.folder
@@ -101,7 +109,34 @@ impl From<&SessionKey> for ArtifactSession {
     }
 }
 
+/// Somebody whose artifacts other owners of the same store do not see. Whoever is no owner sees all of them.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ArtifactOwner(String);
+
+impl ArtifactOwner {
+    /// `identity` is whatever makes this owner differ from others. It is not to be found in any name.
+    pub fn new(identity: &[u8]) -> ArtifactOwner {
+        let mut hasher = blake3::Hasher::new_derive_key("inkcell 2026 owner of artifacts");
+        hasher.update(identity);
+        ArtifactOwner(hasher.finalize().to_hex()[..LEN].to_owned())
+    }
+
+    /// What the folders of this owner's sessions begin with.
+    fn beginning(&self) -> String {
+        format!("{}{OWNER_END}", self.0)
+    }
+
+    /// Whether a folder of this name holds artifacts of this owner.
+    pub(super) fn has_folder(&self, name: &str) -> bool {
+        name.strip_prefix(&*self.0).is_some_and(|rest| rest.starts_with(OWNER_END))
+    }
+}
+
 /// Whether a name is one that [`ArtifactSession`] gives to folders.
 pub(super) fn is_folder_name(name: &str) -> bool {
-    name.len() == LEN && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    let is_digest = |part: &str| {
+        part.len() == LEN && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    name.split_once(OWNER_END)
+        .map_or_else(|| is_digest(name), |(owner, session)| is_digest(owner) && is_digest(session))
 }

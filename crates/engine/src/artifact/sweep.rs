@@ -245,7 +245,7 @@ impl Artifacts {
         goes: impl Fn(&ArtifactInfo) -> bool,
     ) -> Result<Removed, ArtifactError> {
         let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Removed::default()) };
-        let mut survey = Survey::of(root.sessions()?)?;
+        let mut survey = Survey::of(self.seen(&root)?)?;
         survey.sweep();
         survey.remove(RemovedFor::Asked, goes)?;
         for folder in &survey.folders {
@@ -257,7 +257,7 @@ impl Artifacts {
     /// Removes all artifacts of a session, but for those that are being written.
     pub fn remove_session(&self, session: &ArtifactSession) -> Result<Removed, ArtifactError> {
         let Some(root) = self.root(IfAbsent::Leave)? else { return Ok(Removed::default()) };
-        let Some(folder) = root.below(session.folder(), IfAbsent::Leave)? else {
+        let Some(folder) = self.session_folder(&self.owned(session), IfAbsent::Leave)? else {
             return Ok(Removed::default());
         };
         let mut survey = Survey::of(vec![folder])?;

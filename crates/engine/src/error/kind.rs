@@ -56,7 +56,8 @@ impl EngineError {
             | EngineError::UnknownVersion { .. }
             | EngineError::KeepsChanging { .. } => Kind::Conflict,
             EngineError::Locked { .. } => Kind::Busy,
-            EngineError::NoPython(_) => Kind::Unavailable,
+            EngineError::NoPython(_) | EngineError::NotPython { .. } => Kind::Unavailable,
+            EngineError::Lost { .. } => Kind::Internal,
             EngineError::Launch(error) => launch_kind(error),
             EngineError::Setup(error) => setup_kind(error),
             EngineError::Session(error) => error.kind(),

@@ -16,6 +16,12 @@ pub enum SessionError {
     /// Another reset of the same session is under way.
     #[error("Python session reset already in progress: {0}")]
     ResetInProgress(SessionName),
+    /// Somebody else runs the same notebook.
+    #[error("{path} is being run already; a notebook has one run at a time")]
+    RunUnderWay {
+        /// The notebook.
+        path: String,
+    },
     /// No session of that name.
     #[error("there is no session {name}{}", listed("sessions", .known))]
     NoSession {
@@ -47,9 +53,9 @@ pub enum SessionError {
 impl SessionError {
     pub(super) fn kind(&self) -> Kind {
         match self {
-            SessionError::Attach(AttachError::Full { .. }) | SessionError::ResetInProgress(_) => {
-                Kind::Busy
-            }
+            SessionError::Attach(AttachError::Full { .. })
+            | SessionError::ResetInProgress(_)
+            | SessionError::RunUnderWay { .. } => Kind::Busy,
             SessionError::Attach(AttachError::Ending) => Kind::Cancelled,
             SessionError::NoSession { .. }
             | SessionError::Closed { .. }

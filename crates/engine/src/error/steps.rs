@@ -78,6 +78,8 @@ pub enum NextStep<'a> {
     RaiseOpenFiles,
     /// See what is stored.
     SeeArtifacts,
+    /// Choose the cells that are Python, or run it where its kernel is.
+    UseOtherKernel,
 }
 
 impl EngineError {
@@ -139,7 +141,10 @@ impl EngineError {
             EngineError::UnknownVersion { path, .. } => NextStep::ReadVersion(path),
             EngineError::KeepsChanging { .. }
             | EngineError::Locked { .. }
-            | EngineError::Session(SessionError::ResetInProgress(_)) => NextStep::TryLater,
+            | EngineError::Session(
+                SessionError::ResetInProgress(_) | SessionError::RunUnderWay { .. },
+            ) => NextStep::TryLater,
+            EngineError::NotPython { .. } => NextStep::UseOtherKernel,
             EngineError::NotAFile { .. } => NextStep::NameNotebook,
             EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,

@@ -9,8 +9,8 @@ mod record;
 mod replace;
 mod version;
 
-pub(crate) use lock::Lock;
-pub(crate) use open::Metadata;
+pub(crate) use lock::{Lock, file_key, private_folder};
+pub(crate) use open::{Metadata, Still};
 pub(crate) use path::Target;
 pub use path::{PathBase, Roots, is_notebook_path};
 pub(crate) use record::{Record, RecordedCell, Records};

@@ -34,6 +34,28 @@ pub enum Roots {
     Anywhere,
     /// Inside one of these.
     Only(Vec<PathBuf>),
+    /// Where these allow it, and also inside one of those folders: a second word that can take away and not give.
+    Narrowed(Box<Roots>, Vec<PathBuf>),
+}
+
+impl Roots {
+    /// These, and inside one of the folders.
+    pub(crate) fn narrowed(self, to: &[PathBuf]) -> Roots {
+        Roots::Narrowed(Box::new(self), to.to_vec())
+    }
+
+    /// The folders that forbid a path which is resolved.
+    fn forbidding(&self, path: &Path) -> Option<&[PathBuf]> {
+        let inside =
+            |root: &PathBuf| std::fs::canonicalize(root).is_ok_and(|root| path.starts_with(root));
+        match self {
+            Roots::Anywhere => None,
+            Roots::Only(allowed) => (!allowed.iter().any(inside)).then_some(allowed),
+            Roots::Narrowed(outer, allowed) => {
+                outer.forbidding(path).or_else(|| (!allowed.iter().any(inside)).then_some(allowed))
+            }
+        }
+    }
 }
 
 /// A file that may or may not exist, by the handle of its folder and its name in it.
@@ -76,16 +98,9 @@ impl Target {
         };
         let absolute = base.absolute(given);
         let path = real_path(&absolute).map_err(io("find the folder"))?;
-        if let Roots::Only(allowed) = roots {
-            let inside = |root: &PathBuf| {
-                std::fs::canonicalize(root).is_ok_and(|root| path.starts_with(root))
-            };
-            if !allowed.iter().any(inside) {
-                return Err(EngineError::OutsideRoots {
-                    path: given.to_owned(),
-                    roots: allowed.clone(),
-                });
-            }
+        if let Some(roots) = roots.forbidding(&path) {
+            let (path, roots) = (given.to_owned(), roots.to_vec());
+            return Err(EngineError::OutsideRoots { path, roots });
         }
         if leads_through_devices(&absolute) {
             return Err(EngineError::NotAFile { path: given.to_owned(), what: "a device" });

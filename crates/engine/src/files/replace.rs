@@ -59,6 +59,8 @@ pub enum FileNote {
     HardLinks(u64),
     /// With `Force::Yes`: this was not kept.
     NotKept(String),
+    /// Outputs of this many cells were put in first, which a run that ended before its time had not saved.
+    Recovered(usize),
 }
 
 /// The attribute in which Linux keeps an access list.
@@ -85,11 +87,8 @@ impl Target {
             Expect::Read(metadata, _) | Expect::Anything(Some(metadata)) => Some(metadata),
             Expect::Nothing | Expect::Anything(None) => None,
         };
-        if let Some(old) = old
-            && old.mode & 0o222 == 0
-            && new.force == Force::No
-        {
-            return Err(EngineError::ReadOnlyFile { path: self.shown.clone(), mode: old.mode });
+        if let Some(old) = old {
+            self.must_be_writable(old, new.force)?;
         }
         let temp = temp_name(new.random);
         lock.note(&temp).map_err(self.io("note the temporary file"))?;
@@ -108,6 +107,14 @@ impl Target {
             lock.forget().map_err(self.io("note the temporary file"))?;
         }
         outcome
+    }
+
+    /// A file that nobody may write is replaced only by force.
+    pub(crate) fn must_be_writable(&self, old: &Metadata, force: Force) -> Result<(), EngineError> {
+        if old.mode & 0o222 != 0 || force == Force::Yes {
+            return Ok(());
+        }
+        Err(EngineError::ReadOnlyFile { path: self.shown.clone(), mode: old.mode })
     }
 
     fn write_and_rename(

@@ -3,7 +3,7 @@
 //!
 //! Owns the order of these steps for bytes of any sort. It must not know what the bytes mean.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{MAX_ATTEMPTS, Notebooks};
 use crate::change::Effect;
@@ -32,6 +32,13 @@ impl Notebooks {
     pub fn starting_at(&self, cwd: &Path) -> Notebooks {
         let mut config = self.config.clone();
         config.path_base = PathBase { cwd: cwd.to_owned(), ..config.path_base };
+        Notebooks { config }
+    }
+
+    /// The same, for paths that also stay in one of these folders. Nothing is allowed that was not before.
+    pub fn narrowed_to(&self, folders: &[PathBuf]) -> Notebooks {
+        let mut config = self.config.clone();
+        config.roots = config.roots.narrowed(folders);
         Notebooks { config }
     }
 

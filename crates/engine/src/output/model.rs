@@ -297,7 +297,7 @@ pub struct ModelOutput {
 }
 
 /// How the lines that inkcell itself says begin.
-const OWN_LINES: [&str; 12] = [
+const OWN_LINES: [&str; 17] = [
     "[… ",
     "[Showing ",
     "[stdin] Kernel requested",
@@ -307,9 +307,14 @@ const OWN_LINES: [&str; 12] = [
     "[the kernel",
     "[the code was run",
     "[still running",
+    "[waiting for its turn",
+    "[session ",
+    "[timeout ",
+    "[a cell's timeout ",
     "[after the last cell",
     "Command exited with code",
     "Command aborted",
+    "Next: ",
 ];
 
 /// Whether a line of a program could be taken for one of ours, however it is indented.

@@ -57,6 +57,8 @@ pub(super) struct Job {
     pub(super) timeout: Option<Duration>,
     pub(super) listener: mpsc::Sender<KernelEvent>,
     pub(super) reply: oneshot::Sender<Ran>,
+    /// Set when the code is made to stop, whoever wants that and however long it takes.
+    pub(super) stopping: CancellationToken,
 }
 
 /// Who is told about the end of a kernel that is shut down.
@@ -156,7 +158,11 @@ impl Actor {
         let is_stopping = self.wake.is_some();
         let stuck =
             self.job.as_ref().filter(|_| is_stopping).and_then(|(_, outbox)| outbox.stuck_at());
-        let is_heard = self.last_words.as_ref().is_some_and(|(outbox, _)| outbox.has_room());
+        let is_heard = match (&self.last_words, &self.job) {
+            (Some((outbox, _)), _) => outbox.has_room(),
+            (None, Some(_)) => has_room && self.parts.machine.is_running(),
+            (None, None) => false,
+        };
         let outbox = match (&mut self.job, &mut self.last_words) {
             (Some((_, outbox)), _) => Some(outbox),
             (None, Some((outbox, _))) => Some(outbox),
@@ -197,22 +203,21 @@ impl Actor {
                 Some(Input::LaunchFailed(error))
             }
             Woke::LastWord(event) => {
-                match (event, &mut self.last_words, &mut self.ending) {
-                    (Some(event), Some((outbox, _)), _) => outbox.put(now(), event),
+                match (event, &mut self.ending) {
+                    (Some(event), _) => self.hear(event),
                     // Nothing more is to be heard; the end itself is still awaited.
-                    (_, _, Some((_, events))) => *events = None,
-                    _ => {}
+                    (None, Some((_, events))) => *events = None,
+                    (None, None) => {}
                 }
                 None
             }
             Woke::Ended(death) => {
-                let events = self.ending.take().and_then(|(_, events)| events);
-                if let Some((mut outbox, reply)) = self.last_words.take() {
-                    if let Some(mut events) = events {
-                        while let Some(Some(event)) = events.next().now_or_never() {
-                            outbox.put(now(), event);
-                        }
+                if let Some(mut events) = self.ending.take().and_then(|(_, events)| events) {
+                    while let Some(Some(event)) = events.next().now_or_never() {
+                        self.hear(event);
                     }
+                }
+                if let Some((_, reply)) = self.last_words.take() {
                     let _ = reply.send(Some(death.clone()));
                 }
                 Some(Input::Kernel(Fact::Died(death)))
@@ -319,6 +324,23 @@ impl Actor {
         Some(Input::Kernel(fact))
     }
 
+    /// What a kernel says while it is shut down is for whoever wanted to hear it, or for the run that it is taken
+    /// from: what code wrote before it was made to stop is not lost. How the run ended is not the kernel's to say.
+    fn hear(&mut self, event: KernelEvent) {
+        let is_end = matches!(
+            event,
+            KernelEvent::Died(_)
+                | KernelEvent::Answer { .. }
+                | KernelEvent::Exec { event: ExecEvent::Finished(_), .. }
+        );
+        let is_running = self.parts.machine.is_running();
+        match (&mut self.last_words, &mut self.job) {
+            (Some((outbox, _)), _) => outbox.put(now(), event),
+            (None, Some((_, outbox))) if is_running && !is_end => outbox.put(now(), event),
+            _ => {}
+        }
+    }
+
     fn deliver(&mut self, event: KernelEvent) {
         match &mut self.job {
             Some((_, outbox)) => outbox.put(now(), event),
@@ -350,12 +372,15 @@ impl Actor {
             }
             // A kernel that is gone says so by its last event.
             Effect::Interrupt => {
+                self.tell_stopping();
                 let _ = self.kernel.as_mut().map(|(kernel, _)| kernel.interrupt());
             }
             Effect::Force(force) => {
+                self.tell_stopping();
                 let _ = self.kernel.as_mut().map(|(kernel, _)| kernel.force(force));
             }
             Effect::Shutdown => {
+                self.tell_stopping();
                 if let Some((kernel, events)) = self.kernel.take() {
                     let is_heard = self.last_words.is_some();
                     let grace = if is_heard { LAST_WORDS_GRACE } else { SHUTDOWN_GRACE };
@@ -410,6 +435,13 @@ impl Actor {
         }
     }
 
+    /// Lets go of what waits on behalf of the code that runs. Code that waits for a question's end is none.
+    fn tell_stopping(&self) {
+        if let Some((job, _)) = self.job.as_ref().filter(|_| self.parts.machine.is_running()) {
+            job.stopping.cancel();
+        }
+    }
+
     fn ask(&mut self, id: AskId) {
         let Some((question, _)) = self.asks.get(&id) else { return };
         if let Some((kernel, _)) = &mut self.kernel {
@@ -419,9 +451,10 @@ impl Actor {
     }
 
     fn resolve(&mut self, exec: ExecId, end: RunEnd) {
-        let Some((job, outbox)) = self.job.take_if(|(job, _)| job.code.exec == exec) else {
+        let Some((job, mut outbox)) = self.job.take_if(|(job, _)| job.code.exec == exec) else {
             return;
         };
+        outbox.flush();
         let undelivered_bytes = outbox.undelivered_bytes();
         let _ = job.reply.send(Ran { end, undelivered_bytes });
     }

@@ -10,6 +10,7 @@ use inkcell_kernel::{
     AskId, Backend, CodeRequest, Death, ExecId, History, KernelEvent, KernelSpec, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
 
 use super::actor::{self, Command, Job, LastWords, Parts, Ran};
 use super::end::{Loss, NotRun};
@@ -222,11 +223,22 @@ impl Turn {
     /// Runs a cell to its end, whatever that is. Every event goes to `listener`, apart from the end and the
     /// death; a listener without room holds the code up, as a full pipe would.
     pub async fn run(&mut self, cell: CellRequest, listener: mpsc::Sender<KernelEvent>) -> Ran {
+        self.run_telling(cell, listener, CancellationToken::new()).await
+    }
+
+    /// The same, and `stopping` is set as soon as the code is made to stop: by whoever took it back, by the end
+    /// of its time, or because its kernel is taken away. Code that ends by itself does not set it.
+    pub async fn run_telling(
+        &mut self,
+        cell: CellRequest,
+        listener: mpsc::Sender<KernelEvent>,
+        stopping: CancellationToken,
+    ) -> Ran {
         let exec = ExecId(self.session.next());
         let CellRequest { code, history, env, timeout } = cell;
         let code = CodeRequest { exec, code, history, env, cwd: None };
         let (reply, answer) = oneshot::channel();
-        let job = Job { code, timeout, listener, reply };
+        let job = Job { code, timeout, listener, reply, stopping };
         if self.session.commands.send(Command::Run(self.ticket, job)).is_err() {
             return Ran::closed();
         }

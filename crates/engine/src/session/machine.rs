@@ -86,6 +86,11 @@ impl Machine {
         self.holder.is_none() && self.queue.is_empty() && self.asks.is_empty()
     }
 
+    /// Whether the kernel has code to run.
+    pub fn is_running(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.is_sent)
+    }
+
     /// What became of the kernel before, when nobody was told yet.
     pub fn loss(&self) -> Option<&Loss> {
         self.loss.as_ref()
@@ -106,7 +111,7 @@ impl Machine {
             Input::Reset(by) => self.reset(by, &mut out),
             Input::Ask(request) => self.ask(now, request, &mut out),
             Input::Interrupt => {
-                if !self.asks.is_empty() || self.run.as_ref().is_some_and(|run| run.is_sent) {
+                if !self.asks.is_empty() || self.is_running() {
                     out.push(Effect::Interrupt);
                 }
             }

@@ -34,6 +34,8 @@ impl Outbox {
     }
 
     pub(super) fn put(&mut self, now: Instant, event: KernelEvent) {
+        // Only one can wait, and they go out in order.
+        self.flush();
         match self.listener.try_send(event) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(event)) if !self.has_given_up => {
@@ -64,6 +66,15 @@ impl Outbox {
         self.has_given_up = true;
         if let Some((event, _)) = self.waiting.take() {
             self.lose(&event);
+        }
+    }
+
+    /// What still waits goes out now or not at all.
+    pub(super) fn flush(&mut self) {
+        if let Some((event, _)) = self.waiting.take()
+            && let Err(error) = self.listener.try_send(event)
+        {
+            self.lose(&error.into_inner());
         }
     }
 

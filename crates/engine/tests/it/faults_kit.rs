@@ -49,6 +49,7 @@ pub(crate) fn config(dir: &Path) -> EngineConfig {
         prelude: Prelude::Full,
         preload: Vec::new(),
         project_modules: ProjectModules::Off,
+        project: None,
     };
     EngineConfig {
         kernels,

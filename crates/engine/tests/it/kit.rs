@@ -126,7 +126,7 @@ pub(crate) fn overwrite_in_place(path: &Path, old: &str, new: &str) {
 /// Waits until a file's times are so old that a change of it must move them.
 pub(crate) fn let_age(path: &Path) {
     use std::os::unix::fs::MetadataExt;
-    let end = std::time::Instant::now() + Duration::from_secs(10);
+    let end = std::time::Instant::now() + Duration::from_secs(60);
     loop {
         let found = std::fs::metadata(path).expect("the file is there");
         let changed = Duration::new(found.ctime() as u64, found.ctime_nsec() as u32);

@@ -72,7 +72,7 @@ fn a_second_writer_waits_for_the_first() {
 /// A lock belongs to a process: when that is killed, the next writer goes on at once.
 #[test]
 fn a_killed_holder_frees_the_lock() {
-    let desk = patient(Duration::from_secs(60));
+    let desk = patient(Duration::from_secs(600));
     let lock = File::options().write(true).open(lock_file(&desk)).expect("a lock file");
     lock.lock().expect("locked");
     // The child inherits the locked file as its standard input and holds it alone from then on.
@@ -90,7 +90,7 @@ fn a_killed_holder_frees_the_lock() {
         child.kill().expect("killed");
         child.wait().expect("gone");
         waiting.join().expect("no panic").expect("written");
-        assert!(start.elapsed() < Duration::from_secs(10), "the lock was not free at once");
+        assert!(start.elapsed() < Duration::from_secs(60), "the lock was not free at once");
     });
     assert!(desk.get("nb.ipynb").contains("mine"));
 }
@@ -110,7 +110,7 @@ fn the_next_writer_removes_what_a_killed_one_left() {
         (".inkcell-../precious.i.tmp", false),
     ];
     for (note, removed) in table {
-        let desk = patient(Duration::from_secs(5));
+        let desk = patient(Duration::from_secs(60));
         let precious = desk.put("precious.ipynb", "precious");
         let left = desk.put(if removed { temp } else { ".inkcell-short.tmp" }, "half");
         std::fs::write(lock_file(&desk), note).expect("noted");
@@ -124,7 +124,7 @@ fn the_next_writer_removes_what_a_killed_one_left() {
 /// A state folder that cannot be used is told by name; nothing is written without a lock.
 #[test]
 fn without_a_lock_nothing_is_written() {
-    let desk = patient(Duration::from_secs(5));
+    let desk = patient(Duration::from_secs(60));
     std::fs::write(desk.state(), "a file where the folder should be").expect("in the way");
     let error = edit_with(&desk, &options()).expect_err("refused");
     assert!(error.to_string().contains("cannot use the state folder"), "{error}");

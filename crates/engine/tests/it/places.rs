@@ -123,7 +123,7 @@ fn what_is_no_file_is_refused_at_once() {
             assert_eq!(error.kind(), Kind::Invalid);
         }
     }
-    assert!(start.elapsed() < Duration::from_secs(10), "something waited");
+    assert!(start.elapsed() < Duration::from_secs(60), "something waited");
     assert!(std::fs::symlink_metadata(&fifo).expect("there").file_type().is_fifo());
     assert!(std::fs::metadata("/dev/null").expect("there").file_type().is_char_device());
     drop(socket);

@@ -53,6 +53,7 @@ impl Desk {
             prelude: Prelude::Full,
             preload: Vec::new(),
             project_modules: ProjectModules::Off,
+            project: None,
         };
         let config = EngineConfig {
             kernels,

@@ -173,6 +173,33 @@ async fn of_twenty_resets_at_once_one_wins() {
     assert_eq!(launches.count(), 2);
 }
 
+/// B:X-23: what code wrote before its kernel was taken away is delivered, also what nobody had taken by then.
+#[tokio::test(start_paused = true)]
+async fn a_kernel_that_is_taken_away_is_heard_to_its_end() {
+    let backend = ScriptedBackend::new();
+    backend.plan_shutdown(Duration::from_millis(100));
+    backend.plan(["a", "b", "c", "d"].map(Step::print).into_iter().chain([Step::Hang]));
+    let session = session(&backend, Retry::IfNotStarted, None);
+    let mut turn = session.turn().await.expect("a turn");
+    let (sender, mut events) = mpsc::channel(1);
+    let ran = tokio::spawn(async move { turn.run(cell("long"), sender).await });
+    // By then everything is written, and most of it waits for the listener.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let reset = tokio::spawn(async move { session.reset().await });
+    let mut text = String::new();
+    while let Some(event) = events.recv().await {
+        if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
+            text.push_str(&String::from_utf8_lossy(&data));
+        }
+        // One that is slow, so that the kernel is on its way out before all of it is read.
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(text, "abcd");
+    let ran = ran.await.expect("a run");
+    assert!(matches!(ran.end.end, CellEnd::Cancelled { .. }), "{ran:?}");
+    assert_eq!((ran.undelivered_bytes, reset.await.expect("a reset")), (0, ResetEnd::Done));
+}
+
 /// A listener that stops reading holds the code up, not the end of its time.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_is_stuck_does_not_keep_the_session() {

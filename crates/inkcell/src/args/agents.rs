@@ -2,6 +2,8 @@
 //!
 //! Owns their names and help, as `args.rs` does for the others.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, ValueEnum};
 
 use crate::exposure::ToolSet;
@@ -117,18 +119,35 @@ pub(crate) struct Doctor {
 #[derive(ClapArgs, Debug)]
 #[command(
     after_help = "It speaks the Model Context Protocol on standard input and output until its client is gone. \
-        Clients start it themselves: see inkcell setup.\n\n\
+        Clients start it themselves: see inkcell setup. With --http it serves clients that come and go, each \
+        with a token, until it is told to end.\n\n\
         Examples:\n  \
         inkcell mcp\n  \
         inkcell mcp --tools compat\n  \
+        inkcell mcp --root ~/notebooks\n  \
+        inkcell mcp --http 127.0.0.1:8000 --token-file ~/.inkcell-tokens\n  \
         inkcell mcp --inspect"
 )]
 pub(crate) struct Mcp {
     /// Which tools are offered.
     #[arg(long, value_enum, default_value_t = ToolsArg::Default)]
     pub(crate) tools: ToolsArg,
+    /// Serve over HTTP at this address, which is one of this machine: HOST, :PORT or HOST:PORT. Without a port
+    /// the system picks one.
+    #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
+    pub(crate) http: Option<String>,
+    /// Tokens that clients must send, one a line; those who share one share sessions. Without it the setting
+    /// http.token counts, and without that a token is made and shown.
+    #[arg(long, value_name = "FILE", requires = "http")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Also a name, or NAME:PORT, by which clients may call this server.
+    #[arg(long = "allow-host", value_name = "NAME", requires = "http")]
+    pub(crate) hosts: Vec<String>,
+    /// Let other machines come. Whoever has the token can run any code here, and nothing is encrypted.
+    #[arg(long, requires = "http")]
+    pub(crate) allow_remote: bool,
     /// Show the tools as a client sees them, and end.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "http")]
     pub(crate) inspect: bool,
 }
 

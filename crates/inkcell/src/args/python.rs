@@ -47,7 +47,7 @@ pub(crate) struct Py {
     /// Begin with a new kernel. It is so without it, too.
     #[arg(long)]
     pub(crate) reset: bool,
-    /// Stop the code after this many seconds, all cells together; 0 for never.
+    /// Stop the code after this many seconds, all cells together, 0 for never; python.timeout when left out.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
@@ -134,13 +134,13 @@ pub(crate) struct ShowSettings {
 /// A week; longer times are slips.
 const MAX_SECONDS: f64 = 604_800.0;
 
-fn seconds(given: &str) -> Result<Duration, String> {
+pub(super) fn seconds(given: &str) -> Result<Duration, String> {
     match given.parse::<f64>() {
         Ok(number) if (0.0..=MAX_SECONDS).contains(&number) => Ok(Duration::from_secs_f64(number)),
         _ => Err(format!("it is a number of seconds from 0 to {MAX_SECONDS}, such as 30 or 0.5")),
     }
 }
 
-fn pattern(given: &str) -> Result<Pattern, String> {
+pub(super) fn pattern(given: &str) -> Result<Pattern, String> {
     given.parse().map_err(|error: inkcell_engine::kernel::PatternError| error.to_string())
 }

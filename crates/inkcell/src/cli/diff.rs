@@ -71,5 +71,5 @@ fn committed(shown: &str, path: &Path) -> Result<Opened, Failure> {
     }
     let (shown, version) = (format!("HEAD:{shown}"), Version::of(&said.stdout));
     let notebook = parse_notebook(&shown, said.stdout)?;
-    Ok(Opened { notebook, version, path: path.to_owned(), shown })
+    Ok(Opened { notebook, version, path: path.to_owned(), shown, recovered: None })
 }

@@ -1,28 +1,38 @@
 //! `inkcell mcp`: the server, from its start to the end of its client.
 //!
-//! Owns when it ends: with its client, or by a signal, and never later than some seconds after either.
+//! Owns when it ends: with its client, or by a signal, and never later than some seconds after either. Clients that
+//! come over HTTP are in `http`.
+
+mod http;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::kernel::RunnerBackend;
+use inkcell_engine::kernel::Backend;
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, EngineError, Preflight};
 use rmcp::ServiceExt as _;
+use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::python;
 use super::signals::Signals;
 use crate::args::{Mcp, PythonArgs};
+use crate::bridge::Bridge;
 use crate::exit::{Exit, Failure};
 use crate::exposure::{Exposure, ToolSet};
-use crate::mcp::{Server, Watched};
+use crate::log;
+use crate::mcp::{Lines, Server, Watched};
 use crate::output::Output;
-use crate::settings::{Settings, engine_config, runner_config};
+use crate::settings::{Profile, Settings, engine_config, runner_config};
 use crate::tools::Desk;
 
-/// How long what runs may take to end once the client is gone.
-const LAST_WORDS: Duration = Duration::from_secs(4);
+/// How long what is under way may take once there is nothing more to read: whoever writes some requests and reads
+/// the answers is not gone yet.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+
+/// How long what runs may take to end after that.
+const LAST_WORDS: Duration = Duration::from_millis(3500);
 
 /// The client at the other end of standard input.
 const CLIENT: OwnerId = OwnerId(1);
@@ -42,65 +52,105 @@ pub(crate) fn run(
 
 async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
-    let desk = desk(args.tools.into(), settings).await?;
-    if let Some(warning) = desk.exposure.warning() {
-        output.aside(&format!("warning: {warning}"));
-    }
+    let exposure = exposure(args.tools.into(), settings).await;
+    let warning = exposure.warning();
     if args.inspect {
-        return inspect(&desk, output);
+        warning.iter().for_each(|warning| output.aside(&format!("warning: {warning}")));
+        return inspect(&exposure, output);
     }
+    if let Some(warning) = warning {
+        tracing::warn!("{warning}");
+    }
+    let (version, tools) = (env!("CARGO_PKG_VERSION"), exposure.tools.len());
+    tracing::info!(version, tools, "serving");
+    if args.http.is_some() {
+        return http::serve(args, exposure, settings, &signals, output).await;
+    }
+    let desk = desk(exposure, settings)?;
+    log::stage("serving");
     let engine = desk.engine.clone();
     let gone = CancellationToken::new();
     let (stdin, stdout) = rmcp::transport::stdio();
-    let transport = (Watched::new(stdin, gone.clone()), stdout);
+    let (stdin, stdout) = (Watched::new(stdin, gone.clone()), Watched::new(stdout, gone.clone()));
+    let transport = Lines::new(stdin, stdout);
+    let ending = CancellationToken::new();
+    let server = Server::new(desk, CLIENT, ending.clone());
     let mut serving = tokio::spawn(async move {
         // A client that never said who it is has nothing to be told.
-        if let Ok(running) = Server::new(desk, CLIENT).serve(transport).await {
+        if let Ok(running) = server.serve(transport).await {
             drop(running.waiting().await);
         }
     });
-    let is_over = tokio::select! {
+    let mut is_over = tokio::select! {
         _ = &mut serving => true,
         () = gone.cancelled() => false,
         () = signals.asked(1) => false,
     };
-    let ending = async {
+    if !is_over {
+        is_over = tokio::select! {
+            _ = &mut serving => true,
+            () = tokio::time::sleep(LAST_CALLS) => false,
+            () = signals.asked(1) => false,
+        };
+    }
+    // Whatever still runs is given up, so that nothing waits for it.
+    ending.cancel();
+    let last = async {
         engine.shutdown().await;
         // What was under way is answered, if somebody still listens.
         if !is_over && signals.first().is_none() {
             let _ = serving.await;
         }
     };
-    let _ = tokio::time::timeout(LAST_WORDS, ending).await;
+    let _ = tokio::time::timeout(LAST_WORDS, last).await;
+    log::ended(signals.first());
     match signals.first() {
         Some(signal) => Err(Failure::Signal(signal)),
         None => Ok(Exit::Ok),
     }
 }
 
-/// What tools work on.
-pub(super) async fn desk(set: ToolSet, settings: &Arc<Settings>) -> Result<Desk, Failure> {
+/// Which tools are offered here.
+async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
     let profile = set.profile();
-    python::only_the_runner(settings, profile)?;
-    let backend =
-        RunnerBackend::new(runner_config(settings, profile)).map_err(EngineError::from)?;
-    let engine = Engine::new(engine_config(settings, profile), Arc::new(backend));
     let none = PythonArgs { cwd: None, python: None };
     let search = python::search(&none, settings, settings.cwd.clone());
     let finder = python::finder(settings);
     let preflight = Preflight::look(settings.check(profile), &finder, &search).await;
+    log::stage("interpreter looked for");
     let exposure = Exposure::new(set, settings.tool_mode(profile), &preflight);
-    let (settings, cwd) = (Arc::clone(settings), settings.cwd.clone());
-    Ok(Desk { engine, settings, exposure: Arc::new(exposure), cwd })
+    log::stage("tools chosen");
+    exposure
 }
 
-/// The tools as Markdown, for people.
-fn inspect(desk: &Desk, output: &mut Output) -> Result<Exit, Failure> {
-    for tool in crate::mcp::offered(&desk.exposure) {
-        let schema = serde_json::to_string_pretty(&tool.input_schema).unwrap_or_default();
-        let description = tool.description.unwrap_or_default();
-        let text = format!("## {}\n\n{description}\n\n```json\n{schema}\n```\n", tool.name);
-        text.lines().try_for_each(|line| output.line(line)).map_err(Failure::of_output)?;
-    }
+/// What tools work on.
+pub(super) fn desk(exposure: Exposure, settings: &Arc<Settings>) -> Result<Desk, Failure> {
+    let profile = exposure.profile();
+    let engine = Engine::new(engine_config(settings, profile), backend(settings, profile)?);
+    Ok(desk_with(engine, Arc::new(exposure), settings))
+}
+
+/// What makes kernels.
+fn backend(settings: &Settings, profile: Profile) -> Result<Arc<dyn Backend>, Failure> {
+    python::only_the_runner(settings, profile)?;
+    let backend = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
+    Ok(Arc::new(backend))
+}
+
+/// The same with an engine that is there.
+fn desk_with(engine: Engine, exposure: Arc<Exposure>, settings: &Arc<Settings>) -> Desk {
+    let (settings, cwd) = (Arc::clone(settings), settings.cwd.clone());
+    Desk { engine, settings, exposure, cwd, bridge: Bridge::default(), roots: None }
+}
+
+/// The tools as Markdown, for people; as the protocol lists them, for programs.
+fn inspect(exposure: &Exposure, output: &mut Output) -> Result<Exit, Failure> {
+    let shown = if output.is_json() {
+        output.json(&json!({"tools": crate::mcp::offered(exposure)}))
+    } else {
+        let page = crate::mcp::page(exposure);
+        page.lines().try_for_each(|line| output.line(line))
+    };
+    shown.map_err(Failure::of_output)?;
     Ok(Exit::Ok)
 }

@@ -15,11 +15,13 @@ mod py;
 mod python;
 mod read;
 mod result;
+mod run;
 mod settings;
 mod setup;
 mod signals;
 mod state;
 mod to;
+mod tool;
 mod write;
 
 use std::sync::Arc;
@@ -43,6 +45,7 @@ pub(crate) fn run(
         Command::Diff(args) => diff::run(&args, settings, output),
         Command::Clean(args) => clean::run(&args, settings, output),
         Command::To(args) => to::run(&args, settings, output),
+        Command::Run(args) => run::run(&args, settings, output),
         Command::Py(args) => py::run(&args, settings, output),
         Command::Env(args) => env::run(&args, settings, output),
         Command::Result(args) => result::run(&args, settings, output),
@@ -50,6 +53,7 @@ pub(crate) fn run(
         Command::State(args) => state::run(&args, settings, output),
         Command::Settings(args) => settings::run(&args, settings, output),
         Command::Mcp(args) => mcp::run(&args, settings, output),
+        Command::Tool(args) => tool::run(&args, settings, output),
         Command::Setup(args) => setup::run(&args, settings, output),
         Command::Doctor(args) => doctor::run(&args, settings, output),
     }

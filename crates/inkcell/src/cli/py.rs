@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::api::{EndReport, KernelMode, PythonReport, PythonRequest, Reading, State};
-use inkcell_engine::kernel::{EnvMode, LaunchError, Pattern, RunnerBackend};
+use inkcell_engine::kernel::{EnvMode, LaunchError, Pattern};
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Chosen, Engine, EngineError, Kind};
 use rustix::process::Signal;
@@ -18,6 +18,7 @@ use super::signals::Signals;
 use super::{code, python};
 use crate::args::{Py, View};
 use crate::exit::{Exit, Failure};
+use crate::log;
 use crate::output::{Output, Stream};
 use crate::render::blocks::Blocks;
 use crate::render::ending::Summary;
@@ -38,13 +39,14 @@ const OWNER: OwnerId = OwnerId(0);
 
 pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let cells = code::of(args, settings)?;
+    let timeout = args.timeout.or_else(|| settings.calls(Profile::CommandLine).timeout);
     let request = PythonRequest {
         cells,
         session: None,
         cwd: python::working_folder(&args.python, settings)?,
         interpreter: args.python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
         mode: KernelMode::PerCall,
-        timeout: args.timeout.filter(|timeout| !timeout.is_zero()),
+        timeout: timeout.filter(|timeout| !timeout.is_zero()),
         wait: None,
         reading: match args.view {
             View::Stream if !output.is_json() => Reading::Elsewhere,
@@ -66,12 +68,14 @@ async fn run_call(
     let chosen = tokio::select! {
         chosen = engine.choose(&request.cwd, request.interpreter.as_deref()) => chosen,
         () = signals.asked(1) => Err(EngineError::from(LaunchError::Cancelled)),
-        () = until(timeout.map(|timeout| Instant::now() + timeout)) => return Err(late(args)),
+        () = until(timeout.map(|timeout| Instant::now() + timeout)) => return Err(late(args, timeout)),
     };
     // What a signal cut short is no failure of its own.
     let chosen = chosen.map_err(|error| signals.first().map_or(error.into(), Failure::Signal))?;
+    log::stage("interpreter chosen");
     let reason = python::reason(&chosen.interpreter, &args.python, settings);
-    tell_about(&chosen, &reason, args, settings, output);
+    let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
+    tell_about(&chosen, &reason, (verbose, &args.env), settings, output);
 
     let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
     let colour = if is_coloured { Colour::On } else { Colour::Off };
@@ -176,13 +180,26 @@ fn engine(args: &Py, settings: &Settings) -> Result<Engine, Failure> {
         kernels.shell = shell.into();
     }
     let runner = runner_config(settings, Profile::CommandLine);
-    let backend = RunnerBackend::new(runner).map_err(EngineError::from)?;
+    let backend = log::runner(runner).map_err(EngineError::from)?;
     Ok(Engine::new(config, Arc::new(backend)))
 }
 
+/// Whether somebody wants to know which Python it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Verbose {
+    No,
+    Yes,
+}
+
 /// Says which Python it is, if that was asked for, and what code does not get of what it was promised.
-fn tell_about(chosen: &Chosen, reason: &str, args: &Py, settings: &Settings, output: &mut Output) {
-    if args.verbose {
+pub(super) fn tell_about(
+    chosen: &Chosen,
+    reason: &str,
+    (verbose, env): (Verbose, &[Pattern]),
+    settings: &Settings,
+    output: &mut Output,
+) {
+    if verbose == Verbose::Yes {
         let line = python::line(&chosen.interpreter, reason);
         output.aside(&format!("python: {line}"));
         for skipped in &chosen.interpreter.skipped {
@@ -195,7 +212,7 @@ fn tell_about(chosen: &Chosen, reason: &str, args: &Py, settings: &Settings, out
     for name in &chosen.env.missing {
         output.aside(&format!("note: {name} is not set here, so the code does not get it"));
     }
-    for pattern in &args.env {
+    for pattern in env {
         if let Pattern::Name(name) = pattern
             && chosen.env.withheld.contains(name)
         {
@@ -207,20 +224,21 @@ fn tell_about(chosen: &Chosen, reason: &str, args: &Py, settings: &Settings, out
 }
 
 /// Python was not ready when the time that the code was given had passed.
-fn late(args: &Py) -> Failure {
-    let seconds = args.timeout.unwrap_or_default().as_secs_f64();
+fn late(args: &Py, timeout: Option<Duration>) -> Failure {
+    let seconds = timeout.unwrap_or_default().as_secs_f64();
+    let said_by = if args.timeout.is_some() { "--timeout" } else { "python.timeout" };
     Failure::Told {
         exit: Exit::TimedOut,
         kind: Kind::Unavailable,
         message: format!(
-            "Python was not ready within the {seconds} s of --timeout; nothing was run"
+            "Python was not ready within the {seconds} s of {said_by}; nothing was run"
         ),
         hint: Some(hint::RAISE_TIMEOUT.to_owned()),
     }
 }
 
 /// Why nothing was run, if that is so.
-fn not_begun(report: &PythonReport) -> Option<Failure> {
+pub(super) fn not_begun(report: &PythonReport) -> Option<Failure> {
     let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
     let Some(EndReport::NoKernel(problem)) = end else { return None };
     let is_late = report.state == State::TimedOut;

@@ -2,18 +2,24 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rmcp::model::{CallToolResult, ContentBlock, Resource};
+use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
+use serde_json::Map;
 
 use crate::tools::{Content, ToolReply};
 
 /// A reply on its way.
-pub(super) fn of(reply: ToolReply) -> CallToolResult {
+pub(crate) fn of(reply: ToolReply) -> CallToolResult {
     let content: Vec<ContentBlock> = reply.content.into_iter().map(block).collect();
     let mut result = match reply.is_error {
         true => CallToolResult::error(content),
         false => CallToolResult::success(content),
     };
     result.structured_content = reply.structured;
+    result.meta = reply.details.map(|details| {
+        let mut fields = Map::new();
+        fields.insert("details".to_owned(), details);
+        MetaObject(fields)
+    });
     result
 }
 

@@ -3,7 +3,7 @@
 use super::offer::filled;
 use crate::exposure::Exposure;
 
-const TEXT: &str = include_str!("instructions.md");
+pub(super) const TEXT: &str = include_str!("instructions.md");
 
 /// The instructions, about the tools that are offered.
 pub(super) fn of(exposure: &Exposure) -> String {

@@ -3,13 +3,23 @@
 //! Owns the protocol: what is offered, how answers travel, who is asking. What a tool does is in `tools/`.
 
 mod answer;
+mod http;
 mod instructions;
+mod lines;
+mod markdown;
 mod offer;
 mod prompts;
 mod reader;
 mod resources;
+mod roots;
 mod server;
+mod skim;
+mod strict;
 
+pub(crate) use answer::of as answer;
+pub(crate) use http::{Client, Ends, MOST_BYTES, PATH, routes};
+pub(crate) use lines::Lines;
+pub(crate) use markdown::{of_tool, page};
 pub(crate) use offer::offered;
 pub(crate) use reader::Watched;
 pub(crate) use server::Server;

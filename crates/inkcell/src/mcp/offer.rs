@@ -9,6 +9,7 @@ use rmcp::model::{Tool, ToolAnnotations};
 use serde_json::Value;
 
 use crate::exposure::Exposure;
+use crate::settings::Profile;
 use crate::tools::{ToolSpec, find};
 
 /// What is offered, in its order.
@@ -18,7 +19,7 @@ pub(crate) fn offered(exposure: &Exposure) -> Vec<Tool> {
 }
 
 fn tool(spec: &ToolSpec, exposure: &Exposure) -> Tool {
-    let schema = match (spec.schema)() {
+    let schema = match (spec.schema)(exposure) {
         Value::Object(fields) => fields,
         _ => serde_json::Map::new(),
     };
@@ -31,24 +32,33 @@ fn tool(spec: &ToolSpec, exposure: &Exposure) -> Tool {
     Tool::new(spec.name, description, Arc::new(schema)).with_annotations(hints)
 }
 
-/// A template without what is not for this client: a line between `{{if NAME}}` and `{{end}}` stays when the tool
-/// of that name is offered. A line that only holds a mark is none.
+/// A template without what is not for this client: lines between `{{if NAME}}` and `{{end}}` stay when the tool of
+/// that name is offered, those after `{{if not NAME}}` when it is not; `compat` stands for the profile. A line that
+/// only holds a mark is none. Templates write the name of a tool in backticks, so that a test finds it.
 pub(super) fn filled(template: &str, exposure: &Exposure) -> String {
+    let holds = |name: &str| match name {
+        "compat" => exposure.profile() == Profile::Compat,
+        tool => exposure.offers(tool),
+    };
     let mut text = String::new();
     let mut shown = vec![true];
     for line in template.lines() {
         let mark = line.trim();
+        let is_shown = shown.last().copied().unwrap_or(true);
         if let Some(name) = mark.strip_prefix("{{if ").and_then(|rest| rest.strip_suffix("}}")) {
-            let outer = shown.last().copied().unwrap_or(true);
-            shown.push(outer && exposure.tools.contains(&name));
+            let is_met = name.strip_prefix("not ").map_or_else(|| holds(name), |name| !holds(name));
+            shown.push(is_shown && is_met);
         } else if mark == "{{end}}" {
             if shown.len() > 1 {
                 shown.pop();
             }
-        } else if shown.last().copied().unwrap_or(true) {
+        } else if is_shown {
             text.push_str(line);
             text.push('\n');
         }
     }
-    text.trim_end().to_owned()
+    text.trim().to_owned()
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,14 +1,24 @@
 //! Prompts for the three things people ask most.
 //!
-//! Owns their words. They speak of what to do, so that they hold whichever tools are offered.
+//! Owns their words. They speak of what to do and name no tool; those that need Python are there where it is.
 
 use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
+
+use crate::exposure::{Exposure, PythonTools};
 
 struct Text {
     name: &'static str,
     description: &'static str,
     text: &'static str,
+    needs: Needs,
+}
+
+/// What a prompt asks a model to do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Needs {
+    Files,
+    Python,
 }
 
 const ALL: [Text; 3] = [
@@ -17,6 +27,7 @@ const ALL: [Text; 3] = [
         description: "Explain what a notebook does, cell by cell.",
         text: "Read the outline of the notebook {path}, then the cells that matter. Explain what it does, in \
                which order, and what its outputs show. Do not change the file.",
+        needs: Needs::Files,
     },
     Text {
         name: "fix-notebook",
@@ -24,6 +35,7 @@ const ALL: [Text; 3] = [
         text: "Read the outline of the notebook {path} and find the cells whose outputs are errors. Run their \
                code in a session to reproduce the failure, change only the cells that are wrong, and run them \
                again. Say what was wrong and what you changed.",
+        needs: Needs::Python,
     },
     Text {
         name: "explore-data",
@@ -31,19 +43,30 @@ const ALL: [Text; 3] = [
         text: "Load the data {path} in a session, look at its columns, types, missing values and ranges without \
                printing all of it, and make two or three pictures that show something. Then write the steps that \
                matter into a notebook, one idea a cell, with a sentence before each.",
+        needs: Needs::Python,
     },
 ];
 
-pub(super) fn list() -> Vec<Prompt> {
+/// Those that can be followed with the tools that are offered.
+fn offered(exposure: &Exposure) -> impl Iterator<Item = &'static Text> {
+    let has_python = exposure.python == PythonTools::Offered;
+    ALL.iter().filter(move |prompt| prompt.needs == Needs::Files || has_python)
+}
+
+pub(super) fn list(exposure: &Exposure) -> Vec<Prompt> {
     let argument = || PromptArgument::new("path").with_description("The file").with_required(true);
-    ALL.iter()
+    offered(exposure)
         .map(|prompt| Prompt::new(prompt.name, Some(prompt.description), Some(vec![argument()])))
         .collect()
 }
 
 /// The prompt of this name, filled; none when there is no such prompt.
-pub(super) fn get(name: &str, arguments: Option<&Map<String, Value>>) -> Option<GetPromptResult> {
-    let prompt = ALL.iter().find(|prompt| prompt.name == name)?;
+pub(super) fn get(
+    name: &str,
+    arguments: Option<&Map<String, Value>>,
+    exposure: &Exposure,
+) -> Option<GetPromptResult> {
+    let prompt = offered(exposure).find(|prompt| prompt.name == name)?;
     let path = arguments.and_then(|given| given.get("path")).and_then(Value::as_str);
     let text = prompt.text.replace("{path}", path.unwrap_or("that I name next"));
     let message = PromptMessage::new_text(Role::User, text);

@@ -1,8 +1,9 @@
 //! One client and its calls.
 //!
-//! Owns the guard around a call: whatever a tool does, its caller gets an answer and the server goes on.
+//! Owns the way from a request to its answer: whatever a tool does, its caller gets one and the server goes on.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use inkcell_engine::registry::OwnerId;
 use rmcp::handler::server::ServerHandler;
@@ -12,12 +13,15 @@ use rmcp::model::{
     PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
     ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
 };
-use rmcp::service::{RequestContext, RoleServer};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
+use super::roots::ClientRoots;
 use super::{answer, instructions, offer, prompts, resources};
-use crate::tools::{CallContext, Desk, Progress, ToolError, ToolReply, find};
+use crate::log;
+use crate::tools::{CallContext, Desk, Progress, ToolError, ToolReply, find, guarded};
 
 /// How many notes about progress may wait; more are left out.
 const PROGRESS_QUEUE: usize = 4;
@@ -27,12 +31,16 @@ pub(crate) struct Server {
     desk: Desk,
     owner: OwnerId,
     tools: Arc<Vec<Tool>>,
+    /// Set when everything ends: whatever is under way is given up then.
+    ending: CancellationToken,
+    roots: ClientRoots,
 }
 
 impl Server {
-    pub(crate) fn new(desk: Desk, owner: OwnerId) -> Server {
+    /// A server whose calls are given up when `ending` is set.
+    pub(crate) fn new(desk: Desk, owner: OwnerId, ending: CancellationToken) -> Server {
         let tools = Arc::new(offer::offered(&desk.exposure));
-        Server { desk, owner, tools }
+        Server { desk, owner, tools, ending, roots: ClientRoots::new() }
     }
 
     async fn call(
@@ -57,14 +65,21 @@ impl Server {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let (progress, told) = mpsc::channel(PROGRESS_QUEUE);
         let token = context.meta.get_progress_token();
+        let cancel = self.ending.child_token();
+        // Whoever asked for this may stop waiting without a word, and then it is given up as well.
+        let _given_up = cancel.clone().drop_guard();
         let call = CallContext {
             owner: self.owner,
-            cancel: context.ct.clone(),
+            cancel: cancel.clone(),
             progress: token.is_some().then_some(progress),
         };
-        let desk = self.desk.clone();
-        // A task of its own, so that a panic in it is a value here.
-        let work = tokio::spawn(async move { (spec.call)(&desk, arguments, call).await });
+        let giving_up = async {
+            context.ct.cancelled().await;
+            cancel.cancel();
+            std::future::pending::<()>().await;
+        };
+        let desk = Desk { roots: self.roots.known().await, ..self.desk.clone() };
+        let work = guarded(spec, desk, arguments, call);
         let telling = async {
             if let Some(token) = token {
                 tell(told, &context, token).await;
@@ -74,17 +89,9 @@ impl Server {
         let done = tokio::select! {
             done = work => done,
             () = telling => return ToolReply::default(),
+            () = giving_up => return ToolReply::default(),
         };
-        match done {
-            Ok(Ok(reply)) => reply,
-            Ok(Err(error)) => error.into_reply(),
-            Err(_) => ToolError {
-                kind: inkcell_engine::Kind::Internal,
-                message: format!("inkcell failed inside of {name}; this is a bug of inkcell"),
-                next: Some("try another way; other calls are not affected".to_owned()),
-            }
-            .into_reply(),
-        }
+        done.unwrap_or_else(ToolError::into_reply)
     }
 }
 
@@ -118,6 +125,17 @@ impl ServerHandler for Server {
             .with_instructions(instructions::of(&self.desk.exposure))
     }
 
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        if let Some(client) = context.peer.peer_info() {
+            log::client(&client.client_info);
+        }
+        self.roots.ask(context.peer);
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.roots.ask(context.peer);
+    }
+
     async fn list_tools(
         &self,
         _request: Option<PaginatedRequestParams>,
@@ -135,7 +153,10 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok(answer::of(self.call(request, context).await).into())
+        let (name, began) = (request.name.clone(), Instant::now());
+        let reply = self.call(request, context).await;
+        log::call(&name, began, &reply);
+        Ok(answer::of(reply).into())
     }
 
     async fn list_resources(
@@ -172,7 +193,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        Ok(ListPromptsResult::with_all_items(prompts::list()))
+        Ok(ListPromptsResult::with_all_items(prompts::list(&self.desk.exposure)))
     }
 
     async fn get_prompt(
@@ -180,7 +201,7 @@ impl ServerHandler for Server {
         request: GetPromptRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let found = prompts::get(&request.name, request.arguments.as_ref());
+        let found = prompts::get(&request.name, request.arguments.as_ref(), &self.desk.exposure);
         let unknown =
             || ErrorData::invalid_params(format!("there is no prompt {}", request.name), None);
         Ok(found.ok_or_else(unknown)?.into())

@@ -49,12 +49,7 @@ pub(crate) fn exception(cell: &CellReport) -> Option<&PyError> {
 
 impl Summary {
     pub(crate) fn exit(&self) -> Exit {
-        match self.report.state {
-            State::Done => Exit::Ok,
-            State::TimedOut => Exit::TimedOut,
-            State::KernelDied => Exit::KernelDied,
-            _ => Exit::Failed,
-        }
+        Exit::of_state(self.report.state)
     }
 
     /// The end in one word, for programs.
@@ -197,6 +192,7 @@ mod tests {
             output: ModelOutput::default(),
             end,
             notes: Vec::new(),
+            notebook: None,
         }
     }
 
@@ -211,6 +207,7 @@ mod tests {
             death: None,
             after: ModelOutput::default(),
             undelivered_bytes: 0,
+            notebook: None,
         };
         Summary { report, took: Duration::ZERO, python: Value::Null }
     }

@@ -88,6 +88,9 @@ fn text(step: NextStep<'_>) -> String {
         NextStep::RaiseOpenFiles => {
             "close other programs, or allow more open files: ulimit -n 1024".to_owned()
         }
+        NextStep::UseOtherKernel => {
+            "run it where its kernel is; inkcell runs notebooks of Python".to_owned()
+        }
         NextStep::SeeArtifacts => "see what is stored: inkcell artifacts list".to_owned(),
     }
 }

@@ -14,5 +14,6 @@ pub(crate) mod reading;
 pub(crate) mod recorded;
 pub(crate) mod reply;
 pub(crate) mod report;
+pub(crate) mod run;
 pub(crate) mod sessions;
 pub(crate) mod words;

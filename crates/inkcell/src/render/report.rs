@@ -8,7 +8,7 @@ use inkcell_engine::notebook::{
 use inkcell_engine::{Effect, FileNote, Saved};
 use serde_json::{Value, json};
 
-use crate::output::Output;
+use crate::output::{Output, count};
 use crate::render::diff as render_diff;
 
 /// More cells than this are counted, not listed.
@@ -165,9 +165,18 @@ fn file_notes(saved: &Saved<EditReport>) -> Vec<String> {
                 format!("the file had {count} names; the others still name the old content")
             }
             FileNote::NotKept(what) => format!("{what} was not kept"),
+            FileNote::Recovered(cells) => recovered(*cells),
         });
     }
     notes
+}
+
+/// What is said when outputs of a run that ended before its time were put in.
+pub(crate) fn recovered(cells: usize) -> String {
+    let cells = count(cells, "cell");
+    format!(
+        "a run had ended before its time; the outputs of {cells} that it had kept are in the file now"
+    )
 }
 
 fn as_json(saved: &Saved<EditReport>) -> Value {

@@ -1,7 +1,6 @@
 //! What the faces do when a request does not say: how long code runs, what an answer shows, which kernels.
 //!
 //! Owns which setting becomes which choice. What a choice means is for whoever makes it.
-#![allow(dead_code, reason = "the server that answers calls is still to come")]
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -129,6 +128,12 @@ impl Settings {
                 Sharing::OwnOnly
             },
         })
+    }
+
+    /// What clients that come over HTTP must send, where somebody chose it.
+    pub(crate) fn http_token(&self) -> Option<Secret> {
+        let read = Read { resolved: &self.resolved, profile: Profile::CommandLine };
+        read.secret(Key::HttpToken)
     }
 
     pub(crate) fn log(&self, profile: Profile) -> LogSettings {

@@ -10,10 +10,10 @@ use inkcell_engine::kernel::{EnvRules, ForkServer, Ladder, RunnerConfig};
 use inkcell_engine::output::{ImageLimits, OutputLimits, RichLimits, SizePolicy};
 use inkcell_engine::registry::{IdleRule, Limits};
 use inkcell_engine::session::{Policy, Retry};
-use inkcell_engine::{EngineConfig, KernelsConfig, system_random};
+use inkcell_engine::{EngineConfig, KernelsConfig, ProjectKernels, system_random};
 
 use super::read::Read;
-use super::{Key, Profile, Settings};
+use super::{Key, Profile, Setting, Settings, Value};
 
 /// How often idle sessions are looked for (B:K-06).
 const SWEEP: Duration = Duration::from_secs(30);
@@ -59,12 +59,11 @@ pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConf
 }
 
 fn kernels(settings: &Settings, profile: Profile) -> KernelsConfig {
-    let read = Read { resolved: &settings.resolved, profile };
     let python = settings.python_in(profile);
     KernelsConfig {
         state_dir: settings.state_dir.clone(),
         home: settings.home.clone(),
-        interpreter: python.interpreter,
+        interpreter: settings.interpreter_of(settings.resolved.get_outside(Key::PythonInterpreter)),
         parent_env: settings.parent_env(),
         env_rules: EnvRules { mode: python.env_mode, pass: python.env_pass },
         start_timeout: python.start_timeout,
@@ -73,9 +72,35 @@ fn kernels(settings: &Settings, profile: Profile) -> KernelsConfig {
         preload: match profile {
             // A kernel that runs once would only start later for them.
             Profile::CommandLine => Vec::new(),
-            Profile::Default | Profile::Compat => read.list(Key::PythonPreload),
+            Profile::Default | Profile::Compat => {
+                list(settings.resolved.get_outside(Key::PythonPreload)).unwrap_or_default()
+            }
         },
         project_modules: python.project_modules,
+        project: project(settings, profile),
+    }
+}
+
+/// What the project's file decides about kernels inside of the project.
+fn project(settings: &Settings, profile: Profile) -> Option<ProjectKernels> {
+    let decided = |key| {
+        let setting = settings.resolved.get(key);
+        setting.source.project().map(|folder| (folder.to_owned(), setting))
+    };
+    let interpreter = decided(Key::PythonInterpreter);
+    let preload = decided(Key::PythonPreload).filter(|_| profile != Profile::CommandLine);
+    let (folder, _) = interpreter.as_ref().or(preload.as_ref())?;
+    Some(ProjectKernels {
+        folder: folder.clone(),
+        interpreter: interpreter.as_ref().and_then(|(_, set)| settings.interpreter_of(set)),
+        preload: preload.as_ref().and_then(|(_, set)| list(set)),
+    })
+}
+
+fn list(setting: &Setting) -> Option<Vec<String>> {
+    match &setting.value {
+        Value::List(names) => Some(names.clone()),
+        _ => None,
     }
 }
 

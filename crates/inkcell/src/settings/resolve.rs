@@ -89,6 +89,11 @@ impl Resolved {
         }
     }
 
+    /// As it is where no project decides.
+    pub(crate) fn get_outside(&self, key: Key) -> &Setting {
+        &self.outside[key as usize]
+    }
+
     /// As it is in this profile.
     pub(crate) fn value_in(&self, key: Key, profile: Profile) -> Value {
         match self.get(key) {

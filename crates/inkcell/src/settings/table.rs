@@ -28,6 +28,7 @@ pub(crate) enum Key {
     PythonIpcTrace,
     GatewayUrl,
     GatewayToken,
+    HttpToken,
     KernelZygote,
     KernelInterruptGrace,
     KernelRetry,

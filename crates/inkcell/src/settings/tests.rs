@@ -348,7 +348,7 @@ fn roots_are_those_of_the_command_or_of_the_settings() {
         let told: Vec<PathBuf> = told.iter().map(PathBuf::from).collect();
         let settings = with(&[("INKCELL_NOTEBOOK_ROOTS", set)]);
         match roots_of(&told, &settings.resolved, Path::new("/p"), Some(Path::new("/h"))) {
-            Roots::Anywhere => Vec::new(),
+            Roots::Anywhere | Roots::Narrowed(..) => Vec::new(),
             Roots::Only(folders) => folders,
         }
     };

@@ -11,21 +11,30 @@ use inkcell_engine::output::{ImageItem, RichItem, RichKind, Stored};
 use super::details::{self, Language};
 use super::running::Followed;
 use super::session::profile;
-use super::{Content, Desk, ToolError, ToolReply, next};
+use super::{Content, Desk, Fault, ToolError, ToolReply, next};
 use crate::render::reply::{self, Reply};
-use crate::settings::{Images, Profile};
+use crate::settings::Images;
 
 /// How many pictures one answer shows; the others are stored.
 const MAX_IMAGES: usize = 8;
+
+/// Who gets the answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Readers {
+    /// A model alone: clients show it the structured form in place of the text, which is made for it.
+    Model,
+    /// Programs too, as the source documents have it (B:X-09).
+    Programs(Language),
+}
 
 /// The answer to a call. A call for which there was no kernel is an error with its next step.
 pub(crate) async fn of(
     desk: &Desk,
     followed: Followed,
-    language: Language,
+    readers: Readers,
 ) -> Result<ToolReply, ToolError> {
     let desk = desk.clone();
-    off_thread(move || make(&desk, followed, language)).await?
+    off_thread(move || make(&desk, followed, readers)).await?
 }
 
 /// Looks up what is stored in files, where nobody else waits for them.
@@ -38,7 +47,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
     })
 }
 
-fn make(desk: &Desk, followed: Followed, language: Language) -> Result<ToolReply, ToolError> {
+fn make(desk: &Desk, followed: Followed, readers: Readers) -> Result<ToolReply, ToolError> {
     let Followed { report, asides } = followed;
     if let Some(error) = not_begun(&report) {
         return Err(error);
@@ -54,11 +63,11 @@ fn make(desk: &Desk, followed: Followed, language: Language) -> Result<ToolReply
     let mut content = vec![Content::Text(text.trim_start_matches('\n').to_owned())];
     content.extend(pictures.content);
     content.extend(report.cells.iter().filter_map(whole_output));
-    let reply = ToolReply { content, structured: None, is_error };
-    Ok(match profile(desk) {
-        Profile::Compat => reply.with_structured(details::of(desk, &report, language)),
-        // Clients show their model the structured form in place of the text, which is made for it.
-        _ => reply,
+    let fault = is_error.then_some(Fault::Ended(report.state));
+    let reply = ToolReply { content, is_error, fault, ..ToolReply::default() };
+    Ok(match readers {
+        Readers::Programs(language) => reply.with_structured(details::of(desk, &report, language)),
+        Readers::Model => reply,
     })
 }
 
@@ -80,7 +89,7 @@ fn no_kernel(report: &PythonReport) -> Option<&Problem> {
 
 /// What to do next, where the text does not say so itself.
 fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
-    if !report.state.is_end() && desk.exposure.tools.contains(&"result") {
+    if !report.state.is_end() && desk.exposure.can_ask_again() {
         return Some(format!("ask for it with result, id: \"{}\"", report.execution.0));
     }
     if report.state == State::TimedOut {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_engine::EngineError;
+use inkcell_engine::api::State;
 use inkcell_engine::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
 use inkcell_engine::kernel::{EnvRules, check_cwd, child_environment};
 use inkcell_engine::output::{
@@ -24,7 +25,7 @@ use super::details;
 use super::seconds::{Limited, Seconds, Zero};
 use super::session::{folder, profile};
 use super::{
-    Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean,
+    Alias, CallContext, Content, Desk, Fault, Hints, ToolError, ToolReply, ToolSpec, decode, lean,
 };
 use crate::settings::engine_config;
 use command::{Command, End, Ran};
@@ -129,11 +130,17 @@ fn answer(desk: &Desk, ran: Ran, notice: Option<String>) -> ToolReply {
     };
     let duration = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let is_error = exit != Some(0);
+    let ended = match end {
+        End::Exited(_) => State::Error,
+        End::TimedOut(_) => State::TimedOut,
+        End::Aborted => State::Cancelled,
+    };
+    let fault = is_error.then_some(Fault::Ended(ended));
     let mut details = json!({"exitCode": exit, "durationMs": duration, "isError": is_error});
     if let (true, Value::Object(details)) = (output.is_truncated, &mut details) {
         details::add_truncation(desk, &output, details);
     }
-    ToolReply { content, structured: None, is_error }.with_structured(details)
+    ToolReply { content, is_error, fault, ..ToolReply::default() }.with_structured(details)
 }
 
 /// The words of B:X-06, B:X-07, B:X-08 and B:X-22.

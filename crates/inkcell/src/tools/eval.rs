@@ -11,6 +11,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::answer::Readers;
 use super::details::Language;
 use super::python::{kernel, plain};
 use super::running::{self, Code};
@@ -41,7 +42,8 @@ const MOST: u16 = 3600;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// At least one; run in order.
+    /// Run in order.
+    #[schemars(length(min = 1))]
     cells: Vec<Cell>,
 }
 
@@ -85,7 +87,7 @@ fn call(
         let code = Code { cells, place: place(desk, None, None)?, timeout: None, wait: None };
         let mut followed = running::run(desk, code, context).await?;
         followed.asides.extend(notices);
-        answer::of(desk, followed, Language("py")).await
+        answer::of(desk, followed, Readers::Programs(Language("py"))).await
     }
     .boxed()
 }

@@ -13,9 +13,35 @@ use crate::output::visible;
 /// How much of a text one answer holds (B:V-22).
 pub(super) const PAGE: PageLimits = PageLimits::STANDARD;
 
+/// Who reads what a tool shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Reader {
+    /// A model, a page at a time.
+    Model,
+    /// Code that called the tool: it takes all there is, and nothing besides.
+    Code,
+}
+
+impl Reader {
+    pub(super) fn at(desk: &Desk) -> Reader {
+        if desk.bridge.is_for_code() { Reader::Code } else { Reader::Model }
+    }
+
+    fn page(self) -> PageLimits {
+        match self {
+            Reader::Model => PAGE,
+            Reader::Code => PageLimits { max_lines: usize::MAX, max_bytes: usize::MAX },
+        }
+    }
+}
+
 /// Notebooks and other files, with paths that begin where the client works.
 pub(super) fn notebooks(desk: &Desk) -> Notebooks {
-    desk.settings.notebooks.starting_at(&desk.cwd)
+    let notebooks = desk.settings.notebooks.starting_at(&desk.cwd);
+    match &desk.roots {
+        Some(roots) => notebooks.narrowed_to(roots),
+        None => notebooks,
+    }
 }
 
 /// Does file work where waiting for a disk or a lock holds up nobody else. A call that was given up before it
@@ -54,8 +80,9 @@ pub(super) struct Shown {
 
 /// The lines that are picked, as many as one answer holds, with a notice when there are more. A line that alone
 /// is more than that is cut: there is always a bound.
-pub(super) fn shown(text: &str, selector: &Selector) -> Shown {
-    let mut paged = page(text, selector, PAGE);
+pub(super) fn shown(text: &str, selector: &Selector, reader: Reader) -> Shown {
+    let limits = reader.page();
+    let mut paged = page(text, selector, limits);
     if paged.is_empty() && !text.is_empty() {
         let count = text.split_inclusive('\n').count();
         return Shown { text: format!("[The text has {count} lines]"), is_whole: false };
@@ -63,10 +90,10 @@ pub(super) fn shown(text: &str, selector: &Selector) -> Shown {
     let is_whole = paged == text;
     let first = selector.ranges.first().map_or(1, |range| range.start);
     let line_bytes = paged.find('\n').unwrap_or(paged.len());
-    if line_bytes > PAGE.max_bytes {
+    if line_bytes > limits.max_bytes {
         // A page holds a line that is too long alone, so what follows it is the notice.
         let rest = paged.split_off(line_bytes);
-        paged.truncate(paged.floor_char_boundary(PAGE.max_bytes));
+        paged.truncate(paged.floor_char_boundary(limits.max_bytes));
         let (shown, all) = (size(paged.len() as u64), size(line_bytes as u64));
         paged.push_str(&format!("…\n\n[Showing the first {shown} of line {first} ({all})]"));
         paged.push_str(rest.trim_start_matches('\n').strip_prefix('[').map_or("", |_| "\n"));
@@ -106,20 +133,23 @@ mod tests {
     fn long_texts_are_shown_by_the_page() {
         let all = Selector::default();
         let text: String = (1..=4000).map(|number| format!("line {number}\n")).collect();
-        let first = shown(&text, &all);
+        let first = shown(&text, &all, Reader::Model);
         assert!(!first.is_whole);
         let notice = "\n\n[Showing lines 1-3000 of 4000. Use :3001 to continue]";
         assert!(first.text.ends_with(&format!("line 3000{notice}")), "{}", &first.text[..50]);
-        assert_eq!(shown("a\nb\n", &all), Shown { text: "a\nb\n".to_owned(), is_whole: true });
+        assert_eq!(
+            shown("a\nb\n", &all, Reader::Model),
+            Shown { text: "a\nb\n".to_owned(), is_whole: true }
+        );
 
         let long = format!("{}\nshort\n", "é".repeat(PAGE.max_bytes));
-        let cut = shown(&long, &all);
+        let cut = shown(&long, &all, Reader::Model);
         assert!(cut.text.len() < PAGE.max_bytes + 200, "{}", cut.text.len());
         let notice = "[Showing the first 50.0KB of line 1 (100.0KB)]\n\
                       [Showing lines 1-1 of 2. Use :2 to continue]";
         assert!(cut.text.ends_with(notice), "{}", &cut.text[PAGE.max_bytes..]);
 
         let (_, beyond) = inkcell_engine::notebook::split_selector("x:9").unwrap();
-        assert_eq!(shown("a\nb\n", &beyond).text, "[The text has 2 lines]");
+        assert_eq!(shown("a\nb\n", &beyond, Reader::Model).text, "[The text has 2 lines]");
     }
 }

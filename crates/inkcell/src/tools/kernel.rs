@@ -53,6 +53,7 @@ enum Action {
     Restart,
     Stop,
     Keep,
+    Unkeep,
 }
 
 fn call(
@@ -71,6 +72,7 @@ fn call(
             Action::Restart => KernelRequest::Restart(session),
             Action::Stop => KernelRequest::Stop(session),
             Action::Keep => KernelRequest::Keep { session, keep: Keep::Always },
+            Action::Unkeep => KernelRequest::Keep { session, keep: Keep::WhileUsed },
         };
         let report = tokio::select! {
             report = desk.engine.kernel(request, context.owner) => report?,

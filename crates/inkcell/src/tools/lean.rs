@@ -5,8 +5,10 @@
 use schemars::JsonSchema;
 use serde_json::{Map, Value};
 
-/// The schema of arguments, lean.
-pub(super) fn schema<T: JsonSchema>() -> Value {
+use crate::exposure::Exposure;
+
+/// The schema of arguments, lean, and the same for everybody.
+pub(super) fn schema<T: JsonSchema>(_: &Exposure) -> Value {
     let mut schema = super::schema::<T>();
     trim(&mut schema);
     schema

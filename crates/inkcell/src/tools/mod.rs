@@ -2,7 +2,6 @@
 //!
 //! Owns the way from arguments to a reply. It must not know how a call came here: protocols, streams and
 //! processes are for the faces.
-#![allow(dead_code, unused_imports, reason = "the server that offers tools is being built")]
 
 mod answer;
 mod bash;
@@ -10,9 +9,8 @@ mod compat;
 mod decode;
 mod details;
 mod eval;
-#[cfg(test)]
-mod file_desk;
 mod files;
+mod guarded;
 mod inspect;
 mod kernel;
 mod lean;
@@ -32,6 +30,9 @@ mod table;
 mod test_desk;
 
 pub(crate) use decode::{Alias, decode, schema};
-pub(crate) use reply::{Content, ToolError, ToolReply};
+pub(crate) use guarded::guarded;
+pub(crate) use reply::{Content, Fault, ToolError, ToolReply};
 pub(crate) use spec::{CallContext, Desk, Hints, Progress, ToolSpec};
-pub(crate) use table::{TOOLS, find};
+#[cfg(test)]
+pub(crate) use table::TOOLS;
+pub(crate) use table::find;

@@ -65,6 +65,7 @@ pub(crate) fn of_step(step: NextStep<'_>) -> String {
         NextStep::RaiseOpenFiles => {
             "end sessions you do not need, or allow more open files where the server is started: ulimit -n 1024"
         }
+        NextStep::UseOtherKernel => "tell the user: only Python notebooks can be run here",
         NextStep::SeeArtifacts => "use the id that the truncated output named",
     }
     .to_owned()

@@ -89,7 +89,7 @@ struct Args {
     #[schemars(with = "Option<Vec<String>>")]
     remove: Option<Value>,
     outputs: Option<OutputsArg>,
-    /// The version you read; a change somebody else made to the same cells since is a conflict
+    /// The version you read: changes of others to the same cells since are a conflict
     if_hash: Option<String>,
     /// Keep the old file as .bak
     #[serde(default)]

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use super::files::{self, joined, on_disk, shown};
+use super::files::{self, Reader, joined, on_disk, shown};
 use super::{Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
@@ -49,7 +49,7 @@ struct Args {
     cells: Option<String>,
     #[serde(default)]
     outputs: OutputsArg,
-    /// Only lines that match this regular expression (of outputs, too, when they are full)
+    /// Only lines that match this regular expression (also of full outputs)
     search: Option<String>,
 }
 
@@ -96,15 +96,21 @@ fn call(
     async move {
         let args: Args = decode(given, ALIASES)?;
         let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-        on_disk(&context, move || read(&args, &notebooks, ids)).await
+        let reader = Reader::at(desk);
+        on_disk(&context, move || read(&args, &notebooks, ids, reader)).await
     }
     .boxed()
 }
 
-fn read(args: &Args, notebooks: &Notebooks, ids: MarkerIds) -> Result<ToolReply, ToolError> {
+fn read(
+    args: &Args,
+    notebooks: &Notebooks,
+    ids: MarkerIds,
+    reader: Reader,
+) -> Result<ToolReply, ToolError> {
     let (path, selector) = notebooks.split_path(&args.path)?;
     if args.view == View::Raw || selector.form == Form::Raw {
-        return raw(args, notebooks, path, &selector);
+        return raw(args, notebooks, path, &selector, reader);
     }
     let opened = notebooks.read(path)?;
     let cells = match &args.cells {
@@ -127,17 +133,21 @@ fn read(args: &Args, notebooks: &Notebooks, ids: MarkerIds) -> Result<ToolReply,
         joined(&reading::lines(&opened, &cells, outputs)).into()
     } else {
         let text = opened.cells_to_text(&cells, ids)?;
-        let part = shown(&text, &selector);
+        let part = shown(&text, &selector, reader);
         if !part.is_whole {
             notebooks.note_part(&opened, &[part.text.as_bytes()]);
         }
-        return Ok(reply(head, part.text));
+        return Ok(reply(head, part.text, reader));
     };
-    Ok(reply(head, shown(&text, &selector).text))
+    Ok(reply(head, shown(&text, &selector, reader).text, reader))
 }
 
-/// The head is a piece of its own, so that the other piece is the text and nothing else.
-fn reply(head: String, text: String) -> ToolReply {
+/// The head is a piece of its own, so that the other piece is the text and nothing else. Code gets the text alone,
+/// so that it can be changed and given back.
+fn reply(head: String, text: String, reader: Reader) -> ToolReply {
+    if reader == Reader::Code {
+        return ToolReply::text(text);
+    }
     let text = Some(text).filter(|text| !text.is_empty());
     let content = std::iter::once(head).chain(text).map(Content::Text).collect();
     ToolReply { content, ..ToolReply::default() }
@@ -148,6 +158,7 @@ fn raw(
     notebooks: &Notebooks,
     path: &str,
     selector: &Selector,
+    reader: Reader,
 ) -> Result<ToolReply, ToolError> {
     let by_cell = [
         ("cells", args.cells.is_some()),
@@ -161,7 +172,8 @@ fn raw(
     }
     let (bytes, version) = notebooks.read_bytes(path)?;
     let head = format!("{path}  version {version}  {}", size(bytes.len() as u64));
-    Ok(reply(head, shown(&String::from_utf8_lossy(&bytes), selector).text))
+    let text = shown(&String::from_utf8_lossy(&bytes), selector, reader).text;
+    Ok(reply(head, text, reader))
 }
 
 fn hits(

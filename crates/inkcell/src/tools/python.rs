@@ -1,18 +1,22 @@
 //! `python`: runs cells in a session that remembers.
 //!
-//! Owns what the arguments mean. Running is in `running.rs`.
+//! Owns what the arguments mean. Their shape in the source documents is in `python/compat.rs`, running is in
+//! `running.rs`.
+
+mod compat;
 
 use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_engine::EngineError;
 use inkcell_engine::api::{CellKernel, CellSource};
 use inkcell_engine::notebook::{CellKind, CellRef};
+use inkcell_engine::{EngineError, Kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::answer::Readers;
 use super::details::Language;
 use super::files::{notebooks, on_disk};
 use super::running::{self, Code};
@@ -20,6 +24,7 @@ use super::seconds::{Limited, Seconds, Zero};
 use super::session::{place, profile};
 use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
+use crate::exposure::Exposure;
 use crate::settings::Profile;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -32,7 +37,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: true,
     },
-    schema: lean::schema::<Arguments>,
+    schema,
     call,
 };
 
@@ -40,8 +45,13 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
 const ALIASES: [Alias; 4] =
     [("kernelId", "session"), ("workdir", "cwd"), ("notebook_path", "path"), ("cell_id", "cell")];
 
-/// Arguments that the source documents do not have, to be left out where their shapes are kept.
-pub(crate) const OWN_ARGUMENTS: [&str; 3] = ["path", "cell", "wait"];
+/// What whoever is offered this may write.
+fn schema(exposure: &Exposure) -> Value {
+    match exposure.profile() {
+        Profile::Compat => lean::schema::<compat::Arguments>(exposure),
+        _ => lean::schema::<Arguments>(exposure),
+    }
+}
 
 /// The longest time of a call, in seconds (B:X-02).
 const MOST: u16 = 600;
@@ -53,11 +63,11 @@ const LONGEST_WAIT: Duration = Duration::from_secs(600);
 struct Arguments {
     /// Code of one cell.
     code: Option<String>,
-    /// Several cells, run in order; the first that fails stops the call.
+    /// Several cells, run in order.
     cells: Option<Vec<Cell>>,
-    /// A notebook; with cell. The file is not changed.
+    /// A notebook, with cell; not changed.
     path: Option<String>,
-    /// Which cell of path to run: id or index.
+    /// Its cell, by id or index.
     cell: Option<Reference>,
     /// Session name; "new" makes one.
     session: Option<String>,
@@ -65,11 +75,14 @@ struct Arguments {
     cwd: Option<String>,
     /// Seconds for the whole call, 1 to 600, default 30; 0: no limit.
     timeout: Option<Seconds>,
-    /// Seconds until the answer, default the smaller of timeout and 45; the code goes on.
+    /// Seconds until the answer, default timeout, at most 45; the code goes on.
     wait: Option<Seconds>,
     /// Start with a new kernel.
     #[serde(default)]
     reset: bool,
+    // The only one so far says itself what it is.
+    #[schemars(extend("enum" = ["runner"]))]
+    backend: Option<String>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -100,7 +113,11 @@ fn call(
     context: CallContext,
 ) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
     async move {
-        let arguments: Arguments = decode(given, &ALIASES)?;
+        let arguments = match profile(desk) {
+            Profile::Compat => decode::<compat::Arguments>(given, &compat::ALIASES)?.into(),
+            _ => decode::<Arguments>(given, &ALIASES)?,
+        };
+        there_is(arguments.backend.as_deref())?;
         let zero = match profile(desk) {
             Profile::Compat => Zero::TooSmall,
             _ => Zero::NoLimit,
@@ -118,9 +135,26 @@ fn call(
         };
         let mut followed = running::run(desk, code, context).await?;
         followed.asides.extend(notices);
-        answer::of(desk, followed, Language("python")).await
+        let readers = match profile(desk) {
+            Profile::Compat => Readers::Programs(Language("python")),
+            _ => Readers::Model,
+        };
+        answer::of(desk, followed, readers).await
     }
     .boxed()
+}
+
+/// Of the backends only one is there; the names of the others are known.
+fn there_is(backend: Option<&str>) -> Result<(), ToolError> {
+    let (kind, message) = match backend {
+        None | Some("runner") => return Ok(()),
+        Some(coming @ ("zmq" | "gateway")) => {
+            (Kind::Unavailable, format!("backend: {coming} is not there yet; runner is"))
+        }
+        Some(other) => (Kind::Invalid, format!("backend: there is no backend {other:?}")),
+    };
+    let next = Some("leave backend out, or give runner".to_owned());
+    Err(ToolError { kind, message, next })
 }
 
 fn taken(limited: Limited, notices: &mut Vec<String>) -> Option<Duration> {
@@ -161,20 +195,25 @@ async fn cells(
             return Err(ToolError::argument("path: cell is given; say of which notebook"));
         }
         (None, None, None, None) => {
-            return Err(ToolError::argument("there is no code")
-                .with_next("give code, or cells, or path and cell"));
+            return Err(ToolError::argument("there is no code").with_next(ways(desk)));
         }
         _ => {
             let problem = "the code is given in more than one way";
-            return Err(
-                ToolError::argument(problem).with_next("give one of: code, cells, path and cell")
-            );
+            return Err(ToolError::argument(problem).with_next(ways(desk)));
         }
     };
     if let (true, Some(first)) = (arguments.reset, cells.first_mut()) {
         first.kernel = CellKernel::Fresh;
     }
     Ok(cells)
+}
+
+/// The ways to give code.
+fn ways(desk: &Desk) -> &'static str {
+    match profile(desk) {
+        Profile::Compat => "give one of: cells, code",
+        _ => "give one of: code, cells, path and cell",
+    }
 }
 
 pub(crate) fn plain(code: String) -> CellSource {
@@ -213,3 +252,6 @@ async fn of_notebook(
     })
     .await
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 //! Owns the shapes of contents and errors. How they travel is for the protocol.
 
 use bytes::Bytes;
+use inkcell_engine::api::State;
 use inkcell_engine::{EngineError, Kind};
 use serde_json::{Value, json};
 
@@ -31,8 +32,21 @@ pub(crate) struct ToolReply {
     pub(crate) content: Vec<Content>,
     /// For programs. An answer with an image has none: clients show one or the other.
     pub(crate) structured: Option<Value>,
+    /// The same where there is an image: it travels beside the answer, and no client shows it (B:X-09b).
+    pub(crate) details: Option<Value>,
     /// Whether what was asked for did not work.
     pub(crate) is_error: bool,
+    /// How it failed, for a caller that has to answer with a number.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// What sort of failure an answer tells of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Fault {
+    /// It could not be done.
+    Kind(Kind),
+    /// Code was run, and ended like this.
+    Ended(State),
 }
 
 impl ToolReply {
@@ -41,8 +55,10 @@ impl ToolReply {
     }
 
     pub(crate) fn with_structured(self, structured: Value) -> ToolReply {
-        let has_image = self.content.iter().any(|part| matches!(part, Content::Image { .. }));
-        ToolReply { structured: (!has_image).then_some(structured), ..self }
+        if self.content.iter().any(|part| matches!(part, Content::Image { .. })) {
+            return ToolReply { details: Some(structured), ..self };
+        }
+        ToolReply { structured: Some(structured), ..self }
     }
 }
 
@@ -71,7 +87,8 @@ impl ToolError {
         let text = format!("Error: {}{next}", self.message);
         let structured =
             json!({"kind": self.kind.name(), "message": self.message, "next": self.next});
-        ToolReply { is_error: true, ..ToolReply::text(text).with_structured(structured) }
+        let fault = Some(Fault::Kind(self.kind));
+        ToolReply { is_error: true, fault, ..ToolReply::text(text).with_structured(structured) }
     }
 }
 

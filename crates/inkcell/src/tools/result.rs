@@ -20,7 +20,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::details::Language;
+use super::answer::Readers;
 use super::running::{self, Followed, GivenUp};
 use super::seconds::Seconds;
 use super::session::profile;
@@ -60,7 +60,7 @@ struct Arguments {
     json_path: Option<String>,
     /// Bytes of an artifact from here on.
     offset: Option<u64>,
-    /// Lines as they were written, with escape sequences.
+    /// Lines as written, with escape sequences.
     #[serde(default)]
     raw: bool,
     /// Seconds to wait for the end of an execution, default 45.
@@ -124,7 +124,7 @@ async fn execution(
     let id = ExecutionId(id.to_owned());
     let report = running::follow(desk, &id, until, GivenUp::GoesOn, context).await?;
     let followed = Followed { report, asides: Vec::new() };
-    answer::of(desk, followed, Language("python")).await
+    answer::of(desk, followed, Readers::Model).await
 }
 
 fn wanted(arguments: &Arguments, ranges: Vec<LineRange>) -> Result<Wanted, ToolError> {

@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
+use inkcell_engine::Kind;
 use inkcell_engine::api::{
     CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, Reading,
 };
 use inkcell_engine::journal::Seq;
-use inkcell_engine::{EngineError, Kind};
+use inkcell_engine::registry::SessionKey;
 use tokio::time::Instant;
 
 use super::progress::Teller;
@@ -55,7 +56,7 @@ pub(crate) async fn run(
     context: CallContext,
 ) -> Result<Followed, ToolError> {
     let profile = profile(desk);
-    let wait = patience(desk, profile, &code);
+    let wait = patience(desk, &code);
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
     let mut asides = Vec::new();
     let begin = begin(desk, &code, profile, &context, &mut asides);
@@ -69,10 +70,10 @@ pub(crate) async fn run(
 }
 
 /// How long the answer is waited for. Where no answer can be asked for again, it is the whole one.
-fn patience(desk: &Desk, profile: Profile, code: &Code) -> Option<Duration> {
+fn patience(desk: &Desk, code: &Code) -> Option<Duration> {
     match (code.wait, code.timeout) {
         (Some(wait), _) => Some(wait),
-        (None, _) if profile == Profile::Compat => None,
+        (None, _) if !desk.exposure.can_ask_again() => None,
         // Code whose time is up is heard of in the same answer, so it is given the time to stop.
         (None, Some(timeout)) if timeout <= WAIT => {
             let [.., (stopped, _)] = desk.settings.python().ladder.rungs();
@@ -88,7 +89,7 @@ async fn begin(
     profile: Profile,
     context: &CallContext,
     asides: &mut Vec<String>,
-) -> Result<ExecutionId, EngineError> {
+) -> Result<ExecutionId, ToolError> {
     let Place { name, cwd, is_generated } = &code.place;
     let mode = desk.settings.calls(profile).kernel_mode;
     let interpreter = desk.settings.interpreter_for(cwd);
@@ -105,6 +106,9 @@ async fn begin(
     let chosen = desk.engine.choose(cwd, request.interpreter.as_deref()).await?;
     let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
     let key = desk.engine.key(name.as_ref(), cwd, explicit);
+    if mode == KernelMode::Session && desk.bridge.is_waited_for_in(&key) {
+        return Err(waits_for_itself(&key));
+    }
     let is_first = desk.engine.sessions().iter().all(|listed| listed.key != key);
     if *is_generated {
         asides.push(format!("session {}", key.name));
@@ -112,7 +116,18 @@ async fn begin(
     if is_first || mode == KernelMode::PerCall {
         asides.extend(desk.settings.decided_by_project(cwd));
     }
-    desk.engine.start(request, &chosen, context.owner, None).await
+    let lent = desk.bridge.lend(desk, &key, mode, context.owner).await;
+    Ok(desk.engine.start_with(request, &chosen, context.owner, None, lent).await?)
+}
+
+/// What is said to code that wants to run code where it runs itself (B:X-40).
+fn waits_for_itself(key: &SessionKey) -> ToolError {
+    let message = format!(
+        "session {} is busy: it runs the code that asks for this and waits for the answer",
+        key.name
+    );
+    let next = Some("run the code in the cell itself, or in another session".to_owned());
+    ToolError { kind: Kind::Busy, message, next }
 }
 
 /// Waits for a call that has begun, telling how far it is.

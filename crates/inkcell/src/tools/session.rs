@@ -89,9 +89,9 @@ pub(crate) fn folder(desk: &Desk, given: Option<&str>) -> PathBuf {
     }
 }
 
-/// The profile whose rules hold for a call. Whoever can ask for results has our own.
+/// The profile whose rules hold for a call.
 pub(crate) fn profile(desk: &Desk) -> Profile {
-    if desk.exposure.tools.contains(&"result") { Profile::Default } else { Profile::Compat }
+    desk.exposure.profile()
 }
 
 fn has_control(text: &str) -> bool {

@@ -11,17 +11,18 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::reply::{ToolError, ToolReply};
+use crate::bridge::Bridge;
 use crate::exposure::Exposure;
 use crate::settings::Settings;
 
 /// One tool. The struct that is decoded makes the schema, so the two cannot differ.
 pub(crate) struct ToolSpec {
     pub(crate) name: &'static str,
-    /// A template: see `words.rs` for what is filled in.
+    /// A template: `mcp/offer.rs` leaves out what is not for a client.
     pub(crate) description: &'static str,
     pub(crate) hints: Hints,
-    /// The JSON Schema of the arguments.
-    pub(crate) schema: fn() -> Value,
+    /// The JSON Schema of the arguments, as whoever is offered this sees them.
+    pub(crate) schema: fn(&Exposure) -> Value,
     pub(crate) call:
         for<'a> fn(&'a Desk, Value, CallContext) -> BoxFuture<'a, Result<ToolReply, ToolError>>,
 }
@@ -44,6 +45,10 @@ pub(crate) struct Desk {
     pub(crate) exposure: Arc<Exposure>,
     /// Where relative paths begin.
     pub(crate) cwd: PathBuf,
+    /// How code that is run here calls tools.
+    pub(crate) bridge: Bridge,
+    /// The folders that a client says it works in, which narrow where files may be.
+    pub(crate) roots: Option<Arc<[PathBuf]>>,
 }
 
 /// One call of a tool.

@@ -1,4 +1,4 @@
-//! A desk with a real runner in folders of its own, for tests of the tools that run code.
+//! A desk with a real runner in folders of its own, for tests of the tools, called as clients call them.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{CallContext, Content, Desk, Progress, ToolReply, find};
+use super::{CallContext, Content, Desk, Progress, ToolError, ToolReply, find};
+use crate::bridge::Bridge;
 use crate::exposure::{Exposure, ToolMode, ToolSet};
 use crate::settings::{Resolved, Settings, engine_config, runner_config};
 
@@ -32,9 +33,7 @@ impl TestDesk {
 
     /// With these variables besides the one that names the Python.
     pub(crate) fn with(set: ToolSet, variables: &[(&str, &str)]) -> TestDesk {
-        let root = tempfile::Builder::new().prefix("inkcell-tools-").tempdir().unwrap();
-        let cwd = root.path().canonicalize().unwrap().join("work");
-        std::fs::create_dir(&cwd).unwrap();
+        let (root, cwd) = folders();
         let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         let variable = |name: &str| match name {
             "INKCELL_PYTHON_INTERPRETER" => Some(python.clone()),
@@ -44,16 +43,30 @@ impl TestDesk {
                 .map(|(_, value)| (*value).to_owned()),
         };
         let resolved = Resolved::new(&variable, &[]).unwrap();
-        TestDesk::of(set, resolved, cwd, root)
+        TestDesk::of(set, resolved, (root, cwd), Roots::Anywhere)
     }
 
-    fn of(set: ToolSet, resolved: Resolved, cwd: PathBuf, root: TempDir) -> TestDesk {
+    /// For the tools on files, all of them: paths may not leave the folder, and nothing is run.
+    pub(crate) fn on_files() -> TestDesk {
+        let resolved = Resolved::new(&|_| None, &[]).unwrap();
+        let (root, cwd) = folders();
+        let roots = Roots::Only(vec![cwd.clone()]);
+        TestDesk::of(ToolSet::All, resolved, (root, cwd), roots)
+    }
+
+    fn of(
+        set: ToolSet,
+        resolved: Resolved,
+        (root, cwd): (TempDir, PathBuf),
+        roots: Roots,
+    ) -> TestDesk {
         let state_dir = root.path().join("state");
         let notebooks = Notebooks::new(FilesConfig {
             state_dir: state_dir.clone(),
-            path_base: PathBase { cwd: cwd.clone(), home: None },
-            roots: Roots::Anywhere,
-            max_bytes: u64::MAX,
+            // The desk says where paths begin, not the process.
+            path_base: PathBase { cwd: PathBuf::from("/nowhere"), home: None },
+            roots,
+            max_bytes: 1 << 30,
             lock_wait: Duration::from_secs(10),
             random: system_random,
         });
@@ -72,16 +85,23 @@ impl TestDesk {
 
     /// A desk whose settings come from a project's file.
     pub(crate) fn in_project(config: &str) -> TestDesk {
-        let root = tempfile::Builder::new().prefix("inkcell-tools-").tempdir().unwrap();
-        let cwd = root.path().canonicalize().unwrap().join("work");
+        let (root, cwd) = folders();
         std::fs::create_dir_all(cwd.join(".inkcell")).unwrap();
         std::fs::write(cwd.join(".inkcell/config.toml"), config).unwrap();
         let settings = Settings::from_process(&[], Some(&cwd)).ok().unwrap();
-        TestDesk::of(ToolSet::Default, settings.resolved, cwd, root)
+        TestDesk::of(ToolSet::Default, settings.resolved, (root, cwd), Roots::Anywhere)
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.desk.cwd.join(name)
+    }
+
+    pub(crate) fn put(&self, name: &str, bytes: impl AsRef<[u8]>) {
+        std::fs::write(self.path(name), bytes).unwrap();
+    }
+
+    pub(crate) fn get(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path(name)).unwrap()
     }
 
     /// What a tool answers, also when it refuses.
@@ -96,11 +116,51 @@ impl TestDesk {
         cancel: CancellationToken,
         progress: Option<mpsc::Sender<Progress>>,
     ) -> ToolReply {
+        let tried = self.tried_with(name, arguments, cancel, progress).await;
+        tried.unwrap_or_else(|error| error.into_reply())
+    }
+
+    /// What a tool answers, or why it refuses.
+    pub(crate) async fn tried(&self, name: &str, given: Value) -> Result<ToolReply, ToolError> {
+        self.tried_with(name, given, CancellationToken::new(), None).await
+    }
+
+    pub(crate) async fn tried_with(
+        &self,
+        name: &str,
+        given: Value,
+        cancel: CancellationToken,
+        progress: Option<mpsc::Sender<Progress>>,
+    ) -> Result<ToolReply, ToolError> {
         let context = CallContext { owner: OwnerId(1), cancel, progress };
         let spec = find(name).unwrap();
-        let call = (spec.call)(&self.desk, arguments, context);
-        let answer = tokio::time::timeout(LIMIT, call).await.expect("an answer in time");
-        answer.unwrap_or_else(|error| error.into_reply())
+        let call = (spec.call)(&self.desk, given, context);
+        tokio::time::timeout(LIMIT, call).await.expect("an answer in time")
+    }
+
+    /// The texts of an answer that is good, and that has nothing else.
+    pub(crate) async fn texts(&self, name: &str, given: Value) -> Vec<String> {
+        let reply = self.tried(name, given.clone()).await;
+        let reply = reply.unwrap_or_else(|error| panic!("{given}: {error:?}"));
+        assert!(!reply.is_error, "{given}: {reply:?}");
+        let text = |part: Content| match part {
+            Content::Text(text) => text,
+            other => panic!("{given}: {other:?}"),
+        };
+        reply.content.into_iter().map(text).collect()
+    }
+
+    /// The text of an answer that is good, and that has one.
+    pub(crate) async fn good(&self, name: &str, given: Value) -> String {
+        let mut texts = self.texts(name, given).await;
+        assert_eq!(texts.len(), 1, "{texts:?}");
+        texts.remove(0)
+    }
+
+    /// The error of a tool that refuses.
+    pub(crate) async fn error(&self, name: &str, given: Value) -> ToolError {
+        let reply = self.tried(name, given.clone()).await;
+        reply.err().unwrap_or_else(|| panic!("{given} was not refused"))
     }
 
     /// The text of an answer.
@@ -125,12 +185,27 @@ impl TestDesk {
     }
 }
 
+/// A private folder, and the one in it where work is done.
+fn folders() -> (TempDir, PathBuf) {
+    let root = tempfile::Builder::new().prefix("inkcell-tools-").tempdir().unwrap();
+    let cwd = root.path().canonicalize().unwrap().join("work");
+    std::fs::create_dir(&cwd).unwrap();
+    (root, cwd)
+}
+
 fn desk(set: ToolSet, settings: Settings, cwd: PathBuf) -> Desk {
     let profile = set.profile();
     let backend = RunnerBackend::new(runner_config(&settings, profile)).unwrap();
     let engine = Engine::new(engine_config(&settings, profile), Arc::new(backend));
     let exposure = Exposure::new(set, ToolMode::Both, &Preflight::Ready);
-    Desk { engine, settings: Arc::new(settings), exposure: Arc::new(exposure), cwd }
+    Desk {
+        engine,
+        settings: Arc::new(settings),
+        exposure: Arc::new(exposure),
+        cwd,
+        bridge: Bridge::default(),
+        roots: None,
+    }
 }
 
 /// The texts of an answer.

@@ -106,6 +106,15 @@ impl Client {
         stdin.flush().expect("the server reads");
     }
 
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        let stdin = self.stdin.as_mut().expect("it is open");
+        stdin.write_all(bytes).and_then(|()| stdin.flush()).expect("the server reads");
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a request and does not wait.
     #[allow(clippy::needless_pass_by_value, reason = "callers write JSON in place")]
     pub(crate) fn begin(&mut self, method: &str, params: Value) -> u64 {
@@ -122,15 +131,30 @@ impl Client {
             if let Some(answer) = self.answers.remove(&id) {
                 return answer;
             }
-            let left = until.saturating_duration_since(Instant::now());
-            let message = self.lines.recv_timeout(left).expect("an answer in time");
-            assert!(message["not the protocol"].is_null(), "{message}");
-            match message["id"].as_u64() {
-                Some(of) if message["method"].is_null() => {
-                    assert!(self.answers.insert(of, message).is_none(), "two answers to {of}");
-                }
-                _ => self.notes.push(message),
+            self.receive(until);
+        }
+    }
+
+    /// Something that is no answer to a request with a number, as soon as it is there.
+    pub(crate) fn note(&mut self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        let until = Instant::now() + LIMIT;
+        loop {
+            if let Some(at) = self.notes.iter().position(&is_wanted) {
+                return self.notes.remove(at);
             }
+            self.receive(until);
+        }
+    }
+
+    fn receive(&mut self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        let message = self.lines.recv_timeout(left).expect("an answer in time");
+        assert!(message["not the protocol"].is_null(), "{message}");
+        match message["id"].as_u64() {
+            Some(of) if message["method"].is_null() => {
+                assert!(self.answers.insert(of, message).is_none(), "two answers to {of}");
+            }
+            _ => self.notes.push(message),
         }
     }
 

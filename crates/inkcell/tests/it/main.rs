@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod artifacts;
+mod bridge;
 mod cleaning;
 mod client;
 mod comparing;
@@ -13,8 +14,17 @@ mod exits;
 mod exporting;
 mod guards;
 mod host_faults;
+mod http_client;
+mod http_clients;
+mod http_guard;
+mod http_life;
+mod logging;
 mod mcp_agent;
+mod mcp_end;
+mod mcp_folders;
+mod mcp_hostile;
 mod mcp_life;
+mod mcp_official;
 mod no_room;
 mod paths;
 mod power_cut;
@@ -28,8 +38,10 @@ mod saving;
 mod settings;
 mod setup;
 mod sizes;
+mod tool;
 mod trace;
 mod two_writers;
+mod variables;
 mod writing;
 
 use inkcell_testkit::env::TestEnv;

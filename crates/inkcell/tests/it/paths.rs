@@ -105,7 +105,7 @@ fn special_files_are_refused_without_waiting() {
         for args in commands {
             let mut command = env.inkcell();
             command.args(args);
-            let ran = finish_within(command, "# %% [raw]\nx", Duration::from_secs(20)).exits(2);
+            let ran = finish_within(command, "# %% [raw]\nx", Duration::from_secs(60)).exits(2);
             let is_told =
                 ran.stderr.contains("not a regular file") || ran.stderr.contains("symbolic links");
             assert!(is_told, "{args:?}: {}", ran.stderr);

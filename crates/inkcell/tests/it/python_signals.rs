@@ -19,7 +19,10 @@ const STUBBORN: &str = "import os, signal, time\n\
 #[test]
 fn an_interrupt_stops_the_code() {
     let env = env();
-    let mut running = Running::start(py(&env, &[SLEEPS]));
+    let mut command = py(&env, &[SLEEPS]);
+    // A busy machine may take a while to listen.
+    command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "20");
+    let mut running = Running::start(command);
     let kernel = running.process();
     running.signal(Signal::INT);
     let ended = running.end();

@@ -7,6 +7,7 @@ import pickle
 import pydoc
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -70,6 +71,35 @@ def ns(session):
             return session.namespace[name]
 
     return Names()
+
+
+def test_threads_that_use_a_helper_first_at_once():
+    """No thread sees a module that another is still importing, and the path stays whole. B:X-40"""
+    code = """
+import sys, threading
+from inkcell_runner import prelude
+shadow, start = sys.argv[1], threading.Barrier(8)
+if shadow:
+    sys.path.insert(0, shadow)
+before, seen = list(sys.path), []
+sys.setswitchinterval(1e-6)
+names = ["bridge", "output", "search", "text"]
+def use(number):
+    start.wait()
+    for name in names[number % 4:] + names[:number % 4]:
+        module = prelude._implementation(name)
+        seen.append(hasattr(module, {"bridge": "Tool", "output": "phase", "search": "rgrep", "text": "counter"}[name]))
+threads = [threading.Thread(target=use, args=(n,)) for n in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(seen), all(seen), sys.path == before)
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "http.py").write_text("raise ImportError('not the library')")
+        for shadow in ("", folder):
+            run = [sys.executable, "-I", "-c", "import sys; sys.path.insert(0, %r)\n" % str(ROOT) + code, shadow]
+            said = subprocess.run(run, capture_output=True, text=True, timeout=60)
+            assert said.stdout == "32 True True\n", said
 
 
 EXPECTED = set(

@@ -1,6 +1,7 @@
 """Helpers on text, batches and the session's own reports. B:E-41, B:E-43, B:X-42."""
 
 import json
+import os
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
@@ -260,13 +261,27 @@ def test_tool(ns, session, bridge):
     handler, seen = bridge
     assert ns.tool.read_cell({"path": "x"}, index=2) == {"n": 1}
     body = {"session": "s1", "run": "run-1", "name": "read_cell",
-            "args": {"path": "x", "index": 2}}  # fmt: skip
+            "args": {"path": "x", "index": 2}, "cwd": os.getcwd()}  # fmt: skip
     assert seen == [("/v1/tool", "Bearer secret", body)]
     assert session.last() == {"op": "tool", "name": "read_cell", "ok": True}
     ns.tool["odd-name"]()
     assert seen[-1][2]["args"] == {} and seen[-1][2]["name"] == "odd-name"
     assert repr(ns.tool) == "<tools of session s1>" and repr(ns.tool.x) == "<tool.x>"
     assert "secret" not in repr(ns.tool)
+
+
+def test_tool_of_a_run_that_the_host_names(ns, bridge, monkeypatch, tmp_path):
+    """B:X-41: the run is the host's, and paths begin where the code is now."""
+    handler, seen = bridge
+    monkeypatch.setenv("PI_TOOL_BRIDGE_RUN", "r7")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    ns.tool.read_cell()
+    assert seen[-1][2]["run"] == "r7"
+    assert seen[-1][2]["cwd"] == os.path.realpath(tmp_path / "sub")
+    (tmp_path / "sub").rmdir()
+    ns.tool.read_cell()
+    assert "cwd" not in seen[-1][2]
 
 
 def test_tool_errors(ns, session, bridge):

@@ -101,9 +101,12 @@ const OWN_PREFIXES: &[&str] = &["PI_", "INKCELL_"];
 /// tokens are secrets; the rest describes a session, and a parent's would describe another one (E-30).
 const OWN_NEVER: &[&str] = &[
     "PYTHON_GATEWAY_TOKEN",
+    "GATEWAY_TOKEN",
+    "HTTP_TOKEN",
     "TOOL_BRIDGE_URL",
     "TOOL_BRIDGE_TOKEN",
     "TOOL_BRIDGE_SESSION",
+    "TOOL_BRIDGE_RUN",
     "SESSION_FILE",
     "ARTIFACTS_DIR",
 ];
@@ -116,6 +119,7 @@ pub const MANAGED: &[&str] = &[
     "PI_TOOL_BRIDGE_URL",
     "PI_TOOL_BRIDGE_TOKEN",
     "PI_TOOL_BRIDGE_SESSION",
+    "PI_TOOL_BRIDGE_RUN",
 ];
 
 /// Words that, anywhere in a name, say that its value is a secret.

@@ -15,10 +15,19 @@ use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 
 use crate::kernel::Gone;
+use crate::runner::frames::Command;
+use crate::trace::MessageTrace;
+
+/// The channel of frames, as traces call it.
+pub(crate) const CONTROL: &str = "control";
+
+/// Signals, as traces call them.
+const SIGNAL: &str = "signal";
 
 pub(crate) struct CommandWriter {
     shared: Arc<Shared>,
     queue: mpsc::UnboundedSender<Vec<u8>>,
+    trace: MessageTrace,
 }
 
 struct Shared {
@@ -43,16 +52,27 @@ impl Drop for Shared {
 }
 
 impl CommandWriter {
-    pub(crate) fn new(write: OwnedFd) -> CommandWriter {
+    pub(crate) fn new(write: OwnedFd, trace: MessageTrace) -> CommandWriter {
         let shared = Arc::new(Shared { write, waiting: AtomicUsize::new(0) });
         let (queue, rest) = mpsc::unbounded_channel();
         tokio::spawn(write_rest(Arc::clone(&shared), rest));
-        CommandWriter { shared, queue }
+        CommandWriter { shared, queue, trace }
+    }
+
+    /// Sends a command.
+    pub(crate) fn command(&self, command: &Command<'_>) -> Result<(), Gone> {
+        self.trace.sent(CONTROL, command.kind(), command.id());
+        self.post(command.to_line())
+    }
+
+    /// A signal is sent beside the channel, and belongs to what is told of it.
+    pub(crate) fn signalled(&self, kind: &'static str) {
+        self.trace.sent(SIGNAL, kind, None);
     }
 
     /// Sends a line. At most one request is open and questions are small, so the queue stays short. Only
     /// the handle posts, so nothing can come between the look and the write.
-    pub(crate) fn post(&self, mut line: Vec<u8>) -> Result<(), Gone> {
+    fn post(&self, mut line: Vec<u8>) -> Result<(), Gone> {
         if self.shared.waiting.load(Ordering::Acquire) == 0 {
             // An error is told by the pump, which sees the end of the channel.
             let written = self.shared.write_now(&line).unwrap_or(0);
@@ -97,7 +117,7 @@ mod tests {
     #[tokio::test]
     async fn a_command_that_does_not_fit_is_written_whole_and_in_order() {
         let (write, mut theirs) = channel();
-        let writer = CommandWriter::new(write);
+        let writer = CommandWriter::new(write, MessageTrace::default());
         let long = vec![b'x'; 4 << 20];
         let commands = [b"first\n".to_vec(), long, b"\nlast\n".to_vec()];
         for command in &commands {
@@ -118,7 +138,7 @@ mod tests {
     async fn the_end_of_commands_is_seen_while_the_channel_is_read() {
         let (write, mut theirs) = channel();
         let _reading = write.try_clone().unwrap();
-        drop(CommandWriter::new(write));
+        drop(CommandWriter::new(write, MessageTrace::default()));
         assert_eq!(theirs.read(&mut [0; 8]).await.unwrap(), 0);
     }
 }

@@ -74,6 +74,23 @@ impl<'a> From<&'a Question> for Asked<'a> {
 }
 
 impl Command<'_> {
+    /// Its type, as the wire has it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Command::Hello { .. } => "hello",
+            Command::Run { .. } => "run",
+            Command::Ask { .. } => "ask",
+            Command::Exit => "exit",
+        }
+    }
+
+    pub(crate) fn id(&self) -> Option<u64> {
+        match self {
+            Command::Run { id, .. } | Command::Ask { id, .. } => Some(*id),
+            Command::Hello { .. } | Command::Exit => None,
+        }
+    }
+
     /// The command as a line.
     pub(crate) fn to_line(&self) -> Vec<u8> {
         // A command holds only strings, numbers and maps of them: it can always be written.
@@ -138,6 +155,40 @@ pub(crate) enum Frame {
         id: u64,
         failed: Option<String>,
     },
+}
+
+impl Frame {
+    /// Its type, as the wire has it.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Frame::Ready { .. } => "ready",
+            Frame::Failed { .. } => "failed",
+            Frame::Started { .. } => "started",
+            Frame::Stream { .. } => "stream",
+            Frame::Display { .. } => "display",
+            Frame::Result { .. } => "result",
+            Frame::Clear { .. } => "clear",
+            Frame::Input { .. } => "input",
+            Frame::Error { .. } => "error",
+            Frame::Done { .. } => "done",
+            Frame::Answer { .. } => "answer",
+        }
+    }
+
+    pub(crate) fn id(&self) -> Option<u64> {
+        match self {
+            Frame::Ready { .. } | Frame::Failed { .. } => None,
+            Frame::Stream { id, .. }
+            | Frame::Display { id, .. }
+            | Frame::Clear { id, .. }
+            | Frame::Input { id, .. } => *id,
+            Frame::Started { id, .. }
+            | Frame::Result { id, .. }
+            | Frame::Error { id, .. }
+            | Frame::Done { id, .. }
+            | Frame::Answer { id, .. } => Some(*id),
+        }
+    }
 }
 
 /// The value of a cell; its parts are the payload.

@@ -51,13 +51,12 @@ impl RunnerKernel {
     pub(crate) fn new(
         info: KernelInfo,
         pid: u32,
-        write: OwnedFd,
+        commands: CommandWriter,
         refused: mpsc::UnboundedSender<AskId>,
         death: watch::Receiver<Option<Death>>,
         intent: Intent,
         lifeline: OwnedFd,
     ) -> RunnerKernel {
-        let commands = CommandWriter::new(write);
         RunnerKernel { info, pid, commands, refused, death, intent, _lifeline: lifeline }
     }
 
@@ -67,7 +66,7 @@ impl RunnerKernel {
 
     fn post(&self, command: &Command<'_>) -> Result<(), Gone> {
         self.check_alive()?;
-        self.commands.post(command.to_line())
+        self.commands.command(command)
     }
 
     async fn died_within(&mut self, limit: Duration) -> Option<Death> {
@@ -111,6 +110,7 @@ impl Kernel for RunnerKernel {
 
     fn interrupt(&mut self) -> Result<(), Gone> {
         self.check_alive()?;
+        self.commands.signalled("interrupt");
         kill_group(self.pid, Signal::INT);
         Ok(())
     }
@@ -118,10 +118,11 @@ impl Kernel for RunnerKernel {
     fn force(&mut self, force: Force) -> Result<(), Gone> {
         self.check_alive()?;
         self.intent.forced.store(true, Ordering::SeqCst);
-        let signal = match force {
-            Force::Terminate => Signal::TERM,
-            Force::Kill => Signal::KILL,
+        let (signal, kind) = match force {
+            Force::Terminate => (Signal::TERM, "terminate"),
+            Force::Kill => (Signal::KILL, "kill"),
         };
+        self.commands.signalled(kind);
         kill_group(self.pid, signal);
         Ok(())
     }

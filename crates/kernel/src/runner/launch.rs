@@ -4,14 +4,18 @@
 //! is read by `pump.rs`.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::BytesMut;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
+use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +24,7 @@ use crate::error::LaunchError;
 use crate::event::{DeathCause, KernelEvent};
 use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched};
 use crate::process::{Mark, kill_group, watch_exit};
+use crate::runner::commands::{CONTROL, CommandWriter};
 use crate::runner::frames::{Command, Decoder, Frame};
 use crate::runner::handle::{Intent, RunnerKernel};
 use crate::runner::package;
@@ -27,6 +32,7 @@ use crate::runner::pump::{Pump, Said};
 use crate::runner::supply::{Fresh, Kind, Supply};
 use crate::runner::wires;
 use crate::runner::zygote::ZygoteState;
+use crate::trace::{MessageTrace, Trace};
 
 /// Everything the backend must be told; there are no defaults.
 #[derive(Clone, Debug)]
@@ -52,6 +58,7 @@ pub enum ForkServer {
 pub struct RunnerBackend {
     config: RunnerConfig,
     supply: Arc<Supply>,
+    trace: Option<Arc<dyn Trace>>,
 }
 
 /// How many events may wait for the session; the runner's own writes stall beyond that.
@@ -60,10 +67,25 @@ const EVENT_QUEUE: usize = 64;
 impl RunnerBackend {
     /// A backend that starts its children from a thread of its own.
     pub fn new(config: RunnerConfig) -> Result<RunnerBackend, LaunchError> {
+        RunnerBackend::with(config, None)
+    }
+
+    /// The same, and somebody is told what it does.
+    pub fn traced(
+        config: RunnerConfig,
+        trace: Arc<dyn Trace>,
+    ) -> Result<RunnerBackend, LaunchError> {
+        RunnerBackend::with(config, Some(trace))
+    }
+
+    fn with(
+        config: RunnerConfig,
+        trace: Option<Arc<dyn Trace>>,
+    ) -> Result<RunnerBackend, LaunchError> {
         let what = "start the thread that starts processes";
-        let supply = Supply::new(config.fork_server, config.spares);
+        let supply = Supply::new(config.fork_server, config.spares, trace.clone());
         let supply = supply.map_err(|source| LaunchError::Resources { what, source })?;
-        Ok(RunnerBackend { config, supply: Arc::new(supply) })
+        Ok(RunnerBackend { config, supply: Arc::new(supply), trace })
     }
 
     /// The fork servers, with their processes.
@@ -91,10 +113,14 @@ impl RunnerBackend {
         let python = spec.python.display().to_string();
         let spawn = |source| LaunchError::Spawn { python: python.clone(), source };
         let kind = Kind::of(spec, &root);
-        let deadline = tokio::time::Instant::now() + spec.start_timeout;
+        let began = tokio::time::Instant::now();
+        let deadline = began + spec.start_timeout;
         let mut starting = tokio::select! {
             fresh = self.supply.take(&kind) => {
-                Starting { fresh: Some(fresh.map_err(spawn)?), python: python.clone() }
+                let fresh = fresh.map_err(spawn)?;
+                let messages = MessageTrace::new(self.trace.as_ref(), Some(fresh.process.id()));
+                let (fresh, trace) = (Some(fresh), self.trace.clone());
+                Starting { fresh, python: python.clone(), trace, messages }
             }
             () = tokio::time::sleep_until(deadline) => {
                 let (seconds, stderr_tail) = (spec.start_timeout.as_secs_f64(), String::new());
@@ -102,11 +128,15 @@ impl RunnerBackend {
             }
             () = cancel.cancelled() => return Err(LaunchError::Cancelled),
         };
-        tokio::select! {
+        let done = tokio::select! {
             done = starting.greet(spec, nonce) => done,
             () = tokio::time::sleep_until(deadline) => Err(starting.late(spec.start_timeout)),
             () = cancel.cancelled() => Err(LaunchError::Cancelled),
+        };
+        if let (Ok(launched), Some(trace)) = (&done, &self.trace) {
+            trace.started(launched.kernel.info(), began.elapsed());
         }
+        done
     }
 }
 
@@ -134,6 +164,8 @@ fn nonce() -> io::Result<String> {
 struct Starting {
     fresh: Option<Fresh>,
     python: String,
+    trace: Option<Arc<dyn Trace>>,
+    messages: MessageTrace,
 }
 
 impl Drop for Starting {
@@ -149,15 +181,19 @@ impl Starting {
     async fn greet(&mut self, spec: &KernelSpec, nonce: String) -> Result<Launched, LaunchError> {
         let Some(fresh) = &mut self.fresh else { return Err(LaunchError::Cancelled) };
         let hello = hello(spec, &nonce, fresh.mark.value());
+        self.messages.sent(CONTROL, "hello", None);
         // A runner that died already is told by its silence below, with what it said.
         let _ = fresh.wires.control.write_all(&hello).await;
         let mut decoder = Decoder::new(nonce);
-        // One that a child of it keeps the channel of is known by its own end.
-        let Ok(exit) = watch_exit(fresh.process.id()) else {
-            return Err(ended(fresh, &self.python).await);
-        };
+        // One that a child of it keeps the channel of is known by its own end. One that cannot be watched has
+        // ended already, and its status was taken.
+        let exit = watch_exit(fresh.process.id()).ok();
         loop {
-            match decoder.next() {
+            let next = decoder.next();
+            if let Ok(Some((frame, _))) = &next {
+                self.messages.received(CONTROL, frame.kind(), frame.id());
+            }
+            match next {
                 Ok(Some((Frame::Ready { version, executable, pid }, _))) => {
                     let info = KernelInfo {
                         backend: BackendKind::Runner,
@@ -179,7 +215,8 @@ impl Starting {
             let read = tokio::select! {
                 biased;
                 read = fresh.wires.control.read_buf(decoder.buffer()) => read,
-                _ = exit.readable() => Ok(0),
+                // It may have spoken last in this very moment, which the runtime need not know yet.
+                () = is_over(exit.as_ref()) => take_rest(&fresh.wires.control, decoder.buffer()),
             };
             match read {
                 Ok(0) | Err(_) => return Err(ended(fresh, &self.python).await),
@@ -216,12 +253,20 @@ impl Starting {
         let Fresh { process, wires, mark, .. } = fresh;
         let watch = |source| LaunchError::Resources { what: "watch the kernel", source };
         let (read, write) = wires::split(wires.control).map_err(watch)?;
-        let said = Said { control: read, stdout: wires.stdout, stderr: wires.stderr, decoder };
+        let said = Said {
+            control: read,
+            stdout: wires.stdout,
+            stderr: wires.stderr,
+            decoder,
+            trace: self.trace.clone(),
+            messages: self.messages.clone(),
+        };
         let (refuse, refused) = mpsc::unbounded_channel();
         let pump = Pump::new(process, mark, said, sender, intent.clone(), refused);
         let pump = pump.map_err(watch)?;
         tokio::spawn(pump.run(death_sender));
-        let kernel = RunnerKernel::new(info, pid, write, refuse, death, intent, wires.lifeline);
+        let commands = CommandWriter::new(write, self.messages.clone());
+        let kernel = RunnerKernel::new(info, pid, commands, refuse, death, intent, wires.lifeline);
         Ok(Launched { kernel: Box::new(kernel), events })
     }
 }
@@ -246,6 +291,22 @@ fn hello(spec: &KernelSpec, nonce: &str, mark: &str) -> Vec<u8> {
         modules: &modules,
     };
     hello.to_line()
+}
+
+/// Waits for the end of a process that can be watched.
+async fn is_over(exit: Option<&AsyncFd<OwnedFd>>) {
+    if let Some(exit) = exit {
+        // Whatever it says, there is nothing more to wait for.
+        let _ = exit.readable().await;
+    }
+}
+
+/// What a runner that is gone has left in its channel, a part at a time; nothing when that was all.
+fn take_rest(control: &UnixStream, buffer: &mut BytesMut) -> io::Result<usize> {
+    let mut part = [0; 8 << 10];
+    let size = rustix::io::read(control, &mut part[..])?;
+    buffer.extend_from_slice(&part[..size]);
+    Ok(size)
 }
 
 /// Why a runner ended before it was ready.

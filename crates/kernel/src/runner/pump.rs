@@ -24,8 +24,10 @@ use crate::event::{
 };
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::question::{Answer, AskId};
+use crate::runner::commands::CONTROL;
 use crate::runner::frames::{Decoder, Frame, Part, Value};
 use crate::runner::handle::Intent;
+use crate::trace::{MessageTrace, Trace};
 
 /// What one read may bring.
 const READ_BYTES: usize = 1 << 16;
@@ -48,6 +50,8 @@ pub(crate) struct Pump {
     stdout: Option<pipe::Receiver>,
     stderr: Option<pipe::Receiver>,
     decoder: Decoder,
+    trace: Option<Arc<dyn Trace>>,
+    messages: MessageTrace,
     events: mpsc::Sender<KernelEvent>,
     intent: Intent,
     refused: mpsc::UnboundedReceiver<AskId>,
@@ -74,6 +78,9 @@ pub(crate) struct Said {
     pub(crate) stdout: pipe::Receiver,
     pub(crate) stderr: pipe::Receiver,
     pub(crate) decoder: Decoder,
+    /// Who is told about it.
+    pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) messages: MessageTrace,
 }
 
 impl Pump {
@@ -94,6 +101,8 @@ impl Pump {
             stdout: Some(said.stdout),
             stderr: Some(said.stderr),
             decoder: said.decoder,
+            trace: said.trace,
+            messages: said.messages,
             events,
             intent,
             refused,
@@ -110,6 +119,9 @@ impl Pump {
     pub(crate) async fn run(mut self, died: watch::Sender<Option<Death>>) {
         let problem = self.pump().await;
         let death = self.end(problem).await;
+        if let Some(trace) = &self.trace {
+            trace.died(Some(self.child.id()), &death);
+        }
         died.send_replace(Some(death.clone()));
         self.send(KernelEvent::Died(death)).await;
     }
@@ -170,6 +182,7 @@ impl Pump {
         if !self.is_drained && !matches!(frame, Frame::Started { .. } | Frame::Stream { .. }) {
             self.drain().await;
         }
+        self.messages.received(CONTROL, frame.kind(), frame.id());
         match frame {
             Frame::Ready { .. } | Frame::Failed { .. } => {}
             Frame::Started { id, count } => {
@@ -249,6 +262,11 @@ impl Pump {
 
     /// Bytes of C code or of a child.
     async fn raw(&mut self, name: StreamName, data: Bytes) {
+        let channel = match name {
+            StreamName::Stdout => "stdout",
+            StreamName::Stderr => "stderr",
+        };
+        self.messages.received(channel, "bytes", self.current.map(|exec| exec.0));
         if self.current.is_none() && name == StreamName::Stderr {
             self.tail.extend_from_slice(&data);
             let extra = self.tail.len().saturating_sub(TAIL_BYTES);

@@ -18,6 +18,7 @@ use crate::runner::launch::ForkServer;
 use crate::runner::wires::{self, Wires};
 use crate::runner::zygote::{Zygote, ZygoteState};
 use crate::startup::Shell;
+use crate::trace::Trace;
 
 /// Imports the runner from the folder in the first argument and runs it on the descriptors in the next,
 /// with the modules named after them imported.
@@ -62,6 +63,7 @@ pub(crate) struct Supply {
     spares_wanted: usize,
     servers: tokio::sync::Mutex<HashMap<Kind, Server>>,
     spares: Mutex<Spares>,
+    trace: Option<Arc<dyn Trace>>,
 }
 
 struct Server {
@@ -88,7 +90,11 @@ const REFILL_AFTER: Duration = Duration::from_millis(10);
 const FORK_WAIT: Duration = Duration::from_secs(2);
 
 impl Supply {
-    pub(crate) fn new(fork_server: ForkServer, spares_wanted: usize) -> io::Result<Supply> {
+    pub(crate) fn new(
+        fork_server: ForkServer,
+        spares_wanted: usize,
+        trace: Option<Arc<dyn Trace>>,
+    ) -> io::Result<Supply> {
         adopt_orphans();
         Ok(Supply {
             spawner: Spawner::new()?,
@@ -96,6 +102,7 @@ impl Supply {
             spares_wanted,
             servers: tokio::sync::Mutex::default(),
             spares: Mutex::default(),
+            trace,
         })
     }
 
@@ -178,9 +185,10 @@ impl Supply {
             let oldest = oldest.0.clone();
             servers.remove(&oldest);
         }
-        let started = Zygote::start(&self.spawner, kind).await.map_err(|error| {
-            Reason::lasting(&format!("the fork server could not be started: {error}"))
-        })?;
+        let started =
+            Zygote::start(&self.spawner, kind, self.trace.clone()).await.map_err(|error| {
+                Reason::lasting(&format!("the fork server could not be started: {error}"))
+            })?;
         let server = Server { zygote: Arc::new(started), used: Instant::now(), is_told: false };
         servers.insert(kind.clone(), server);
         Err(Reason::passing("the fork server is starting"))

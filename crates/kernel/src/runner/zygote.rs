@@ -8,6 +8,7 @@ use std::io::{self, IoSlice};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -20,6 +21,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::process::{Process, Reaped, Spawner, kill_group};
 use crate::runner::supply::Kind;
+use crate::trace::Trace;
 
 /// Starts the fork server from the runner's folder, on the descriptor given.
 const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.zygote as z;\
@@ -72,7 +74,11 @@ enum Said {
 }
 
 impl Zygote {
-    pub(crate) async fn start(spawner: &Spawner, kind: &Kind) -> io::Result<Zygote> {
+    pub(crate) async fn start(
+        spawner: &Spawner,
+        kind: &Kind,
+        trace: Option<Arc<dyn Trace>>,
+    ) -> io::Result<Zygote> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = Command::new(&kind.python);
@@ -97,6 +103,9 @@ impl Zygote {
         let wanted = unwanted.clone().drop_guard();
         let failed = Arc::<OnceLock<_>>::default();
         let told = Arc::clone(&failed);
+        if let Some(trace) = trace {
+            tokio::spawn(tell(kind.python.clone(), state.clone(), trace));
+        }
         tokio::spawn(async move {
             tokio::select! {
                 () = serve(stream, queue, &sender, &told) => {}
@@ -128,6 +137,17 @@ impl Zygote {
         let gone = || io::Error::other("the fork server is gone");
         self.requests.send(Request { fds, reply }).await.map_err(|_| gone())?;
         answer.await.map_err(|_| gone())?
+    }
+}
+
+/// Tells how a fork server fares, until it is gone.
+async fn tell(python: PathBuf, mut state: watch::Receiver<ZygoteState>, trace: Arc<dyn Trace>) {
+    while state.changed().await.is_ok() {
+        let now = state.borrow_and_update().clone();
+        trace.fork_server(&python, &now);
+        if now == ZygoteState::Gone {
+            return;
+        }
     }
 }
 

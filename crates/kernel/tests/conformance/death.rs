@@ -1,7 +1,5 @@
 //! Tier 4: death is an event with a cause, the last one, and leaves nothing behind.
 
-use std::time::Duration;
-
 use inkcell_kernel::{DeathCause, ExecEvent, History, KernelEvent};
 
 use crate::bench::{Bench, LIMIT, Start};
@@ -57,7 +55,7 @@ async fn shutting_down_ends_the_process(start: Start) {
     let mut bench = Bench::start(start).await;
     let pid = bench.kernel().info().pid.expect("a process");
     let kernel = bench.kernel.take().expect("the kernel");
-    let death = kernel.shutdown(Duration::from_secs(2)).await;
+    let death = kernel.shutdown(LIMIT).await;
     assert_eq!(death.cause, DeathCause::Shutdown);
     assert!(is_gone_soon(pid).await);
 }

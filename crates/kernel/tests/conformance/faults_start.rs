@@ -8,7 +8,7 @@ use inkcell_kernel::{Backend, DeathCause, KernelSpec, LaunchError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, Start};
+use crate::bench::{Bench, LIMIT, Start};
 
 /// A program in the place of an interpreter.
 fn program(bench: &Bench, script: &str) -> PathBuf {
@@ -19,8 +19,7 @@ fn program(bench: &Bench, script: &str) -> PathBuf {
 }
 
 fn spec(bench: &Bench, script: &str) -> KernelSpec {
-    let start_timeout = Duration::from_secs(2);
-    KernelSpec { python: program(bench, script), start_timeout, ..bench.spec.clone() }
+    KernelSpec { python: program(bench, script), ..bench.spec.clone() }
 }
 
 /// F-008: what never becomes ready is given up in time, with what it said.
@@ -29,9 +28,12 @@ async fn an_interpreter_that_never_gets_ready_is_given_up(start: Start) {
     for script in
         ["echo 'no luck' >&2; sleep 600", "echo 'no luck' >&2; trap '' INT TERM; sleep 600 & wait"]
     {
+        // Time for the shell to get going on a busy machine.
+        let start_timeout = Duration::from_secs(5);
+        let brief = KernelSpec { start_timeout, ..spec(&bench, script) };
         let begun = Instant::now();
-        let error = bench.launch(&spec(&bench, script)).await.err().expect("no kernel");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+        let error = bench.launch(&brief).await.err().expect("no kernel");
+        assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
         match &error {
             LaunchError::TimedOut { stderr_tail, .. } => {
                 assert_eq!(stderr_tail, "no luck\n");
@@ -64,9 +66,8 @@ async fn an_interpreter_that_dies_at_its_start_says_why(start: Start) {
         (&speaking("bytes(70 << 20)"), None),
     ];
     for (script, wanted) in table {
-        let begun = Instant::now();
+        // Whoever is waited for to the end of the time is no early end.
         let error = bench.launch(&spec(&bench, script)).await.err().expect("no kernel");
-        assert!(begun.elapsed() < Duration::from_secs(5), "{script}: {:?}", begun.elapsed());
         match &error {
             LaunchError::EndedEarly { cause, stderr_tail, .. } => {
                 assert_eq!(stderr_tail, "broken build\n", "{script}");
@@ -87,12 +88,22 @@ async fn a_module_that_keeps_a_kernel_from_starting_is_named(start: Start) {
     let path = bench.cwd().join("extension.py");
     bench.spec.startup.modules = vec![("extension".to_owned(), path.clone())];
     let whole = bench.spec.clone();
-    let brief = KernelSpec { start_timeout: Duration::from_secs(2), ..whole.clone() };
-    for text in ["input()", "import os; os._exit(3)", "while True: pass", "import sys; sys.exit(1)"]
-    {
+    for text in ["input()", "import os; os._exit(3)", "import sys; sys.exit(1)"] {
         std::fs::write(&path, text).expect("a file");
-        let error = bench.launch(&brief).await.err().expect("no kernel");
+        let error = bench.launch(&whole).await.err().expect("no kernel");
         assert!(error.to_string().contains("extension.py"), "{text}: {error}");
+    }
+    std::fs::write(&path, "open('begun', 'w').close()\nwhile True: pass").expect("a file");
+    // A busy machine may need more than the first for Python itself.
+    for seconds in [2, 10, 60] {
+        let start_timeout = Duration::from_secs(seconds);
+        let brief = KernelSpec { start_timeout, ..whole.clone() };
+        let error = bench.launch(&brief).await.err().expect("no kernel");
+        if bench.cwd().join("begun").exists() {
+            assert!(error.to_string().contains("extension.py"), "{error}");
+            break;
+        }
+        assert!(seconds < 60, "the module is not reached: {error}");
     }
     std::fs::write(&path, "import os; os.write(2, b'raw'); loaded = 5").expect("a file");
     bench.relaunch().await;
@@ -106,7 +117,6 @@ async fn an_interpreter_that_needs_time_gets_it(start: Start) {
     let bench = Bench::empty(start);
     let real = bench.spec.python.display().to_string();
     let slow = spec(&bench, &format!("sleep 1\nexec {real} \"$@\""));
-    let slow = KernelSpec { start_timeout: Duration::from_secs(30), ..slow };
     let launched = bench.launch(&slow).await.expect("a kernel");
     assert!(launched.kernel.info().pid.is_some());
 }
@@ -114,10 +124,7 @@ async fn an_interpreter_that_needs_time_gets_it(start: Start) {
 /// A start that nobody waits for any more leaves nothing behind; `ledger` looks.
 async fn a_start_that_is_cancelled_leaves_nothing(start: Start) {
     let bench = Bench::empty(start);
-    let never = KernelSpec {
-        start_timeout: Duration::from_secs(30),
-        ..spec(&bench, "trap '' INT TERM; sleep 600 & wait")
-    };
+    let never = spec(&bench, "trap '' INT TERM; sleep 600 & wait");
     let cancel = CancellationToken::new();
     let (launched, ()) = tokio::join!(bench.backend.launch(&never, &cancel), async {
         tokio::time::sleep(Duration::from_millis(200)).await;

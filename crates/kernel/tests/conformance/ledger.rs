@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const MARK: &str = "INKCELL_TEST_MARK";
 
 /// Nothing may be left after this.
-const LIMIT: Duration = Duration::from_secs(5);
+const LIMIT: Duration = Duration::from_secs(30);
 
 thread_local! {
     /// The test that runs on this thread, and the folders it used.
@@ -67,7 +67,7 @@ pub(crate) fn keep(folder: TempDir) {
     });
 }
 
-/// Whether no process carries this mark any more, in at most five seconds.
+/// Whether no process carries this mark any more, now or soon.
 pub(crate) async fn nothing_carries(mark: &str) -> bool {
     soon(LIMIT, || carriers(mark).is_empty()).await
 }
@@ -113,7 +113,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
         .is_ok_and(|stat| !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with('Z'))
 }
 
-/// Whether this process ends in at most five seconds.
+/// Whether this process ends, now or soon.
 pub(crate) async fn is_gone_soon(pid: u32) -> bool {
     soon(LIMIT, || !is_alive(pid)).await
 }

@@ -76,3 +76,4 @@ mod ipython;
 mod ledger;
 mod output;
 mod ran;
+mod trace;

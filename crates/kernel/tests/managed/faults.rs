@@ -126,7 +126,7 @@ async fn all_gone_soon(pids: &[u32]) -> bool {
             !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z')
         })
     };
-    for _ in 0..100 {
+    for _ in 0..600 {
         if !pids.iter().any(is_alive) {
             return true;
         }

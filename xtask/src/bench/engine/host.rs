@@ -73,6 +73,7 @@ impl Task {
             prelude: Prelude::Full,
             preload: Vec::new(),
             project_modules: ProjectModules::Off,
+            project: None,
         };
         let second = Duration::from_secs(1);
         let config = EngineConfig {

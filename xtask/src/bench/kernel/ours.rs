@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::lines::{self, Arrived};
-use super::memory;
 use super::task::{Hashing, Job, Shell, Start, Task};
+use crate::bench::memory;
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(120);

@@ -11,9 +11,9 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::lines::{self, Arrived};
-use super::memory;
 use super::ours::ms;
 use super::task::{Hashing, Job, Task};
+use crate::bench::memory;
 
 pub(super) struct Plain {
     task: Task,

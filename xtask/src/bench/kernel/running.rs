@@ -8,10 +8,10 @@ use super::Size;
 use super::contender::{Arena, Contender, Program, Rounds};
 use super::lines;
 use super::starting::{DIRECT, FORKED, IPYKERNEL};
-use super::table::{Column, Shown, Table};
 use super::task::{Hashing, Job, Start, Task};
 use crate::bench::notebook::load;
 use crate::bench::report::Goal;
+use crate::bench::table::{Column, Shown, Table};
 
 const INTERACTIVE: &str = "python3 -i on a pipe";
 const PIPE: &str = "python3 -c into a pipe";
@@ -109,7 +109,7 @@ pub(super) fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
 fn output_table(
     family: &'static str,
     title: String,
-    rows: Vec<(&'static str, super::contender::Row)>,
+    rows: Vec<(&'static str, crate::bench::row::Row)>,
     before: String,
 ) -> Table {
     Table {

@@ -6,10 +6,10 @@ use anyhow::Result;
 
 use super::Size;
 use super::contender::{Arena, Contender, Program, Rounds};
-use super::table::{Column, Shown, Table};
 use super::task::{Job, Shell, Start, Task};
 use crate::bench::notebook::load;
 use crate::bench::report::Goal;
+use crate::bench::table::{Column, Shown, Table};
 
 pub(super) const IPYKERNEL: &str = "ipykernel, jupyter_client";
 pub(super) const FORKED: &str = "inkcell, fork server";

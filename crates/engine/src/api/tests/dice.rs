@@ -193,6 +193,44 @@ impl Dice {
             death: self.maybe(Dice::death),
             after: self.output(),
             undelivered_bytes: self.count(),
+            notebook: self.maybe(Dice::notebook),
+        }
+    }
+
+    fn notebook(&mut self) -> NotebookReport {
+        NotebookReport {
+            path: self.text(),
+            written: self.text(),
+            cells: self.number() as usize,
+            version: self.maybe(Dice::text),
+            skipped: self.some(|dice| dice.number() as usize),
+            resumed: self.some(|dice| dice.number() as usize),
+            notes: self.some(Dice::run_note),
+        }
+    }
+
+    fn run_note(&mut self) -> RunNote {
+        match self.below(4) {
+            0 => RunNote::OtherKernel { named: self.text() },
+            1 => RunNote::Exited { index: self.number() as usize, status: self.text() },
+            2 => RunNote::NotSaved(self.problem()),
+            _ => RunNote::Recovered { cells: self.number() as usize },
+        }
+    }
+
+    fn notebook_cell(&mut self) -> NotebookCell {
+        NotebookCell {
+            index: self.number() as usize,
+            id: self.maybe(Dice::text),
+            outputs: self.number() as usize,
+            last_took: self.maybe(Dice::time),
+            written: self.one(&[
+                WriteBack::NotYet,
+                WriteBack::Kept,
+                WriteBack::Saved,
+                WriteBack::SourceChanged,
+                WriteBack::Gone,
+            ]),
         }
     }
 
@@ -219,6 +257,32 @@ impl Dice {
             output: self.output(),
             end: self.maybe(Dice::end),
             notes: self.some(Dice::note),
+            notebook: self.maybe(Dice::notebook_cell),
+        }
+    }
+
+    fn problem(&mut self) -> Problem {
+        Problem {
+            kind: self.one(&[
+                Kind::Invalid,
+                Kind::NotFound,
+                Kind::Conflict,
+                Kind::Unavailable,
+                Kind::Busy,
+                Kind::Cancelled,
+                Kind::Internal,
+            ]),
+            message: self.text(),
+            step: self.maybe(|dice| {
+                dice.one(&[
+                    KernelStep::NameOtherPython,
+                    KernelStep::ChooseCwd,
+                    KernelStep::RaiseStartTimeout,
+                    KernelStep::ChooseState,
+                    KernelStep::RaiseTimeout,
+                    KernelStep::TryLater,
+                ])
+            }),
         }
     }
 
@@ -236,28 +300,7 @@ impl Dice {
             },
             2 => EndReport::Died(self.death()),
             3 => EndReport::GivenUp,
-            _ => EndReport::NoKernel(Problem {
-                kind: self.one(&[
-                    Kind::Invalid,
-                    Kind::NotFound,
-                    Kind::Conflict,
-                    Kind::Unavailable,
-                    Kind::Busy,
-                    Kind::Cancelled,
-                    Kind::Internal,
-                ]),
-                message: self.text(),
-                step: self.maybe(|dice| {
-                    dice.one(&[
-                        KernelStep::NameOtherPython,
-                        KernelStep::ChooseCwd,
-                        KernelStep::RaiseStartTimeout,
-                        KernelStep::ChooseState,
-                        KernelStep::RaiseTimeout,
-                        KernelStep::TryLater,
-                    ])
-                }),
-            }),
+            _ => EndReport::NoKernel(self.problem()),
         }
     }
 

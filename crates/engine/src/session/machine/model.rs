@@ -63,6 +63,7 @@ struct World {
     runs: HashMap<ExecId, u32>,
     resets: i64,
     is_launching: bool,
+    is_launch_aborted: bool,
     has_kernel: bool,
     on_kernel: Option<ExecId>,
     /// Questions that were asked and not answered.
@@ -89,6 +90,7 @@ impl World {
             runs: HashMap::new(),
             resets: 0,
             is_launching: false,
+            is_launch_aborted: false,
             has_kernel: false,
             on_kernel: None,
             asks: HashSet::new(),
@@ -127,9 +129,12 @@ impl World {
             Effect::Refuse(ticket, _) => assert!(self.waiting.remove(ticket), "refused once"),
             Effect::Launch => {
                 assert!(!self.is_launching && !self.has_kernel, "one kernel at a time");
-                self.is_launching = true;
+                (self.is_launching, self.is_launch_aborted) = (true, false);
             }
-            Effect::AbortLaunch => assert!(self.is_launching),
+            Effect::AbortLaunch => {
+                assert!(self.is_launching && !self.is_launch_aborted);
+                self.is_launch_aborted = true;
+            }
             Effect::Execute(exec) => {
                 assert!(self.has_kernel && self.on_kernel.is_none(), "only an idle kernel");
                 let is_open = |(id, _): &(AskId, Answer)| self.asks.contains(id);
@@ -222,7 +227,10 @@ impl World {
                     self.step(Input::Kernel(Fact::Answered(id, answer)));
                 }
             }
-            Move::Close => self.step(Input::Close(CloseReason::Asked)),
+            Move::Close => {
+                self.step(Input::Close(CloseReason::Asked));
+                assert!(!self.is_launching || self.is_launch_aborted, "it may wait for our end");
+            }
             Move::LaunchEnds { well } => {
                 if std::mem::take(&mut self.is_launching) {
                     self.has_kernel = well;

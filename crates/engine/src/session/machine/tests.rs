@@ -322,6 +322,20 @@ fn closing_ends_everything_and_answers_everybody() {
     assert_eq!(desk.step(Input::Run(Ticket(4), request)), ["9 not run: Closed"]);
 }
 
+/// F-150: a launch may wait for this very session to end, so it is given up also after a reset has made its
+/// kernel one that nobody wants.
+#[test]
+fn closing_gives_up_a_launch_also_after_a_reset() {
+    let mut desk = Desk::new(Retry::IfNotStarted);
+    desk.step(Input::Enter(Ticket(1)));
+    desk.run(1);
+    desk.step(Input::Leave(Ticket(1)));
+    assert!(desk.step(Input::Reset(None)).is_empty());
+    assert_eq!(desk.step(Input::Close(CloseReason::Evicted)), ["abort launch"]);
+    let failed = desk.step(Input::LaunchFailed(LaunchError::Cancelled));
+    assert_eq!(failed, ["reset done", "stop"]);
+}
+
 #[test]
 fn a_run_that_nobody_waits_for_is_stopped_before_the_next_turn() {
     let mut desk = Desk::running(Retry::Once);

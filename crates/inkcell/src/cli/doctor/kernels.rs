@@ -69,7 +69,7 @@ impl<'a> Asked<'a> {
         cwd: PathBuf,
     ) -> Result<Asked<'a>, Failure> {
         let config = RunnerConfig { spares: 0, ..runner_config(settings, Profile::Default) };
-        let backend = Arc::new(RunnerBackend::new(config).map_err(EngineError::from)?);
+        let backend = Arc::new(crate::log::runner(config).map_err(EngineError::from)?);
         let mut config = engine_config(settings, Profile::Default);
         // The shell that needs nothing shows whether kernels run at all; the other has a check of its own.
         config.kernels.shell = Shell::Lite;

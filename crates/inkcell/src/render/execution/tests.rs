@@ -39,6 +39,7 @@ fn cell(source: CellSource, state: State, millis: u64) -> CellReport {
         output: ModelOutput::default(),
         end: None,
         notes: Vec::new(),
+        notebook: None,
     }
 }
 
@@ -57,6 +58,7 @@ fn report(cells: Vec<CellReport>) -> PythonReport {
         death: None,
         after: ModelOutput::default(),
         undelivered_bytes: 0,
+        notebook: None,
     }
 }
 

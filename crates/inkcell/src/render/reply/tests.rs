@@ -30,6 +30,7 @@ fn cell(state: State, text: &str) -> CellReport {
         output: ModelOutput { parts, ..ModelOutput::default() },
         end: None,
         notes: Vec::new(),
+        notebook: None,
     }
 }
 
@@ -65,6 +66,7 @@ fn summary(state: State, cells: Vec<CellReport>) -> Summary {
         death: None,
         after: ModelOutput::default(),
         undelivered_bytes: 0,
+        notebook: None,
     };
     Summary { report, took: Duration::ZERO, python: Value::Null }
 }

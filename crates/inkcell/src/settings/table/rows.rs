@@ -59,7 +59,7 @@ static PY: Override = Override {
     ],
 };
 
-pub(crate) static TABLE: [Row; 40] = [
+pub(crate) static TABLE: [Row; 41] = [
     row(
         Key::PythonInterpreter,
         "python.interpreter",
@@ -158,8 +158,8 @@ pub(crate) static TABLE: [Row; 40] = [
         "python.ipc_trace",
         Kind::Switch,
         "off",
-        "Whether the type, id and channel of every message to and from a kernel are logged. Nothing logs \
-         them yet.",
+        "Whether the type, id and channel of every message to and from a kernel are logged, whatever \
+         log.level says. What a message says is never logged.",
     ),
     row(
         Key::GatewayUrl,
@@ -178,6 +178,15 @@ pub(crate) static TABLE: [Row; 40] = [
         "What the gateway of gateway.url wants to be told. It is never shown, and code never gets it.",
     )
     .also_set_by(&["PYTHON_GATEWAY_TOKEN"])
+    .for_user_alone(),
+    row(
+        Key::HttpToken,
+        "http.token",
+        Kind::Secret("a token of at least 32 characters"),
+        "",
+        "What clients of inkcell mcp --http must send. Without it, and without --token-file, one is made for each \
+         start. It is never shown, and code never gets it.",
+    )
     .for_user_alone(),
     row(
         Key::KernelZygote,
@@ -358,8 +367,10 @@ pub(crate) static TABLE: [Row; 40] = [
         "log.level",
         Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]),
         "warn",
-        "How much is logged. Nothing is logged yet.",
+        "How much is logged: kernels that died and failures of inkcell's own, with info also clients, calls by \
+         their names, and kernels that start and end. Arguments, code and output never are.",
     )
+    .elsewhere(&[(Profile::CommandLine, "off")])
     .also_set_by(&["LOG"])
     .for_user_alone(),
     row(
@@ -367,7 +378,8 @@ pub(crate) static TABLE: [Row; 40] = [
         "log.file",
         Kind::Text("the path of a file"),
         "",
-        "Where the log goes; standard error without it. Nothing is logged yet.",
+        "Where the log goes; standard error without it. Lines are put behind those that are there, and a new \
+         file is for its owner alone. Nothing makes it shorter.",
     )
     .for_user_alone(),
     row(

@@ -38,7 +38,7 @@ const GUARD_GONE: Duration = Duration::from_secs(2);
 /// socket lets the guard go.
 const GUARDED: &str = r#"exec 3<&0 </dev/null
 (exec >/dev/null 2>&1; read -r _ <&3 && exit; kill -KILL 0) &
-exec bash -c "$1" 3<&-"#;
+exec bash -c -- "$1" 3<&-"#;
 
 /// A command that is to be run.
 pub(super) struct Command {

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::tools::files::{self, on_disk};
-use crate::tools::{CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{CallContext, Desk, Fault, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "NotebookEdit",
@@ -75,7 +75,8 @@ fn call(
             let text = done.summary + &backup.collect::<String>();
             // Failing is part of the result, which says why (B:N-31).
             let is_error = !done.success;
-            Ok(ToolReply { is_error, ..ToolReply::text(text).with_structured(details) })
+            let fault = done.kind.map(Fault::Kind);
+            Ok(ToolReply { is_error, fault, ..ToolReply::text(text).with_structured(details) })
         })
         .await
     }

@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::tools::files::{self, PAGE, on_disk, shown, told};
+use crate::tools::files::{self, PAGE, Reader, on_disk, shown, told};
 use crate::tools::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -49,10 +49,11 @@ fn call(
         let args: Args = decode(given, PATHS)?;
         let notebooks = files::notebooks(desk);
         let artifacts = desk.engine.artifacts().clone();
+        let reader = Reader::at(desk);
         on_disk(&context, move || {
             let text = match args.path.starts_with("artifact://") {
                 true => stored(&args.path, &artifacts),
-                false => file(&args.path, &notebooks),
+                false => file(&args.path, &notebooks, reader),
             };
             text.map(ToolReply::text).map_err(|error| told(&error))
         })
@@ -61,18 +62,18 @@ fn call(
     .boxed()
 }
 
-fn file(given: &str, notebooks: &Notebooks) -> Result<String, EngineError> {
+fn file(given: &str, notebooks: &Notebooks, reader: Reader) -> Result<String, EngineError> {
     let (path, selector) = notebooks.split_path(given)?;
     if is_notebook_path(path) && selector.form == Form::Text {
-        return virtual_text(path, &selector, notebooks);
+        return virtual_text(path, &selector, notebooks, reader);
     }
     let (bytes, _) = notebooks.read_bytes(path)?;
     if bytes[..bytes.len().min(LOOKED_AT)].contains(&0) {
         let problem = format!("{path} is no text ({})", size(bytes.len() as u64));
         return Err(EngineError::Argument { argument: "path".to_owned(), problem });
     }
-    Ok(match shown(&String::from_utf8_lossy(&bytes), &selector).text {
-        text if text.is_empty() => "(empty file)".to_owned(),
+    Ok(match shown(&String::from_utf8_lossy(&bytes), &selector, reader).text {
+        text if text.is_empty() && reader == Reader::Model => "(empty file)".to_owned(),
         text => text,
     })
 }
@@ -81,11 +82,12 @@ fn virtual_text(
     path: &str,
     selector: &Selector,
     notebooks: &Notebooks,
+    reader: Reader,
 ) -> Result<String, EngineError> {
     let opened = notebooks.read(path)?;
     let cells: Vec<usize> = (0..opened.notebook.len()).collect();
     let text = opened.cells_to_text(&cells, MarkerIds::Off)?;
-    let part = shown(&text, selector);
+    let part = shown(&text, selector, reader);
     if !part.is_whole {
         notebooks.note_part(&opened, &[part.text.as_bytes()]);
     }

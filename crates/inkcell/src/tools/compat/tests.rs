@@ -6,10 +6,10 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::tools::Content;
-use crate::tools::file_desk::FileDesk;
+use crate::tools::test_desk::TestDesk;
 
-fn desk() -> FileDesk {
-    let desk = FileDesk::new();
+fn desk() -> TestDesk {
+    let desk = TestDesk::on_files();
     desk.put("nb.ipynb", small());
     desk.put("empty.ipynb", jupyter(&[]));
     desk.put("bad.ipynb", "{\"cells\": [}");
@@ -91,7 +91,7 @@ async fn notebook_results_word_for_word() {
     ];
     for (mut given, text, details) in table {
         given["notebook_path"] = "nb.ipynb".into();
-        let reply = desk.call("notebook", given.clone()).await.unwrap();
+        let reply = desk.tried("notebook", given.clone()).await.unwrap();
         assert_eq!(reply.content, [Content::Text(text.to_owned())], "{given}");
         assert_eq!(reply.structured, Some(details), "{given}");
         assert!(!reply.is_error);
@@ -117,7 +117,7 @@ async fn a_call_that_was_given_up_writes_nothing() {
         ("write", json!({"path": "nb.ipynb", "content": "# %% [code]\nx"})),
     ];
     for (tool, given) in table {
-        let error = desk.call_with(tool, given, cancel.clone()).await.unwrap_err();
+        let error = desk.tried_with(tool, given, cancel.clone(), None).await.unwrap_err();
         assert_eq!(error.kind.name(), "cancelled", "{tool}");
     }
     assert_eq!(desk.get("nb.ipynb"), small());
@@ -148,7 +148,7 @@ async fn notebook_edit_errors_word_for_word() {
         for (key, value) in change.as_object().unwrap() {
             given[key] = value.clone();
         }
-        let reply = desk.call("NotebookEdit", given.clone()).await.unwrap();
+        let reply = desk.tried("NotebookEdit", given.clone()).await.unwrap();
         assert_eq!(reply.structured, Some(json!({"success": false, "error": message})), "{given}");
         assert_eq!(reply.content, [Content::Text(format!("Error: {message}"))], "{given}");
         assert!(reply.is_error, "{given}");
@@ -161,7 +161,7 @@ async fn notebook_edit_errors_word_for_word() {
 async fn notebook_edit_results_word_for_word() {
     let desk = desk();
     let replace = json!({"notebook_path": "nb.ipynb", "cell_id": "aaaa1111", "new_source": "z"});
-    let reply = desk.call("NotebookEdit", replace).await.unwrap();
+    let reply = desk.tried("NotebookEdit", replace).await.unwrap();
     let text = "✓ Cell updated\n  Notebook: nb.ipynb\n  Cell: aaaa1111 (index 1)\n  Type: code";
     assert_eq!(reply.content, [Content::Text(text.to_owned())]);
     let wanted = json!({"success": true, "cell_id": "aaaa1111", "cell_index": 1});
@@ -171,7 +171,7 @@ async fn notebook_edit_results_word_for_word() {
         "notebook_path": "nb.ipynb", "cell_id": 0, "new_source": "new", "cell_type": "raw",
         "edit_mode": "insert", "backup": true,
     });
-    let reply = desk.call("NotebookEdit", insert).await.unwrap();
+    let reply = desk.tried("NotebookEdit", insert).await.unwrap();
     let details = reply.structured.unwrap();
     let id = details["cell_id"].as_str().unwrap();
     assert!(id.len() == 8 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{id}");
@@ -184,7 +184,7 @@ async fn notebook_edit_results_word_for_word() {
     assert!(text.starts_with(&wanted), "{text}");
 
     let delete = json!({"notebook_path": "nb.ipynb", "cell_id": id, "edit_mode": "delete"});
-    let text = desk.text("NotebookEdit", delete).await;
+    let text = desk.good("NotebookEdit", delete).await;
     let wanted = format!("✓ Cell deleted\n  Notebook: nb.ipynb\n  Removed: {id} (was at index 1)");
     assert_eq!(text, wanted);
     let notebook: Value = serde_json::from_str(&desk.get("nb.ipynb")).unwrap();
@@ -195,23 +195,23 @@ async fn notebook_edit_results_word_for_word() {
 #[tokio::test]
 async fn read_shows_text_of_notebooks_and_files() {
     let desk = desk();
-    let text = desk.text("read", json!({"path": "nb.ipynb"})).await;
+    let text = desk.good("read", json!({"path": "nb.ipynb"})).await;
     let wanted = "# %% [markdown] cell:0\n# Title\n\nSome prose.\n# %% [code] cell:1\nx = 1\nprint(x)\n\
                   # %% [code] cell:2\ny = 2\n";
     assert_eq!(text, wanted);
-    assert_eq!(desk.text("read", json!({"path": "nb.ipynb:2-2"})).await, "# Title\n");
-    assert_eq!(desk.text("read", json!({"path": "nb.ipynb:raw"})).await, small());
+    assert_eq!(desk.good("read", json!({"path": "nb.ipynb:2-2"})).await, "# Title\n");
+    assert_eq!(desk.good("read", json!({"path": "nb.ipynb:raw"})).await, small());
     let lines: String = (1..=3500).map(|number| format!("line {number}\n")).collect();
     desk.put("a.txt", &lines);
-    let text = desk.text("read", json!({"path": "a.txt"})).await;
+    let text = desk.good("read", json!({"path": "a.txt"})).await;
     // B:O-31
     let notice = "line 3000\n\n[Showing lines 1-3000 of 3500. Use :3001 to continue]";
     assert!(text.ends_with(notice), "{}", &text[text.len() - 90..]);
-    let text = desk.text("read", json!({"file_path": "a.txt:3001"})).await;
+    let text = desk.good("read", json!({"file_path": "a.txt:3001"})).await;
     assert!(text.starts_with("line 3001\n") && text.ends_with("line 3500\n"));
-    assert_eq!(desk.text("read", json!({"path": "a.txt:2-2,L5+1"})).await, "line 2\nline 5\n");
+    assert_eq!(desk.good("read", json!({"path": "a.txt:2-2,L5+1"})).await, "line 2\nline 5\n");
     desk.put("nothing.txt", "");
-    assert_eq!(desk.text("read", json!({"path": "nothing.txt"})).await, "(empty file)");
+    assert_eq!(desk.good("read", json!({"path": "nothing.txt"})).await, "(empty file)");
 }
 
 /// B:V-15, B:V-16, B:V-20, and files that are no text.
@@ -254,7 +254,7 @@ async fn read_shows_stored_output() {
         (1..=3500).map(|number| format!("\u{1b}[1mline {number}\u{1b}[0m\n")).collect();
     let id = artifacts.store(&spec, lines.as_bytes()).unwrap().info.unwrap().id.to_string();
     let read = async |selector: &str| {
-        desk.text("read", json!({"path": format!("artifact://{id}{selector}")})).await
+        desk.good("read", json!({"path": format!("artifact://{id}{selector}")})).await
     };
     assert_eq!(read(":2-3").await, "line 2\nline 3\n");
     assert_eq!(read(":raw:2-2").await, "\u{1b}[1mline 2\u{1b}[0m\n");
@@ -273,10 +273,10 @@ async fn edit_replaces_text_also_across_cells() {
     let desk = desk();
     let old = "print(x)\n# %% [code] cell:2\ny = 2";
     let new = "print(x)\n# %% [markdown]\nbetween\n# %% [code] cell:2\ny = 3";
-    let reply = desk.call("edit", json!({"path": "nb.ipynb", "old_text": old, "new_text": new}));
+    let reply = desk.tried("edit", json!({"path": "nb.ipynb", "old_text": old, "new_text": new}));
     let details = reply.await.unwrap().structured.unwrap();
     assert_eq!(details["cells"], 4);
-    let text = desk.text("read", json!({"path": "nb.ipynb:5-"})).await;
+    let text = desk.good("read", json!({"path": "nb.ipynb:5-"})).await;
     let wanted = "# %% [code] cell:1\nx = 1\nprint(x)\n# %% [markdown] cell:2\nbetween\n\
                   # %% [code] cell:3\ny = 3\n";
     assert_eq!(text, wanted);
@@ -288,8 +288,8 @@ async fn edit_replaces_text_also_across_cells() {
     let error = desk.error("edit", given).await;
     assert!(error.message.contains("stands 2 times"), "{error:?}");
     let given = json!({"path": "nb.ipynb", "old_text": "x", "new_text": "q", "all": true});
-    desk.text("edit", given).await;
-    assert!(desk.text("read", json!({"path": "nb.ipynb"})).await.contains("q = 1\nprint(q)"));
+    desk.good("edit", given).await;
+    assert!(desk.good("read", json!({"path": "nb.ipynb"})).await.contains("q = 1\nprint(q)"));
     for (path, message) in [
         ("no.ipynb", "Notebook not found: no.ipynb"),
         ("bad.ipynb", "Invalid JSON in notebook: bad.ipynb"),
@@ -305,7 +305,7 @@ async fn edit_replaces_text_in_plain_files() {
     let desk = desk();
     desk.put("a.txt", "one\r\ntwo\r\nthree");
     let given = json!({"path": "a.txt", "old_string": "one\ntwo", "new_string": "1\n2"});
-    let reply = desk.call("edit", given).await.unwrap();
+    let reply = desk.tried("edit", given).await.unwrap();
     assert_eq!(desk.get("a.txt"), "1\r\n2\r\nthree");
     assert_eq!(reply.structured.unwrap()["replacements"], 1);
     let given = json!({"path": "a.txt", "old_text": "four", "new_text": "4"});
@@ -323,7 +323,7 @@ async fn edit_replaces_text_in_plain_files() {
 #[tokio::test]
 async fn write_puts_whole_notebooks() {
     let desk = desk();
-    desk.text("write", json!({"path": "nb.ipynb", "content": "# %% [code] cell:1\nx = 9"})).await;
+    desk.good("write", json!({"path": "nb.ipynb", "content": "# %% [code] cell:1\nx = 9"})).await;
     let notebook: Value = serde_json::from_str(&desk.get("nb.ipynb")).unwrap();
     assert_eq!(notebook["cells"].as_array().unwrap().len(), 1);
     assert_eq!(notebook["cells"][0]["id"], "aaaa1111");
@@ -338,13 +338,13 @@ async fn write_puts_whole_notebooks() {
     let error =
         desk.error("write", json!({"path": "bad.ipynb", "content": "# %% [code]\nx"})).await;
     assert_eq!(error.message, "Invalid JSON in notebook: bad.ipynb");
-    desk.text("write", json!({"path": "new.ipynb", "content": "# %% [raw]\nx"})).await;
-    assert_eq!(desk.text("read", json!({"path": "new.ipynb"})).await, "# %% [raw] cell:0\nx");
-    desk.text("write", json!({"path": "nb.ipynb", "content": small()})).await;
+    desk.good("write", json!({"path": "new.ipynb", "content": "# %% [raw]\nx"})).await;
+    assert_eq!(desk.good("read", json!({"path": "new.ipynb"})).await, "# %% [raw] cell:0\nx");
+    desk.good("write", json!({"path": "nb.ipynb", "content": small()})).await;
     assert_eq!(desk.get("nb.ipynb"), small());
     // What was read whole can be written back, and then nothing changes.
-    let text = desk.text("read", json!({"path": "nb.ipynb"})).await;
-    let reply = desk.call("write", json!({"path": "nb.ipynb", "content": text})).await.unwrap();
+    let text = desk.good("read", json!({"path": "nb.ipynb"})).await;
+    let reply = desk.tried("write", json!({"path": "nb.ipynb", "content": text})).await.unwrap();
     assert_eq!(reply.structured.unwrap()["written"], false);
     assert_eq!(desk.get("nb.ipynb"), small());
 }
@@ -353,11 +353,11 @@ async fn write_puts_whole_notebooks() {
 async fn write_puts_plain_files() {
     let desk = desk();
     let write = json!({"path": "a.txt", "content": "one\ntwo\n"});
-    assert_eq!(desk.text("write", write.clone()).await, "Created a.txt (2 lines, 8B).");
+    assert_eq!(desk.good("write", write.clone()).await, "Created a.txt (2 lines, 8B).");
     assert_eq!(desk.get("a.txt"), "one\ntwo\n");
-    let same = desk.text("write", write).await;
+    let same = desk.good("write", write).await;
     assert_eq!(same, "a.txt holds that already; nothing was written.");
-    let text = desk.text("write", json!({"path": "a.txt", "content": "x"})).await;
+    let text = desk.good("write", json!({"path": "a.txt", "content": "x"})).await;
     assert_eq!(text, "Wrote a.txt (1 line, 1B).");
     let error = desk.error("write", json!({"path": "../state/x", "content": "x"})).await;
     assert!(error.message.contains("is outside the allowed folders"), "{error:?}");

@@ -109,6 +109,7 @@ pub(super) fn reply(path: &str, text: String, mut details: Value, saved: &SavedB
             format!("\nNote: the file had {count} names; the others still name the old content")
         }
         FileNote::NotKept(what) => format!("\nNote: {what} was not kept"),
+        FileNote::Recovered(cells) => format!("\nNote: {}", report::recovered(*cells)),
     });
     ToolReply::text(text + &notes.collect::<String>()).with_structured(details)
 }

@@ -18,6 +18,8 @@ async fn sessions_are_listed_restarted_and_stopped() {
     assert_eq!(idle, "Nothing was running in session default.");
     let kept = desk.text("kernel", json!({"action": "keep"})).await;
     assert!(kept.ends_with("; kept"), "{kept}");
+    let let_go = desk.text("kernel", json!({"action": "unkeep"})).await;
+    assert!(!let_go.contains("kept"), "{let_go}");
     let restarted = desk.text("kernel", json!({"action": "restart"})).await;
     assert!(restarted.starts_with("Restarted; variables are gone. default in "), "{restarted}");
     assert_eq!(desk.text("python", json!({"code": "'x' in globals()"})).await, "False");

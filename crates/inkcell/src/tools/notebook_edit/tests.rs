@@ -5,11 +5,12 @@ use inkcell_testkit::notebooks::small;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use crate::tools::file_desk::FileDesk;
+use crate::exposure::{Exposure, ToolSet};
+use crate::tools::test_desk::TestDesk;
 use crate::tools::{Content, find};
 
 /// The sources of a notebook.
-fn sources(desk: &FileDesk, name: &str) -> Vec<String> {
+fn sources(desk: &TestDesk, name: &str) -> Vec<String> {
     let notebook: Value = serde_json::from_str(&desk.get(name)).unwrap();
     let text = |source: &Value| match source {
         Value::Array(lines) => lines.iter().filter_map(Value::as_str).collect(),
@@ -52,10 +53,10 @@ async fn one_operation_inline() {
         ),
     ];
     for (mut given, wanted, first) in table {
-        let desk = FileDesk::new();
+        let desk = TestDesk::on_files();
         desk.put("nb.ipynb", small());
         given["notebook_path"] = "nb.ipynb".into();
-        let text = desk.text("notebook_edit", given.clone()).await;
+        let text = desk.good("notebook_edit", given.clone()).await;
         assert_eq!(text.lines().next(), Some(first), "{given}");
         assert_eq!(sources(&desk, "nb.ipynb"), wanted, "{given}");
     }
@@ -72,10 +73,10 @@ async fn inserts_stand_where_their_words_say() {
         (json!({"edit_mode": "insert", "new_source": "new", "cell_type": "code"}), 0),
     ];
     for (mut given, index) in table {
-        let desk = FileDesk::new();
+        let desk = TestDesk::on_files();
         desk.put("nb.ipynb", small());
         given["path"] = "nb.ipynb".into();
-        let reply = desk.call("notebook_edit", given.clone()).await.unwrap();
+        let reply = desk.tried("notebook_edit", given.clone()).await.unwrap();
         assert_eq!(sources(&desk, "nb.ipynb")[index], "new", "{given}");
         let details = reply.structured.unwrap();
         assert_eq!(details["changes"][0]["index"], index, "{given}");
@@ -88,14 +89,15 @@ async fn inserts_stand_where_their_words_say() {
 /// A batch is done whole or not at all, and says the version that the next edit can give.
 #[tokio::test]
 async fn batches_text_and_versions() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     desk.put("nb.ipynb", small());
     let ops = json!([
         {"op": "delete", "cell": 0},
         {"op": "sub", "cell": 1, "old": "x = 1", "new": "x = 5"},
         {"op": "meta", "cell": 2, "set": {"b": 1.0, "a": null}},
     ]);
-    let reply = desk.call("notebook_edit", json!({"path": "nb.ipynb", "ops": ops, "backup": true}));
+    let reply =
+        desk.tried("notebook_edit", json!({"path": "nb.ipynb", "ops": ops, "backup": true}));
     let details = reply.await.unwrap().structured.unwrap();
     assert_eq!(sources(&desk, "nb.ipynb"), ["x = 5\nprint(x)", "y = 2\n"]);
     assert_eq!(desk.get("nb.ipynb.bak"), small());
@@ -115,13 +117,13 @@ async fn batches_text_and_versions() {
     let mine = json!({"path": "nb.ipynb", "cell": 0, "source": "mine", "if_hash": version});
     assert_eq!(desk.error("notebook_edit", mine).await.kind, Kind::Conflict);
     let other = json!({"path": "nb.ipynb", "cell": 1, "source": "mine", "if_hash": version});
-    desk.text("notebook_edit", other).await;
+    desk.good("notebook_edit", other).await;
     assert_eq!(sources(&desk, "nb.ipynb"), ["x = 6\nprint(x)", "mine"]);
 
     let text = "# %% [code] cell:0\nx = 8\n# %% [markdown]\nnew";
     let error = desk.error("notebook_edit", json!({"path": "nb.ipynb", "text": text})).await;
     assert_eq!(error.next.as_deref(), Some("to delete them, say how many you mean: drop: 1"));
-    desk.text("notebook_edit", json!({"path": "nb.ipynb", "text": text, "drop": 1})).await;
+    desk.good("notebook_edit", json!({"path": "nb.ipynb", "text": text, "drop": 1})).await;
     assert_eq!(sources(&desk, "nb.ipynb"), ["x = 8", "new"]);
 }
 
@@ -137,10 +139,10 @@ async fn outputs_follow_what_is_said() {
         (json!({"text": text, "drop": 2, "outputs": "clear"}), false),
     ];
     for (mut given, stay) in table {
-        let desk = FileDesk::new();
+        let desk = TestDesk::on_files();
         desk.put("nb.ipynb", small());
         given["path"] = "nb.ipynb".into();
-        desk.text("notebook_edit", given.clone()).await;
+        desk.good("notebook_edit", given.clone()).await;
         let notebook: Value = serde_json::from_str(&desk.get("nb.ipynb")).unwrap();
         let cells = notebook["cells"].as_array().unwrap();
         let cell = cells.iter().find(|cell| cell["id"] == "aaaa1111").unwrap();
@@ -150,16 +152,16 @@ async fn outputs_follow_what_is_said() {
 
 #[tokio::test]
 async fn a_notebook_is_made_only_when_that_is_said() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     let insert = json!({"path": "new.ipynb", "op": "insert", "source": "x"});
     let error = desk.error("notebook_edit", insert.clone()).await;
     assert_eq!(error.message, "Notebook not found: new.ipynb");
     assert!(error.next.unwrap().contains("create: true"));
     let mut insert = insert;
     insert["create"] = true.into();
-    desk.text("notebook_edit", insert).await;
+    desk.good("notebook_edit", insert).await;
     assert_eq!(sources(&desk, "new.ipynb"), ["x"]);
-    desk.text("notebook_edit", json!({"path": "empty.ipynb", "create": true})).await;
+    desk.good("notebook_edit", json!({"path": "empty.ipynb", "create": true})).await;
     assert_eq!(sources(&desk, "empty.ipynb"), [""; 0]);
     let error = desk.error("notebook_edit", json!({"path": "empty.ipynb", "create": true})).await;
     assert_eq!(error.kind, Kind::Conflict, "{error:?}");
@@ -168,7 +170,7 @@ async fn a_notebook_is_made_only_when_that_is_said() {
 /// B:V-08, and everything else that has no meaning; nothing is written.
 #[tokio::test]
 async fn what_has_no_meaning_is_refused() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     desk.put("nb.ipynb", small());
     let first_line = "Invalid notebook editable representation for nb.ipynb: expected first line to be \
                       \"# %% [code] cell:0\", \"# %% [markdown] cell:0\", or \"# %% [raw] cell:0\".";
@@ -201,12 +203,12 @@ async fn what_has_no_meaning_is_refused() {
 /// B:N-20: a call that was given up does nothing.
 #[tokio::test]
 async fn a_call_that_was_given_up_writes_nothing() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     desk.put("nb.ipynb", small());
     let cancel = CancellationToken::new();
     cancel.cancel();
     let given = json!({"path": "nb.ipynb", "op": "delete", "cell": 0});
-    let error = desk.call_with("notebook_edit", given, cancel).await.unwrap_err();
+    let error = desk.tried_with("notebook_edit", given, cancel, None).await.unwrap_err();
     assert_eq!(error.kind, Kind::Cancelled);
     assert_eq!(desk.get("nb.ipynb"), small());
 }
@@ -216,7 +218,7 @@ async fn a_call_that_was_given_up_writes_nothing() {
 fn what_a_model_is_told_is_short() {
     for (name, limit) in [("notebook_read", 1600), ("notebook_edit", 3600)] {
         let spec = find(name).unwrap();
-        let schema = (spec.schema)().to_string();
+        let schema = (spec.schema)(&Exposure::for_one_call(ToolSet::Default)).to_string();
         let bytes = spec.description.len() + schema.len();
         assert!(bytes <= limit, "{name} has {bytes} bytes: {schema}");
         assert!(!schema.contains("null") && !schema.contains("$defs"), "{schema}");

@@ -4,7 +4,7 @@ use inkcell_engine::Kind;
 use inkcell_testkit::notebooks::{jupyter, small};
 use serde_json::json;
 
-use crate::tools::file_desk::FileDesk;
+use crate::tools::test_desk::TestDesk;
 
 const TEXT: &str = "# %% [markdown] cell:0 id:intro-md\n# Title\n\nSome prose.\n\
                     # %% [code] cell:1 id:aaaa1111\nx = 1\nprint(x)\n\
@@ -13,7 +13,7 @@ const TEXT: &str = "# %% [markdown] cell:0 id:intro-md\n# Title\n\nSome prose.\n
 /// B:V-02, B:V-19: the text, its lines, single cells; the head gives the version that an edit takes.
 #[tokio::test]
 async fn sources_are_shown_with_index_and_id() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     desk.put("nb.ipynb", small());
     let texts = desk.texts("notebook_read", json!({"path": "nb.ipynb"})).await;
     assert_eq!(texts[1], TEXT);
@@ -35,7 +35,7 @@ async fn sources_are_shown_with_index_and_id() {
 
 #[tokio::test]
 async fn outline_outputs_and_search() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     desk.put("nb.ipynb", small());
     let outline = desk.texts("notebook_read", json!({"path": "nb.ipynb", "view": "outline"})).await;
     let rows: Vec<&str> = outline[1].lines().collect();
@@ -64,7 +64,7 @@ async fn outline_outputs_and_search() {
 /// B:V-22: what is cut says how to go on, and is not taken for the whole when it comes back.
 #[tokio::test]
 async fn long_notebooks_come_in_pages() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     let long: String = (0..4000).map(|number| format!("a{number}\n")).collect();
     desk.put("nb.ipynb", jupyter(&[("code", "aaaa1111", &long)]));
     let texts = desk.texts("notebook_read", json!({"path": "nb.ipynb"})).await;
@@ -79,7 +79,7 @@ async fn long_notebooks_come_in_pages() {
 /// B:V-16, B:V-20, and everything else that cannot be read.
 #[tokio::test]
 async fn what_cannot_be_read_says_why() {
-    let desk = FileDesk::new();
+    let desk = TestDesk::on_files();
     desk.put("nb.ipynb", small());
     desk.put("list.ipynb", "[1]");
     desk.put("none.ipynb", "{}");

@@ -103,7 +103,12 @@ class SList(list):
 
 def system(session, command):
     """Runs a shell command with its output shown as it comes; gives the exit code."""
-    return run(session, [_shell_path(), "-c", command])
+    return run(session, [_shell_path(), "-c", _no_option(command)])
+
+
+def _no_option(command):
+    # A shell takes what begins like an option for one, also after -c.
+    return " " + command if command[:1] in ("-", "+") else command
 
 
 def _reaches_host():
@@ -209,7 +214,7 @@ def _feed(pipe, body):
 def getoutput(command):
     """The lines a command writes to both its outputs, within limits."""
     process = subprocess.Popen(
-        [_shell_path(), "-c", command],
+        [_shell_path(), "-c", _no_option(command)],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -1,10 +1,11 @@
 """The prelude: which helpers exist, and how they get into the user's namespace.
 
 Owns the table of names, the deferred callables that stand for them, `install`
-and `docs`. Must not know what any helper does, and imports nothing: a kernel
+and `docs`. Must not know what any helper does, and imports nothing of weight: a kernel
 pays for a helper when it is first called, not when it starts.
 """
 
+import _thread
 import sys
 
 # One row a category: its title, the module that implements it, its names.
@@ -26,6 +27,8 @@ TABLE = (
     ("Output", "output", "output display log phase"),
     ("Output", "bridge", "tool"),
 )
+
+_hiding = _thread.RLock()
 
 MINIMAL = frozenset("display bash sh run env output log phase tool".split())
 LEVELS = ("full", "minimal", "off")
@@ -81,18 +84,24 @@ def _implementation(module):
     modules of this package import nothing from the library any later.
     """
     full_name = __name__ + "." + module
-    if full_name in sys.modules:
-        return sys.modules[full_name]
+    found = sys.modules.get(full_name)
+    if found is not None:
+        if not getattr(found.__spec__, "_initializing", False):
+            return found
+        # Another thread is in the middle of it; this waits until it is done.
+        return __import__(full_name, fromlist=["*"])
     own, before = _library_path()
     if not own or not _shadowed(before):
         return __import__(full_name, fromlist=["*"])
     # Other threads see the shorter path for the length of this import. That is
-    # why it happens only when there is something to hide.
-    kept, sys.path = sys.path, own
-    try:
-        return __import__(full_name, fromlist=["*"])
-    finally:
-        sys.path = kept
+    # why it happens only when there is something to hide, and in one thread at a
+    # time: the second would keep what the first has put there.
+    with _hiding:
+        kept, sys.path = sys.path, own
+        try:
+            return __import__(full_name, fromlist=["*"])
+        finally:
+            sys.path = kept
 
 
 class Deferred:

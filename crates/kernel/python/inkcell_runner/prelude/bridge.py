@@ -52,6 +52,12 @@ def call(name, args):
     """Ask the host to run a tool; its value, or RuntimeError with the host's words."""
     url, token, key = _access()
     body = {"session": key, "run": _run_id(), "name": name, "args": args}
+    try:
+        # Paths in the arguments mean what they mean to the code that gives them.
+        body["cwd"] = os.getcwd()
+    except OSError:
+        # It is gone; the host knows where the session began.
+        pass
     reply = _post(url.rstrip("/") + "/v1/tool", token, json.dumps(body).encode())
     try:
         answer = json.loads(reply)
@@ -82,7 +88,11 @@ def _post(url, token, body):
     connection = kind(parts.hostname, parts.port)
     headers = {"Authorization": "Bearer " + token, "Content-Type": "application/json"}
     try:
-        connection.request("POST", parts.path, body, headers)
+        try:
+            connection.request("POST", parts.path, body, headers)
+        except (BrokenPipeError, ConnectionResetError):
+            # A host that does not want all of it has said why.
+            pass
         return connection.getresponse().read()
     except (OSError, HTTPException) as error:
         raise RuntimeError("tool bridge at %s did not answer: %s" % (parts.netloc, error)) from None

@@ -73,16 +73,21 @@ def env(key=None, value=None):
     return found
 
 
+def _script(cmd):
+    # Every shell takes what begins like an option for one, also after -c; not every shell knows `--` there.
+    return " " + cmd if cmd[:1] in ("-", "+") else cmd
+
+
 def run(cmd, cwd=None, timeout=None, full=False):
     """Run a shell command and return its stdout, stderr and code."""
     shell = shutil.which("bash") or shutil.which("sh") or "/bin/sh"
-    return _execute("sh", [shell, "-c", cmd], cmd, cwd, timeout, full, live=False)
+    return _execute("sh", [shell, "-c", _script(cmd)], cmd, cwd, timeout, full, live=False)
 
 
 def sh(cmd, cwd=None, timeout=None, full=False):
     """Run a command in your login shell and return its stdout, stderr and code."""
     shell = _login_shell()
-    script = cmd
+    script = _script(cmd)
     snapshot = setting("SHELL_SNAPSHOT")
     if snapshot:
         # The command must run even when the snapshot is gone or fails.
@@ -96,7 +101,7 @@ def bash(cmd, cwd=None, timeout=None, full=False):
     shell = shutil.which("bash")
     if shell is None:
         raise RuntimeError("bash was not found on PATH; run(cmd) uses whatever shell there is")
-    return _execute("bash", [shell, "-c", cmd], cmd, cwd, timeout, full, live=True)
+    return _execute("bash", [shell, "-c", _script(cmd)], cmd, cwd, timeout, full, live=True)
 
 
 def _login_shell():

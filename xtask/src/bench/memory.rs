@@ -13,6 +13,11 @@ pub(super) fn pss_mib(pids: &[u32]) -> Result<f64> {
     Ok(kib / 1024.0)
 }
 
+/// What a process holds now, in MiB; pages it shares with others count in full.
+pub(super) fn resident_mib(pid: u32) -> Result<f64> {
+    Ok(field(&format!("/proc/{pid}/status"), "VmRSS:")? / 1024.0)
+}
+
 /// What this process holds now, in MiB.
 pub(super) fn own_resident_mib() -> Result<f64> {
     Ok(field("/proc/self/status", "VmRSS:")? / 1024.0)
@@ -55,5 +60,6 @@ mod tests {
         let own = std::process::id();
         let (one, two) = (pss_mib(&[own]).unwrap(), pss_mib(&[own, own]).unwrap());
         assert!(one > 0.0 && two > one, "{one} {two}");
+        assert!(resident_mib(own).unwrap() > 0.0);
     }
 }

@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
-use super::contender::Row;
-use crate::bench::report::{Goal, cell};
+use super::report::{Goal, cell};
+use super::row::Row;
 
 pub(super) struct Table {
     pub(super) family: &'static str,

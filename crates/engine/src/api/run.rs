@@ -1,0 +1,185 @@
+//! Running the cells of a notebook: what is asked, and what is told besides what a call always tells.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{CellKernel, KernelMode, Problem, Reading};
+use crate::registry::SessionName;
+
+/// Cells of a notebook to run, with their outputs written back.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunRequest {
+    /// The notebook.
+    pub path: String,
+    /// Where to write instead of in place.
+    #[serde(default)]
+    pub output: Option<String>,
+    /// Which cells.
+    #[serde(default)]
+    pub cells: CellChoice,
+    /// Whether the run begins with a new kernel.
+    #[serde(default)]
+    pub kernel: CellKernel,
+    /// What happens after a cell that failed.
+    #[serde(default)]
+    pub on_error: OnError,
+    /// How long all cells together may take.
+    #[serde(default, with = "crate::encoding::seconds_option")]
+    pub timeout: Option<Duration>,
+    /// How long each cell may take.
+    #[serde(default, with = "crate::encoding::seconds_option")]
+    pub cell_timeout: Option<Duration>,
+    /// How long the caller waits for the answer.
+    #[serde(default, with = "crate::encoding::seconds_option")]
+    pub wait: Option<Duration>,
+    /// The working folder; the notebook's own when none is named.
+    #[serde(default)]
+    pub cwd: Option<PathBuf>,
+    /// Which session; the notebook's own when none is named.
+    #[serde(default)]
+    pub session: Option<SessionName>,
+    /// The interpreter, when it is not to be chosen.
+    #[serde(default)]
+    pub interpreter: Option<String>,
+    /// Whether the kernel outlives the run.
+    #[serde(default)]
+    pub mode: KernelMode,
+    /// Whether the report holds the output.
+    #[serde(default)]
+    pub reading: Reading,
+    /// Where to begin.
+    #[serde(default)]
+    pub start: RunStart,
+    /// What is noted in the file besides outputs and counts.
+    #[serde(default)]
+    pub stamps: Stamps,
+}
+
+/// Which cells of a notebook. What is left out does not restrict.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CellChoice {
+    /// A list such as `0,3-5,ab12`.
+    #[serde(default)]
+    pub list: Option<String>,
+    /// From this cell on.
+    #[serde(default)]
+    pub from: Option<String>,
+    /// Up to this cell, with it.
+    #[serde(default)]
+    pub to: Option<String>,
+}
+
+/// What happens after a cell that failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// The run stops.
+    #[default]
+    Stop,
+    /// It goes on, as long as there is a kernel.
+    GoOn,
+}
+
+/// Where a run begins.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunStart {
+    /// With the first cell that was chosen.
+    #[default]
+    First,
+    /// With the first that the last run did not finish.
+    Resume,
+}
+
+/// What a run notes in the file besides outputs and counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stamps {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The times that nbclient and JupyterLab note with each cell.
+    Jupyter,
+    /// What papermill notes: times, states, and a cell that says where it failed.
+    Papermill,
+}
+
+/// The notebook of a call that runs one.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct NotebookReport {
+    /// The notebook, as the caller named it.
+    pub path: String,
+    /// The file that has the outputs, as the caller named it.
+    pub written: String,
+    /// How many cells it has.
+    pub cells: usize,
+    /// The version of the file after the last save.
+    pub version: Option<String>,
+    /// Cells that were chosen and are not for running: their tags say so.
+    pub skipped: Vec<usize>,
+    /// Cells that a run before this one had finished.
+    pub resumed: Vec<usize>,
+    /// What its reader must know besides.
+    pub notes: Vec<RunNote>,
+}
+
+/// Something about a run that its caller would want to know.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunNote {
+    /// The notebook names a kernel that is not the one that ran it.
+    OtherKernel {
+        /// The name in the file.
+        named: String,
+    },
+    /// The run stopped at a `SystemExit`.
+    Exited {
+        /// The cell.
+        index: usize,
+        /// What the code gave as its status.
+        status: String,
+    },
+    /// The outputs could not be saved; they are kept and go into the file with the next command on it.
+    NotSaved(Problem),
+    /// Outputs of an earlier run that had ended before its time were put into the file.
+    Recovered {
+        /// Of how many cells.
+        cells: usize,
+    },
+}
+
+/// A cell of a call, as a cell of a notebook.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NotebookCell {
+    /// Its position when it began.
+    pub index: usize,
+    /// Its id.
+    pub id: Option<String>,
+    /// How many outputs it has shown.
+    pub outputs: usize,
+    /// Whether they are in the file.
+    pub written: WriteBack,
+    /// How long it took the last time.
+    #[serde(default, with = "crate::encoding::seconds_option")]
+    pub last_took: Option<Duration>,
+}
+
+/// Whether what a cell showed is in its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WriteBack {
+    /// Not yet: it has not ended.
+    NotYet,
+    /// It is safe, and goes into the file with the next save.
+    Kept,
+    /// It is in the file.
+    Saved,
+    /// Somebody changed the source meanwhile, so the file was left as it is.
+    SourceChanged,
+    /// The cell is not in the file any more.
+    Gone,
+}

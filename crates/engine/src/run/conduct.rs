@@ -1,0 +1,360 @@
+//! A notebook beside the call that runs its cells: what each cell is when its turn comes, what is kept of what
+//! it shows, and whether the run goes on after it.
+//!
+//! Owns the order of a run. How code is run and what its reader gets is the call's; the file is `file.rs`'s.
+
+use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
+
+use inkcell_kernel::{DisplayId, ExecEvent, Outcome};
+use inkcell_notebook::NbOutput;
+
+use super::RunClock;
+use super::file::{RunFile, SavedRun, Urgency};
+use super::journal::CellOutputs;
+use super::plan::{KnownCell, Planned};
+use super::record::RanCell;
+use super::stamps::{CellStamps, Span};
+use crate::api::{
+    CellReport, CellSource, EndReport, NotebookCell, NotebookReport, OnError, PythonReport,
+    RunNote, Stamps, State, WriteBack,
+};
+use crate::error::EngineError;
+use crate::executions::Record;
+use crate::notebooks::Keep;
+use crate::output::{OutputRecorder, Recorded, SizePolicy};
+
+/// Everything a run is made of.
+pub(crate) struct NotebookRun {
+    /// Away while something waits for the disk.
+    file: Option<Box<RunFile>>,
+    cells: Vec<Planned>,
+    report: NotebookReport,
+    rules: RunRules,
+    began: SystemTime,
+    now: Option<Now>,
+    shown: Shown,
+    failed: Option<(KnownCell, Option<u32>)>,
+}
+
+/// What holds for the whole run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RunRules {
+    pub(crate) on_error: OnError,
+    pub(crate) cell_timeout: Option<Duration>,
+    pub(crate) outputs: SizePolicy,
+    pub(crate) stamps: Stamps,
+    pub(crate) clock: RunClock,
+}
+
+/// The cell that runs.
+struct Now {
+    cell: KnownCell,
+    began: SystemTime,
+    count: Option<u32>,
+    recorder: OutputRecorder,
+}
+
+/// Displays that later cells may change.
+#[derive(Default)]
+struct Shown {
+    /// Which output of which cell.
+    places: HashMap<DisplayId, Vec<(usize, usize)>>,
+    /// The outputs of those cells.
+    cells: HashMap<usize, CellOutputs>,
+}
+
+/// What happens after a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Onward {
+    Next,
+    /// The run is over, and this is how.
+    Stop(State),
+}
+
+/// A cell whose turn has come.
+pub(crate) enum Begun {
+    Run(CellSource),
+    /// It is not in the file any more.
+    Gone,
+}
+
+impl NotebookRun {
+    pub(crate) fn new(
+        file: RunFile,
+        cells: Vec<Planned>,
+        report: NotebookReport,
+        rules: RunRules,
+    ) -> NotebookRun {
+        let began = (rules.clock)();
+        let (file, now, shown, failed) = (Some(Box::new(file)), None, Shown::default(), None);
+        NotebookRun { file, cells, report, rules, began, now, shown, failed }
+    }
+
+    /// The cells as a call is told of them.
+    pub(crate) fn sources(&self) -> Vec<CellSource> {
+        self.cells.iter().map(|planned| self.source(planned, &planned.cell)).collect()
+    }
+
+    /// Says in a report what its cells are.
+    pub(crate) fn announce(&self, report: &mut PythonReport) {
+        report.notebook = Some(self.report.clone());
+        for (cell, planned) in report.cells.iter_mut().zip(&self.cells) {
+            cell.notebook = Some(in_notebook(&planned.cell, planned.last_took));
+        }
+    }
+
+    fn source(&self, planned: &Planned, cell: &KnownCell) -> CellSource {
+        let name = match &cell.id {
+            Some(id) => format!("cell {} ({id})", cell.index),
+            None => format!("cell {}", cell.index),
+        };
+        CellSource {
+            code: cell.source.clone(),
+            title: Some(name),
+            timeout: self.rules.cell_timeout.or(planned.timeout),
+            kernel: crate::api::CellKernel::Same,
+        }
+    }
+
+    /// The cell as it is in the file now.
+    pub(crate) async fn begin(&mut self, number: usize, record: &Record) -> Begun {
+        let Some(planned) = self.cells.get(number).cloned() else { return Begun::Gone };
+        let known = planned.cell.clone();
+        let found = self.with_file(move |file| file.cell(&known)).await;
+        let cell = match found {
+            Ok(Some(cell)) => cell,
+            Ok(None) => {
+                tell(record, number, |cell| cell.written = WriteBack::Gone);
+                return Begun::Gone;
+            }
+            // A file that cannot be read for a moment does not stop what was planned.
+            Err(_) => planned.cell.clone(),
+        };
+        let source = self.source(&planned, &cell);
+        record.change(|report| {
+            if let Some(told) = report.cells.get_mut(number) {
+                told.source.code.clone_from(&cell.source);
+                told.notebook = Some(in_notebook(&cell, planned.last_took));
+            }
+        });
+        let recorder = OutputRecorder::new(self.rules.outputs);
+        self.now = Some(Now { cell, began: (self.rules.clock)(), count: None, recorder });
+        Begun::Run(source)
+    }
+
+    /// What the cell that runs says.
+    pub(crate) fn hear(&mut self, event: &ExecEvent) {
+        let Some(now) = &mut self.now else { return };
+        if let ExecEvent::Started { count } = event {
+            now.count = *count;
+        }
+        now.recorder.push(event);
+    }
+
+    /// The cell is over: its outputs are made safe, and it is decided what comes next.
+    pub(crate) async fn end(&mut self, number: usize, record: &Record) -> Onward {
+        let Some(mut now) = self.now.take() else { return Onward::Next };
+        let Some(report) = record.cell(number) else { return Onward::Stop(State::NeverRun) };
+        let report = &report;
+        let onward = self.onward(number, report);
+        if let Onward::Stop(state) = onward
+            && state != State::Done
+        {
+            self.failed = Some((now.cell.clone(), now.count));
+        }
+        if matches!(report.state, State::NeverRun) {
+            return onward;
+        }
+        let span = Span { began: now.began, ended: (self.rules.clock)(), state: report.state };
+        // How a cell ended is told by its report, not by an event.
+        if let Some(
+            EndReport::Exception(error) | EndReport::Stopped { exception: Some(error), .. },
+        ) = &report.end
+        {
+            now.recorder.push(&ExecEvent::Finished(Outcome::Error(error.clone())));
+        }
+        let mut recorded = now.recorder.finish();
+        recorded.outputs.extend(last_words(report));
+        let outputs = self.fold(number, now.cell.clone(), now.count, &mut recorded);
+        let urgency = match onward {
+            Onward::Next => Urgency::WhenCheap,
+            Onward::Stop(_) => Urgency::Now,
+        };
+        let stamps = CellStamps::of(self.rules.stamps, span);
+        let ran = RanCell::new(&now.cell, report.state, report.duration);
+        let shown = outputs.last().map_or(0, |(_, own)| own.outputs.len());
+        tell(record, number, |cell| (cell.outputs, cell.written) = (shown, WriteBack::Kept));
+        let saved = self
+            .with_file(move |file| {
+                let mut saved = None;
+                for (changed, outputs) in outputs {
+                    let is_own = changed == number;
+                    let stamps = if is_own { stamps.clone() } else { CellStamps::default() };
+                    let ran = is_own.then_some(&ran);
+                    saved = file.take(changed, outputs, stamps, ran, urgency)?.or(saved);
+                }
+                Ok(saved)
+            })
+            .await;
+        self.tell_saved(record, saved);
+        onward
+    }
+
+    /// The outputs that are different now: those of the cell, and displays of earlier ones that it changed. Its
+    /// own come last.
+    fn fold(
+        &mut self,
+        number: usize,
+        cell: KnownCell,
+        count: Option<u32>,
+        recorded: &mut Recorded,
+    ) -> Vec<(usize, CellOutputs)> {
+        let mut changed: Vec<usize> = Vec::new();
+        for change in &recorded.changes {
+            for (other, at) in self.shown.places.get(&change.id).into_iter().flatten() {
+                let outputs = self.shown.cells.get_mut(other).filter(|_| *other != number);
+                let Some(output) = outputs.and_then(|cell| cell.outputs.get_mut(*at)) else {
+                    continue;
+                };
+                if let Ok(new) = change.apply(output) {
+                    *output = new;
+                    changed.push(*other);
+                }
+            }
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        let outputs = CellOutputs { cell, count, outputs: std::mem::take(&mut recorded.outputs) };
+        for (id, at) in recorded.displays.drain(..) {
+            self.shown.places.entry(id).or_default().push((number, at));
+            self.shown.cells.insert(number, outputs.clone());
+        }
+        let earlier = changed.into_iter().filter_map(|other| {
+            self.shown.cells.get(&other).map(|outputs| (other, outputs.clone()))
+        });
+        earlier.chain(std::iter::once((number, outputs))).collect()
+    }
+
+    fn onward(&mut self, number: usize, report: &CellReport) -> Onward {
+        if let Some(EndReport::Exception(error)) = &report.end
+            && error.name == "SystemExit"
+        {
+            let index = report.notebook.as_ref().map_or(number, |cell| cell.index);
+            self.report.notes.push(RunNote::Exited { index, status: error.value.clone() });
+            let is_well = matches!(error.value.as_str(), "" | "0" | "None");
+            return Onward::Stop(if is_well { State::Done } else { State::Error });
+        }
+        let may_fail = self.rules.on_error == OnError::GoOn
+            || self.cells.get(number).is_some_and(|planned| planned.on_error == OnError::GoOn);
+        match report.state {
+            State::Done => Onward::Next,
+            State::Error | State::InputRefused if may_fail => Onward::Next,
+            // A kernel that had to be ended has forgotten what the next cells need.
+            State::TimedOut if may_fail && kept_its_kernel(report) => Onward::Next,
+            state => Onward::Stop(state),
+        }
+    }
+
+    /// The run is over: everything goes into the file.
+    pub(crate) async fn close(&mut self, state: State, record: &Record) {
+        let (stamps, began, ended) = (self.rules.stamps, self.began, (self.rules.clock)());
+        let (input, output) = (self.report.path.clone(), self.report.written.clone());
+        let failed = self.failed.take();
+        let saved = self
+            .with_file(move |file| {
+                let saved = file.save(Keep::Record)?;
+                let span = Span { began, ended, state };
+                file.note_run(stamps, (&input, &output), span, failed.as_ref())?;
+                Ok(saved)
+            })
+            .await;
+        self.tell_saved(record, saved);
+        // The notebook is free for others before its caller hears that it is over.
+        self.file = None;
+    }
+
+    fn tell_saved(&mut self, record: &Record, saved: Result<Option<SavedRun>, EngineError>) {
+        let mut fates = Vec::new();
+        match saved {
+            Ok(None) => {}
+            Ok(Some(SavedRun { version, cells })) => {
+                self.report.version = Some(version.to_string());
+                self.report.notes.retain(|note| !matches!(note, RunNote::NotSaved(_)));
+                fates = cells;
+            }
+            Err(error) => {
+                self.report.notes.retain(|note| !matches!(note, RunNote::NotSaved(_)));
+                self.report.notes.push(RunNote::NotSaved(error.problem()));
+            }
+        }
+        record.change(|report| {
+            for (number, fate) in fates {
+                let cell = report.cells.get_mut(number).and_then(|cell| cell.notebook.as_mut());
+                if let Some(cell) = cell {
+                    cell.written = fate;
+                }
+            }
+            report.notebook = Some(self.report.clone());
+        });
+    }
+
+    /// Does something with the file on a thread that may wait for disks.
+    async fn with_file<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&mut RunFile) -> Result<T, EngineError> + Send + 'static,
+    ) -> Result<T, EngineError> {
+        let gone = || EngineError::Lost { what: "the notebook of this run" };
+        let mut file = self.file.take().ok_or_else(gone)?;
+        let done = tokio::task::spawn_blocking(move || {
+            let done = work(&mut file);
+            (file, done)
+        });
+        // What panicked keeps the file; what is not saved is in the journal.
+        let (file, done) = done.await.map_err(|_| gone())?;
+        self.file = Some(file);
+        done
+    }
+}
+
+fn tell(record: &Record, number: usize, tell: impl FnOnce(&mut NotebookCell)) {
+    record.change(|report| {
+        let cell = report.cells.get_mut(number).and_then(|cell| cell.notebook.as_mut());
+        if let Some(cell) = cell {
+            tell(cell);
+        }
+    });
+}
+
+fn in_notebook(cell: &KnownCell, last_took: Option<Duration>) -> NotebookCell {
+    let (id, written) = (cell.id.clone(), WriteBack::NotYet);
+    NotebookCell { index: cell.index, id, outputs: 0, written, last_took }
+}
+
+fn kept_its_kernel(report: &CellReport) -> bool {
+    use crate::session::KernelFate;
+    matches!(report.end, Some(EndReport::Stopped { fate: KernelFate::Kept, .. }))
+}
+
+/// What a kernel that died could not say itself, as an output.
+fn last_words(report: &CellReport) -> Option<NbOutput> {
+    let (name, value) = match (&report.state, &report.end) {
+        (State::KernelDied, Some(EndReport::Died(death))) => {
+            ("DeadKernelError", death.cause.to_string())
+        }
+        (State::KernelDied, _) => ("DeadKernelError", "kernels died again and again".to_owned()),
+        (State::TimedOut, Some(EndReport::Stopped { exception: None, after, .. })) => {
+            let after = after.map_or(0.0, |after| after.as_secs_f64());
+            (
+                "CellTimeoutError",
+                format!("the cell did not end within {after} s and could not be stopped"),
+            )
+        }
+        _ => return None,
+    };
+    let output = serde_json::json!({
+        "ename": name, "evalue": value, "output_type": "error",
+        "traceback": [format!("{name}: {value}")],
+    });
+    NbOutput::from_json(&output.to_string()).ok()
+}

@@ -1,0 +1,112 @@
+//! Outputs that are not in their notebook yet, on disk.
+//!
+//! Owns the file that holds them between the end of a cell and the next save. Whoever comes after a host that
+//! died finds them there and puts them in. Nobody else writes it: the lock of the run's record says whose it is.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use inkcell_notebook::NbOutput;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::plan::KnownCell;
+
+/// What a cell showed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct CellOutputs {
+    pub(crate) cell: KnownCell,
+    pub(crate) count: Option<u32>,
+    pub(crate) outputs: Vec<NbOutput>,
+}
+
+/// The same on a line of the file.
+#[derive(Serialize, Deserialize)]
+struct Line {
+    id: Option<String>,
+    index: usize,
+    source: String,
+    count: Option<u32>,
+    outputs: Vec<Box<RawValue>>,
+}
+
+/// The file of one notebook.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    path: PathBuf,
+    /// Open once something was written.
+    file: Option<File>,
+}
+
+impl Journal {
+    pub(crate) fn new(path: PathBuf) -> Journal {
+        Journal { path, file: None }
+    }
+
+    /// Puts the outputs of a cell where no crash loses them. Of two entries for a cell the later counts.
+    pub(crate) fn keep(&mut self, outputs: &CellOutputs) -> io::Result<()> {
+        let raw = |output: &NbOutput| {
+            let text = String::from_utf8_lossy(output.json()).into_owned();
+            RawValue::from_string(text).map_err(io::Error::from)
+        };
+        let line = Line {
+            id: outputs.cell.id.clone(),
+            index: outputs.cell.index,
+            source: outputs.cell.source.clone(),
+            count: outputs.count,
+            outputs: outputs.outputs.iter().map(raw).collect::<io::Result<_>>()?,
+        };
+        let mut text = serde_json::to_vec(&line)?;
+        text.push(b'\n');
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => make(&self.path)?,
+        };
+        let written = file.write_all(&text).and_then(|()| file.sync_data());
+        self.file = Some(file);
+        written
+    }
+
+    /// Everything is in the notebook.
+    pub(crate) fn clear(&mut self) -> io::Result<()> {
+        self.file = None;
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// What a host that died left. A line that it did not come to the end of is nothing.
+    pub(crate) fn left(path: &Path) -> io::Result<Vec<CellOutputs>> {
+        let text = match std::fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let lines = text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        Ok(lines.filter_map(entry).collect())
+    }
+}
+
+fn entry(line: &[u8]) -> Option<CellOutputs> {
+    let Line { id, index, source, count, outputs } = serde_json::from_slice(line).ok()?;
+    let outputs = outputs.iter().map(|output| NbOutput::from_json(output.get()).ok());
+    let outputs = outputs.collect::<Option<Vec<_>>>()?;
+    Some(CellOutputs { cell: KnownCell { id, index, source }, count, outputs })
+}
+
+fn make(path: &Path) -> io::Result<File> {
+    let flags = rustix::fs::OFlags::NOFOLLOW.bits() as i32;
+    let file =
+        OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    if let Some(folder) = path.parent() {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! Running notebooks: the one place where a document and a kernel meet.
+//!
+//! Owns the way from a request to a run that is under way. A run is a call of the engine whose cells come from
+//! a file and whose outputs go back there; everything a call has, such as its id, its watchers and its end, a run
+//! has too.
+
+mod conduct;
+mod file;
+mod journal;
+mod plan;
+mod record;
+mod stamps;
+
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
+
+pub(crate) use conduct::{Begun, NotebookRun, Onward};
+pub(crate) use file::recover;
+pub use record::RanCell;
+
+use crate::api::{
+    CellChoice, NotebookReport, OnError, PythonReport, PythonRequest, RunNote, RunRequest,
+    RunStart, State,
+};
+use crate::engine::Engine;
+use crate::error::EngineError;
+use crate::lent::Lent;
+use crate::notebooks::{Notebooks, Opened};
+use crate::output::SizePolicy;
+use crate::registry::{OwnerId, SessionName};
+use conduct::RunRules;
+use file::RunFile;
+use plan::{Plan, Planned, plan};
+use record::{Past, RunPlaces, RunRecord};
+
+/// Tells the time that is written into notebooks.
+pub type RunClock = fn() -> SystemTime;
+
+/// What runs need besides an engine.
+#[derive(Clone, Debug)]
+pub struct RunFiles {
+    /// The notebooks.
+    pub notebooks: Notebooks,
+    /// What happens to outputs that would make a notebook too large.
+    pub outputs: SizePolicy,
+    /// The time.
+    pub clock: RunClock,
+}
+
+/// A run that can begin.
+pub struct PreparedRun {
+    pub(crate) request: PythonRequest,
+    pub(crate) run: NotebookRun,
+}
+
+impl PreparedRun {
+    /// The folder its code works in.
+    pub fn cwd(&self) -> &Path {
+        &self.request.cwd
+    }
+
+    /// The interpreter that was asked for.
+    pub fn interpreter(&self) -> Option<&str> {
+        self.request.interpreter.as_deref()
+    }
+
+    /// Whether there is nothing to run.
+    pub fn is_empty(&self) -> bool {
+        self.request.cells.is_empty()
+    }
+}
+
+/// Reads the notebook and takes it for the run. Nothing is run and, unless it is to be written elsewhere,
+/// nothing is written yet. Waits for disks.
+pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, EngineError> {
+    let notebooks = &files.notebooks;
+    let opened = notebooks.read(&request.path)?;
+    let Plan { mut cells, skipped, on_error, mut notes } = plan(&opened, &request.cells)?;
+    notes.extend(opened.recovered.map(|cells| RunNote::Recovered { cells }));
+    let written = match &request.output {
+        None => request.path.clone(),
+        Some(output) => {
+            if request.start == RunStart::First || !notebooks.exists(output) {
+                notebooks.copy(&opened, output)?;
+            }
+            output.clone()
+        }
+    };
+    notebooks.must_be_writable(&written)?;
+    let (mut file, past) = RunFile::open(notebooks, &written)?;
+    for planned in &mut cells {
+        let cell = &planned.cell;
+        let ran = past.cells.iter().find(|ran| ran.is_of(cell.id.as_deref(), cell.index));
+        planned.last_took = ran.map(|ran| ran.duration).or(planned.last_took);
+    }
+    let (resumed, cells) = match request.start {
+        RunStart::First => (Vec::new(), cells),
+        RunStart::Resume => resume(&past, cells),
+    };
+    let is_resumed = |ran: &&RanCell| {
+        resumed.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
+    };
+    let done: Vec<_> = past.last.iter().filter(is_resumed).cloned().collect();
+    let is_chosen = request.cells == CellChoice::default() && request.start == RunStart::First;
+    let known = if is_chosen { Vec::new() } else { past.cells };
+    file.begin(&known, &done)?;
+    file.without_markers(request.stamps)?;
+    let own = opened.path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let name = || SessionName(opened.path.display().to_string());
+    let report = NotebookReport {
+        path: request.path,
+        written,
+        cells: opened.notebook.len(),
+        version: None,
+        skipped,
+        resumed: resumed.iter().map(|planned| planned.cell.index).collect(),
+        notes,
+    };
+    let rules = RunRules {
+        on_error: match on_error {
+            OnError::GoOn => on_error,
+            OnError::Stop => request.on_error,
+        },
+        cell_timeout: request.cell_timeout,
+        outputs: files.outputs,
+        stamps: request.stamps,
+        clock: files.clock,
+    };
+    let run = NotebookRun::new(file, cells, report, rules);
+    let mut cells = run.sources();
+    if let Some(first) = cells.first_mut() {
+        first.kernel = request.kernel;
+    }
+    let request = PythonRequest {
+        cells,
+        session: Some(request.session.unwrap_or_else(name)),
+        cwd: request.cwd.unwrap_or(own),
+        interpreter: request.interpreter,
+        mode: request.mode,
+        timeout: request.timeout,
+        wait: request.wait,
+        reading: request.reading,
+    };
+    Ok(PreparedRun { request, run })
+}
+
+/// What the last run has done of these cells, up to the first that it has not, and the rest.
+fn resume(past: &Past, mut cells: Vec<Planned>) -> (Vec<Planned>, Vec<Planned>) {
+    let is_done = |planned: &Planned| {
+        let cell = &planned.cell;
+        past.last.iter().any(|ran| {
+            ran.is_of(cell.id.as_deref(), cell.index)
+                && ran.state == State::Done
+                && ran.ran(&cell.source)
+        })
+    };
+    let first = cells.iter().position(|planned| !is_done(planned)).unwrap_or(cells.len());
+    let rest = cells.split_off(first);
+    (cells, rest)
+}
+
+/// How the cells of a notebook ran the last time, as far as that is known.
+pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> Vec<RanCell> {
+    RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir())).cells
+}
+
+impl Engine {
+    /// Runs cells of a notebook. The answer comes when the run is over or the caller has waited long enough;
+    /// then the run goes on, and can be asked for by its id.
+    pub async fn notebook(
+        &self,
+        request: RunRequest,
+        files: &RunFiles,
+        owner: OwnerId,
+    ) -> Result<PythonReport, EngineError> {
+        let (began, wait) = (Instant::now(), request.wait);
+        let prepared = prepared(request, files).await?;
+        let chosen = self.choose(prepared.cwd(), prepared.interpreter()).await?;
+        let id = self.start_run(prepared, &chosen, owner, None, Lent::default()).await?;
+        match wait {
+            Some(wait) => self.result(&id, wait.saturating_sub(began.elapsed())).await,
+            None => self.settled(&id).await,
+        }
+    }
+}
+
+/// [`prepare`], where others must not wait for disks.
+pub async fn prepared(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, EngineError> {
+    let files = files.clone();
+    let prepared = tokio::task::spawn_blocking(move || prepare(request, &files)).await;
+    prepared.unwrap_or(Err(EngineError::Lost { what: "the notebook of this run" }))
+}

@@ -1,0 +1,225 @@
+//! Which cells of a notebook run, and under which rules.
+//!
+//! Owns what tags and metadata say about running, and how a cell is found again in a file that may have been
+//! changed since. It is pure: a notebook in, a plan out.
+
+use std::time::Duration;
+
+use inkcell_notebook::{CellKind, CellRef, CellView, Notebook};
+use serde_json::Value;
+
+use crate::api::{CellChoice, OnError, RunNote};
+use crate::error::EngineError;
+use crate::notebooks::Opened;
+
+/// A cell with this tag is not run.
+const SKIP: &str = "skip-execution";
+
+/// A cell with this tag may fail.
+const MAY_FAIL: &str = "raises-exception";
+
+/// What is to be run.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Plan {
+    pub(crate) cells: Vec<Planned>,
+    /// Code that was chosen and whose tags say that it is not for running.
+    pub(crate) skipped: Vec<usize>,
+    /// What the notebook itself says about errors.
+    pub(crate) on_error: OnError,
+    pub(crate) notes: Vec<RunNote>,
+}
+
+/// One cell that is to be run.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Planned {
+    pub(crate) cell: KnownCell,
+    /// Whether the run goes on when it fails.
+    pub(crate) on_error: OnError,
+    /// How long the notebook lets it take.
+    pub(crate) timeout: Option<Duration>,
+    /// How long it took the last time.
+    pub(crate) last_took: Option<Duration>,
+}
+
+/// A cell as it was when somebody looked.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct KnownCell {
+    pub(crate) id: Option<String>,
+    pub(crate) index: usize,
+    pub(crate) source: String,
+}
+
+/// What became of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Found {
+    /// It is here, with the same source.
+    Same(usize),
+    /// It is here; its source, or its kind, is another one.
+    Changed(usize),
+    Gone,
+}
+
+impl KnownCell {
+    pub(crate) fn of(cell: &CellView<'_>) -> KnownCell {
+        KnownCell {
+            id: cell.id().map(|id| id.into_owned()),
+            index: cell.index(),
+            source: cell.source().text.into_owned(),
+        }
+    }
+
+    /// Whether both are the same cell, whatever it held.
+    pub(crate) fn is_same_place(&self, other: &KnownCell) -> bool {
+        match (&self.id, &other.id) {
+            (Some(one), Some(two)) => one == two,
+            (None, None) => self.index == other.index,
+            _ => false,
+        }
+    }
+
+    /// Where it is now. Without an id, or with one that others have too, a cell is known by its place, and by
+    /// its source when nobody else has the same.
+    pub(crate) fn find(&self, notebook: &Notebook) -> Found {
+        if let Some(id) = &self.id {
+            let mut named = notebook.cells().filter(|cell| cell.id().as_deref() == Some(id));
+            match (named.next(), named.next()) {
+                (Some(cell), None) => return self.compare(&cell),
+                (None, _) => return Found::Gone,
+                (Some(_), Some(_)) => {}
+            }
+        }
+        let here = notebook.cell(self.index);
+        if let Some(cell) = &here
+            && let same @ Found::Same(_) = self.compare(cell)
+        {
+            return same;
+        }
+        let mut same =
+            notebook.cells().filter(|cell| self.compare(cell) == Found::Same(cell.index()));
+        match (same.next(), same.next(), here) {
+            (Some(cell), None, _) => Found::Same(cell.index()),
+            (_, _, Some(cell)) => Found::Changed(cell.index()),
+            (_, _, None) => Found::Gone,
+        }
+    }
+
+    fn compare(&self, cell: &CellView<'_>) -> Found {
+        let is_same = cell.kind() == Some(CellKind::Code) && cell.source().text == self.source;
+        if is_same { Found::Same(cell.index()) } else { Found::Changed(cell.index()) }
+    }
+}
+
+/// The cells of a notebook that were chosen and can be run.
+pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineError> {
+    let notebook = &opened.notebook;
+    if let Some(reason) = notebook.read_only() {
+        let error = inkcell_notebook::EditError::ReadOnly(reason.clone());
+        return Err(EngineError::Edit { path: opened.shown.clone(), error, batch: 0 });
+    }
+    let notebook_says = metadata(notebook.metadata_json());
+    let notes = language(opened, &notebook_says)?;
+    let rules = Rules::of(&notebook_says);
+    let (mut cells, mut skipped) = (Vec::new(), Vec::new());
+    for index in chosen(opened, choice)? {
+        let Some(cell) = notebook.cell(index) else { continue };
+        // As everywhere, a cell without code keeps what it has.
+        if cell.kind() != Some(CellKind::Code) || cell.source().text.trim().is_empty() {
+            continue;
+        }
+        let tags = cell.tags();
+        if tags.iter().any(|tag| tag == SKIP) {
+            skipped.push(index);
+            continue;
+        }
+        let own = Rules::of(&metadata(cell.metadata_json()));
+        let may_fail = tags.iter().any(|tag| tag == MAY_FAIL);
+        cells.push(Planned {
+            cell: KnownCell::of(&cell),
+            on_error: if may_fail { OnError::GoOn } else { own.on_error },
+            timeout: own.timeout.or(rules.timeout),
+            last_took: noted(&metadata(cell.metadata_json())),
+        });
+    }
+    Ok(Plan { cells, skipped, on_error: rules.on_error, notes })
+}
+
+/// The positions that were chosen, in the order of the file.
+fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineError> {
+    let count = opened.notebook.len();
+    let named = |name: &String| {
+        let found = opened.notebook.find(&CellRef::Text(name.clone()));
+        found.map_err(|error| EngineError::Ref { path: opened.shown.clone(), error })
+    };
+    let from = choice.from.as_ref().map(named).transpose()?.unwrap_or(0);
+    let to = choice.to.as_ref().map(named).transpose()?.unwrap_or(count);
+    let picked = match choice.list.as_deref() {
+        None | Some("all") => (0..count).collect(),
+        Some(list) => opened.pick_cells(list)?,
+    };
+    Ok(picked.into_iter().filter(|index| (from..=to).contains(index)).collect())
+}
+
+/// What is written about running under `execution`, in a notebook or in a cell.
+struct Rules {
+    on_error: OnError,
+    timeout: Option<Duration>,
+}
+
+impl Rules {
+    fn of(metadata: &Value) -> Rules {
+        let says = &metadata["execution"];
+        let on_error = match says["allow_errors"].as_bool() {
+            Some(true) => OnError::GoOn,
+            _ => OnError::Stop,
+        };
+        // What the format wants under this name in a cell is text.
+        let said = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
+        let seconds = said(&says["timeout"]).filter(|seconds| *seconds > 0.0);
+        let timeout = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+        Rules { on_error, timeout }
+    }
+}
+
+/// How long a cell took when somebody else ran it and noted that.
+fn noted(metadata: &Value) -> Option<Duration> {
+    let seconds = metadata["papermill"]["duration"].as_f64()?;
+    Duration::try_from_secs_f64(seconds).ok()
+}
+
+/// Refuses what is not Python, and says so when the kernel that is named will not be the one that runs it.
+fn language(opened: &Opened, metadata: &Value) -> Result<Vec<RunNote>, EngineError> {
+    let spec = &metadata["kernelspec"];
+    let name = spec["name"].as_str().filter(|name| !name.is_empty());
+    let languages = [spec["language"].as_str(), metadata["language_info"]["name"].as_str()];
+    let other = languages.into_iter().flatten().find(|language| !is_python(language));
+    let by_name = name.filter(|name| OTHER_KERNELS.contains(name) && languages == [None, None]);
+    if let Some(language) = other.or(by_name) {
+        return Err(EngineError::NotPython {
+            path: opened.shown.clone(),
+            language: language.to_owned(),
+            kernel: name.unwrap_or(language).to_owned(),
+        });
+    }
+    let is_ours = |name: &&str| PYTHON_KERNELS.contains(name);
+    let note = name.filter(|name| !is_ours(name));
+    Ok(note.map(|named| RunNote::OtherKernel { named: named.to_owned() }).into_iter().collect())
+}
+
+/// Names under which every Jupyter installs its own Python.
+const PYTHON_KERNELS: &[&str] = &["python3", "python", "python2"];
+
+/// Kernels of other languages under their usual names, for notebooks that say nothing else.
+const OTHER_KERNELS: &[&str] = &["ir", "bash", "deno", "rust", "octave", "javascript", "sos"];
+
+fn is_python(language: &str) -> bool {
+    let language = language.to_ascii_lowercase();
+    language == "python" || language == "ipython" || language == "python3"
+}
+
+/// What nobody can read says nothing.
+fn metadata(json: &[u8]) -> Value {
+    serde_json::from_slice(json).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,133 @@
+use inkcell_notebook::Notebook;
+use serde_json::json;
+
+use super::*;
+use crate::files::Version;
+
+fn opened(cells: &Value, metadata: &Value) -> Opened {
+    let notebook =
+        json!({"cells": cells, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5});
+    let bytes = notebook.to_string().into_bytes();
+    let version = Version::of(&bytes);
+    let notebook = Notebook::parse(bytes).expect("a notebook");
+    let (path, shown) = ("/a.ipynb".into(), "a.ipynb".to_owned());
+    Opened { notebook, version, path, shown, recovered: None }
+}
+
+fn code(id: &str, source: &str, metadata: &Value) -> Value {
+    json!({"cell_type": "code", "execution_count": null, "id": id, "metadata": metadata,
+           "outputs": [], "source": source})
+}
+
+fn book() -> Opened {
+    let cells = json!([
+        code("aaaa", "a", &json!({})),
+        {"cell_type": "markdown", "id": "bbbb", "metadata": {}, "source": "b"},
+        code("cccc", "c", &json!({"tags": ["skip-execution"]})),
+        code("dddd", " \n", &json!({})),
+        code("eeee", "e", &json!({"tags": ["raises-exception"], "execution": {"timeout": 3}})),
+        code("ffff", "f", &json!({})),
+    ]);
+    opened(&cells, &json!({"execution": {"timeout": 9.5}}))
+}
+
+fn ids(choice: &CellChoice) -> Vec<String> {
+    let plan = plan(&book(), choice).expect("a plan");
+    plan.cells.into_iter().filter_map(|planned| planned.cell.id).collect()
+}
+
+#[test]
+fn code_is_run_and_nothing_else() {
+    let plan = plan(&book(), &CellChoice::default()).expect("a plan");
+    let rules: Vec<_> = plan
+        .cells
+        .iter()
+        .map(|planned| (planned.cell.index, planned.on_error, planned.timeout))
+        .collect();
+    let seconds = |seconds| Some(Duration::from_secs_f64(seconds));
+    let expected = [
+        (0, OnError::Stop, seconds(9.5)),
+        (4, OnError::GoOn, seconds(3.0)),
+        (5, OnError::Stop, seconds(9.5)),
+    ];
+    assert_eq!((rules.as_slice(), plan.skipped.as_slice()), (expected.as_slice(), [2].as_slice()));
+}
+
+#[test]
+fn cells_are_chosen_by_list_and_by_ends() {
+    let choice = |list: Option<&str>, from: Option<&str>, to: Option<&str>| CellChoice {
+        list: list.map(str::to_owned),
+        from: from.map(str::to_owned),
+        to: to.map(str::to_owned),
+    };
+    for (choice, expected) in [
+        (choice(Some("all"), None, None), vec!["aaaa", "eeee", "ffff"]),
+        (choice(Some("0,eeee"), None, None), vec!["aaaa", "eeee"]),
+        (choice(None, Some("1"), None), vec!["eeee", "ffff"]),
+        (choice(None, None, Some("eeee")), vec!["aaaa", "eeee"]),
+        (choice(None, Some("eeee"), Some("eeee")), vec!["eeee"]),
+        (choice(Some("0-4"), Some("bbbb"), None), vec!["eeee"]),
+    ] {
+        assert_eq!(ids(&choice), expected, "{choice:?}");
+    }
+    assert!(plan(&book(), &choice(None, Some("none"), None)).is_err());
+}
+
+#[test]
+fn the_kernel_that_is_named_decides_whether_it_is_python() {
+    let kernel = |metadata: Value| plan(&opened(&json!([]), &metadata), &CellChoice::default());
+    for metadata in [
+        json!({}),
+        json!({"kernelspec": {"name": "python3"}}),
+        json!({"kernelspec": {"name": "python3", "language": "python"}}),
+        json!({"language_info": {"name": "Python"}}),
+    ] {
+        let plan = kernel(metadata.clone()).expect("a plan");
+        assert!(plan.notes.is_empty(), "{metadata}");
+    }
+    let plan = kernel(json!({"kernelspec": {"name": "conda-env-x", "language": "python"}}));
+    let named = RunNote::OtherKernel { named: "conda-env-x".to_owned() };
+    assert_eq!(plan.expect("a plan").notes, [named]);
+    for metadata in [
+        json!({"kernelspec": {"name": "ir"}}),
+        json!({"kernelspec": {"name": "julia-1.10", "language": "julia"}}),
+        json!({"language_info": {"name": "R"}}),
+    ] {
+        let refused = kernel(metadata.clone());
+        assert!(matches!(refused, Err(EngineError::NotPython { .. })), "{metadata}");
+    }
+}
+
+/// F-079: which cell of a file it is that ran.
+#[test]
+fn a_cell_is_found_again() {
+    let book = |cells: &[(&str, &str)]| {
+        let cells: Vec<_> = cells
+            .iter()
+            .map(|(id, source)| {
+                let mut cell = code(id, source, &json!({}));
+                if id.is_empty() {
+                    cell.as_object_mut().expect("an object").remove("id");
+                }
+                cell
+            })
+            .collect();
+        opened(&json!(cells), &json!({})).notebook
+    };
+    let known = |id: Option<&str>, index| KnownCell {
+        id: id.map(str::to_owned),
+        index,
+        source: "x".to_owned(),
+    };
+    let named = known(Some("aaaa"), 0);
+    assert_eq!(named.find(&book(&[("bbbb", "y"), ("aaaa", "x")])), Found::Same(1));
+    assert_eq!(named.find(&book(&[("bbbb", "x"), ("aaaa", "y")])), Found::Changed(1));
+    assert_eq!(named.find(&book(&[("bbbb", "x")])), Found::Gone);
+    // An id that two cells have names neither.
+    assert_eq!(named.find(&book(&[("aaaa", "y"), ("aaaa", "x")])), Found::Same(1));
+    let unnamed = known(None, 1);
+    assert_eq!(unnamed.find(&book(&[("", "y"), ("", "x")])), Found::Same(1));
+    assert_eq!(unnamed.find(&book(&[("", "x"), ("", "y")])), Found::Same(0));
+    assert_eq!(unnamed.find(&book(&[("", "x"), ("", "y"), ("", "x")])), Found::Changed(1));
+    assert_eq!(unnamed.find(&book(&[("", "y")])), Found::Gone);
+}

@@ -1,0 +1,195 @@
+//! What ran of a notebook, and how it ended: known to later runs, and to whoever looks at the notebook.
+//!
+//! Owns one small file a notebook in the state folder, and the lock that says that a run is under way. Losing
+//! it only means that nothing is known of earlier runs.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::plan::KnownCell;
+use crate::api::State;
+use crate::files::{file_key, private_folder};
+
+/// More of such a file is not read.
+const MAX_BYTES: u64 = 64 << 20;
+
+/// How one cell ran.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct RanCell {
+    /// Its id.
+    pub id: Option<String>,
+    /// Its position.
+    pub index: usize,
+    /// A digest of its source.
+    pub source: String,
+    /// How it ended.
+    pub state: State,
+    /// How long it took.
+    #[serde(with = "crate::encoding::seconds")]
+    pub duration: Duration,
+}
+
+impl RanCell {
+    pub(crate) fn new(cell: &KnownCell, state: State, duration: Duration) -> RanCell {
+        let (id, source) = (cell.id.clone(), digest(&cell.source));
+        RanCell { id, index: cell.index, source, state, duration }
+    }
+
+    /// Whether it tells of this cell, whatever its source is now.
+    pub fn is_of(&self, id: Option<&str>, index: usize) -> bool {
+        match (&self.id, id) {
+            (Some(own), Some(id)) => own == id,
+            (None, None) => self.index == index,
+            _ => false,
+        }
+    }
+
+    /// Whether this is what ran.
+    pub fn ran(&self, source: &str) -> bool {
+        self.source == digest(source)
+    }
+}
+
+fn digest(source: &str) -> String {
+    blake3::hash(source.as_bytes()).to_hex()[..16].to_owned()
+}
+
+/// One line of the file.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    /// A run began; what stands before is of earlier ones.
+    Began,
+    Cell(RanCell),
+}
+
+/// What is known of earlier runs.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Past {
+    /// The last word on each cell.
+    pub(crate) cells: Vec<RanCell>,
+    /// Those of the last run.
+    pub(crate) last: Vec<RanCell>,
+}
+
+/// The file of a notebook, held by the run that is under way.
+#[derive(Debug)]
+pub(crate) struct RunRecord {
+    file: File,
+}
+
+/// Where the state folder keeps what it knows about runs of a notebook.
+pub(crate) struct RunPlaces {
+    pub(crate) record: PathBuf,
+    pub(crate) journal: PathBuf,
+}
+
+impl RunPlaces {
+    /// Names only; nothing is made.
+    pub(crate) fn of(notebook: &Path, state: &Path) -> RunPlaces {
+        let record = state.join("runs").join(file_key(notebook));
+        RunPlaces { journal: record.with_extension("outputs"), record }
+    }
+}
+
+impl RunRecord {
+    /// Takes the record of a notebook; none while another run has it.
+    pub(crate) fn take(places: &RunPlaces, state: &Path) -> io::Result<Option<RunRecord>> {
+        private_folder(state, Path::new("runs"))?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
+            .open(&places.record)?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(RunRecord { file })),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// What is known of earlier runs, without taking anything.
+    pub(crate) fn look(places: &RunPlaces) -> Past {
+        File::open(&places.record).and_then(|mut file| read(&mut file)).unwrap_or_default()
+    }
+
+    pub(crate) fn past(&mut self) -> io::Result<Past> {
+        self.file.seek(SeekFrom::Start(0))?;
+        read(&mut self.file)
+    }
+
+    /// Begins a run. What is known about other cells stays known.
+    pub(crate) fn begin(&mut self, known: &[RanCell], done: &[RanCell]) -> io::Result<()> {
+        let mut text = String::new();
+        for cell in known {
+            text.push_str(&line(&Line::Cell(cell.clone()))?);
+        }
+        text.push_str(&line(&Line::Began)?);
+        for cell in done {
+            text.push_str(&line(&Line::Cell(cell.clone()))?);
+        }
+        self.file.set_len(0)?;
+        self.file.seek(SeekFrom::Start(0))?;
+        self.file.write_all(text.as_bytes())
+    }
+
+    /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
+    pub(crate) fn note(&mut self, cell: &RanCell) -> io::Result<()> {
+        self.file.write_all(line(&Line::Cell(cell.clone()))?.as_bytes())
+    }
+}
+
+/// The last word on each cell, in the order of the first.
+#[derive(Default)]
+struct Latest {
+    cells: Vec<RanCell>,
+    at: HashMap<(Option<String>, Option<usize>), usize>,
+}
+
+impl Latest {
+    fn put(&mut self, cell: RanCell) {
+        let place = cell.id.is_none().then_some(cell.index);
+        match self.at.entry((cell.id.clone(), place)) {
+            Entry::Occupied(known) => self.cells[*known.get()] = cell,
+            Entry::Vacant(new) => {
+                new.insert(self.cells.len());
+                self.cells.push(cell);
+            }
+        }
+    }
+}
+
+fn line(line: &Line) -> io::Result<String> {
+    Ok(serde_json::to_string(line)? + "\n")
+}
+
+fn read(file: &mut File) -> io::Result<Past> {
+    let mut text = Vec::new();
+    file.take(MAX_BYTES).read_to_end(&mut text)?;
+    let (mut cells, mut last) = (Latest::default(), Latest::default());
+    for line in text.split(|byte| *byte == b'\n') {
+        match serde_json::from_slice(line) {
+            Ok(Line::Began) => last = Latest::default(),
+            Ok(Line::Cell(cell)) => {
+                last.put(cell.clone());
+                cells.put(cell);
+            }
+            // An empty line, one that was cut off, or one of a later inkcell.
+            Err(_) => {}
+        }
+    }
+    Ok(Past { cells: cells.cells, last: last.cells })
+}
+
+#[cfg(test)]
+mod tests;

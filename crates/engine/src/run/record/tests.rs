@@ -1,0 +1,41 @@
+use super::*;
+
+fn cell(id: Option<&str>, index: usize, source: &str) -> KnownCell {
+    KnownCell { id: id.map(str::to_owned), index, source: source.to_owned() }
+}
+
+#[test]
+fn the_last_word_on_each_cell_is_known() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let ran = |known: &KnownCell, state| RanCell::new(known, state, Duration::from_millis(1500));
+    let (one, two) = (cell(Some("a"), 0, "x"), cell(None, 1, "y"));
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    assert!(RunRecord::take(&places, dir.path()).expect("a file").is_none());
+    record.begin(&[], &[]).expect("it begins");
+    record.note(&ran(&one, State::Error)).expect("a note");
+    record.note(&ran(&two, State::Done)).expect("a note");
+    record.note(&ran(&one, State::Done)).expect("a note");
+    let past = record.past().expect("the past");
+    assert_eq!(past.last, [ran(&one, State::Done), ran(&two, State::Done)]);
+    let known = past.cells;
+    record.begin(&known, &[]).expect("it begins again");
+    record.note(&ran(&two, State::Error)).expect("a note");
+    drop(record);
+    let past = RunRecord::look(&places);
+    assert_eq!(past.cells, [ran(&one, State::Done), ran(&two, State::Error)]);
+    assert_eq!(past.last, [ran(&two, State::Error)]);
+    assert!(past.cells[0].ran("x") && !past.cells[0].ran("x "));
+    assert!(past.cells[0].is_of(Some("a"), 9) && !past.cells[0].is_of(None, 0));
+}
+
+/// Losing it, or finding something else there, only means that nothing is known.
+#[test]
+fn what_nobody_can_read_says_nothing() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    assert_eq!(RunRecord::look(&places), Past::default());
+    drop(RunRecord::take(&places, dir.path()).expect("a file"));
+    std::fs::write(&places.record, b"\xff\n{}\n{\"cell\":").expect("a file");
+    assert_eq!(RunRecord::look(&places), Past::default());
+}

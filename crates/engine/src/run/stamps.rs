@@ -1,0 +1,201 @@
+//! What other runners write into a notebook besides outputs and counts: times, states, and where it failed.
+//!
+//! Owns those shapes. Without being asked a run writes none of this.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use inkcell_notebook::{CellKind, CellRef, EditOp, MetaChange, Notebook, Place};
+use serde_json::{Map, Value, json};
+
+use crate::api::{Stamps, State};
+
+/// Papermill knows the cells it put there by this tag.
+const MARKER_TAG: &str = "papermill-error-cell-tag";
+
+/// When a cell ran, and how it ended.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Span {
+    pub(crate) began: SystemTime,
+    pub(crate) ended: SystemTime,
+    pub(crate) state: State,
+}
+
+/// What is noted with one cell.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct CellStamps(Option<(&'static str, Value)>);
+
+impl CellStamps {
+    pub(crate) fn of(stamps: Stamps, span: Span) -> CellStamps {
+        let Span { began, ended, state } = span;
+        match stamps {
+            Stamps::Nothing => CellStamps(None),
+            Stamps::Jupyter => CellStamps(Some((
+                "execution",
+                json!({
+                    "iopub.execute_input": zulu(began),
+                    "iopub.status.busy": zulu(began),
+                    "iopub.status.idle": zulu(ended),
+                    "shell.execute_reply": zulu(ended),
+                }),
+            ))),
+            Stamps::Papermill => {
+                let failed = state != State::Done;
+                CellStamps(Some((
+                    "papermill",
+                    json!({
+                        "duration": seconds(span.duration()),
+                        "end_time": naive(ended),
+                        "exception": failed,
+                        "start_time": naive(began),
+                        "status": if failed { "failed" } else { "completed" },
+                    }),
+                )))
+            }
+        }
+    }
+
+    /// The change of a cell's metadata; what else stands under the same key stays.
+    pub(crate) fn op(&self, cell: CellRef, notebook: &Notebook) -> Option<EditOp> {
+        let (key, Value::Object(new)) = self.0.as_ref()? else { return None };
+        let index = notebook.find(&cell).ok()?;
+        let old = metadata(notebook.cell(index)?.metadata_json());
+        let mut merged = old.get(*key).and_then(Value::as_object).cloned().unwrap_or_default();
+        // What the format does not allow there stays as it is, and outputs are not lost for it.
+        let is_odd = |value: &Value| *key == "execution" && !value.is_string();
+        if merged.values().any(is_odd) {
+            return None;
+        }
+        merged.extend(new.clone());
+        Some(set(Some(cell), key, &Value::Object(merged)))
+    }
+}
+
+impl Span {
+    pub(crate) fn duration(&self) -> Duration {
+        self.ended.duration_since(self.began).unwrap_or_default()
+    }
+}
+
+/// What is noted about a whole run.
+pub(crate) struct Whole<'a> {
+    pub(crate) input: &'a str,
+    pub(crate) output: &'a str,
+    pub(crate) span: Span,
+    /// The cell that stopped it, with its count.
+    pub(crate) failed: Option<(usize, Option<u32>)>,
+}
+
+/// Takes away what an earlier run said about its failure.
+pub(crate) fn without_markers(stamps: Stamps, notebook: &Notebook) -> Vec<EditOp> {
+    if stamps != Stamps::Papermill {
+        return Vec::new();
+    }
+    let marked = |tags: Vec<String>| tags.iter().any(|tag| tag == MARKER_TAG);
+    let cells = notebook.cells().filter(|cell| marked(cell.tags()));
+    cells.map(|cell| EditOp::Delete { cell: CellRef::Index(cell.index() as i64) }).collect()
+}
+
+/// Notes a run with its notebook, and marks the cell that failed.
+pub(crate) fn whole(stamps: Stamps, notebook: &Notebook, run: &Whole<'_>) -> Vec<EditOp> {
+    if stamps != Stamps::Papermill {
+        return Vec::new();
+    }
+    let old = metadata(notebook.metadata_json());
+    let mut noted = old.get("papermill").and_then(Value::as_object).cloned().unwrap_or_default();
+    for key in ["default_parameters", "environment_variables", "parameters"] {
+        noted.entry(key).or_insert_with(|| json!({}));
+    }
+    noted.extend(object(json!({
+        "duration": seconds(run.span.duration()),
+        "end_time": naive(run.span.ended),
+        "exception": run.failed.map(|_| true),
+        "input_path": run.input,
+        "output_path": run.output,
+        "start_time": naive(run.span.began),
+        "version": concat!("inkcell ", env!("CARGO_PKG_VERSION")),
+    })));
+    let mut ops = vec![set(None, "papermill", &Value::Object(noted))];
+    if let Some((index, count)) = run.failed {
+        let count = count.map_or_else(String::new, |count| count.to_string());
+        let top = format!(
+            "<span style=\"color:red\">The run stopped at an exception: \
+             <a href=\"#papermill-error-cell\">In [{count}]</a></span>"
+        );
+        let here = "<span id=\"papermill-error-cell\" style=\"color:red\">The exception came from \
+                    the cell below:</span>";
+        ops.push(marker(Place::Start, top));
+        ops.push(marker(Place::Before(CellRef::Index(index as i64)), here.to_owned()));
+    }
+    ops
+}
+
+/// The tags of markers, once they stand in the notebook.
+pub(crate) fn marker_tags(notebook: &Notebook) -> Vec<EditOp> {
+    let is_marker = |source: &str| source.contains("papermill-error-cell");
+    let cells = notebook
+        .cells()
+        .filter(|cell| cell.kind() == Some(CellKind::Markdown) && is_marker(&cell.source().text));
+    let tag = |index| EditOp::SetTags {
+        cell: CellRef::Index(index as i64),
+        add: vec![MARKER_TAG.to_owned()],
+        remove: Vec::new(),
+    };
+    cells.map(|cell| tag(cell.index())).collect()
+}
+
+fn marker(at: Place, source: String) -> EditOp {
+    EditOp::Insert { at, kind: CellKind::Markdown, source }
+}
+
+fn set(cell: Option<CellRef>, key: &str, value: &Value) -> EditOp {
+    let change = MetaChange { set: vec![(key.to_owned(), value.to_string())], unset: Vec::new() };
+    EditOp::SetMeta { cell, change }
+}
+
+fn metadata(json: &[u8]) -> Map<String, Value> {
+    serde_json::from_slice(json).unwrap_or_default()
+}
+
+fn object(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn seconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e6
+}
+
+fn zulu(time: SystemTime) -> String {
+    naive(time) + "Z"
+}
+
+/// A time of day in UTC, to the microsecond, without a zone.
+fn naive(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let (days, of_day) = (since.as_secs() / 86_400, since.as_secs() % 86_400);
+    let (year, month, day) = date(days);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let micros = since.subsec_micros();
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micros:06}")
+}
+
+/// Year, month and day of a day counted from 1970-01-01, in the Gregorian calendar. Years are counted from
+/// March, so that a leap day is the last of its year.
+fn date(days: u64) -> (u64, u64, u64) {
+    const ERA: u64 = 146_097;
+    let from_march = days + 719_468;
+    let (era, day_of_era) = (from_march / ERA, from_march % ERA);
+    let year_of_era =
+        (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests;

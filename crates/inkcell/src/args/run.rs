@@ -1,0 +1,96 @@
+//! The arguments of `inkcell run`.
+//!
+//! Owns their names and help, as `args.rs` does for the others.
+
+use std::path::Path;
+use std::time::Duration;
+
+use clap::{Args as ClapArgs, ValueEnum};
+use inkcell_engine::api::Stamps;
+use inkcell_engine::kernel::Pattern;
+
+use super::python::{PythonArgs, ShellArg, pattern, seconds};
+
+#[derive(ClapArgs, Debug)]
+#[command(
+    after_help = "Outputs and counts go into the file after each cell, and nothing else of it changes. The run \
+        stops at the first cell that fails, and so does a notebook that another run has at the moment. Cells with \
+        the tag raises-exception may fail, those with the tag skip-execution are not run.\n\n\
+        Examples:\n  \
+        inkcell run report.ipynb\n  \
+        inkcell run report.ipynb -o done.ipynb --allow-errors\n  \
+        inkcell run report.ipynb --cells 0,4-7,ab12\n  \
+        inkcell run - < report.ipynb > done.ipynb"
+)]
+pub(crate) struct Run {
+    /// The notebook; - reads one from standard input and, without -o, writes it to standard output.
+    pub(crate) path: String,
+    /// Write here and leave the notebook alone.
+    #[arg(short, long, value_name = "OUT")]
+    pub(crate) output: Option<String>,
+    /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12.
+    #[arg(long, value_name = "CELLS")]
+    pub(crate) cells: Option<String>,
+    /// Begin with this cell.
+    #[arg(long, value_name = "CELL")]
+    pub(crate) from: Option<String>,
+    /// End with this cell.
+    #[arg(long, value_name = "CELL")]
+    pub(crate) to: Option<String>,
+    /// Go on after a cell that failed.
+    #[arg(long)]
+    pub(crate) allow_errors: bool,
+    /// Begin with the first cell that the last run did not finish. The kernel is a new one.
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// Stop a cell after this many seconds, 0 for never; what the notebook says when left out.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) timeout: Option<Duration>,
+    /// Stop the run after this many seconds, 0 for never.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
+    pub(crate) total_timeout: Option<Duration>,
+    /// Note times and states in the file, as these do.
+    #[arg(long, value_enum, value_name = "LIKE")]
+    pub(crate) record: Option<RecordArg>,
+    #[command(flatten)]
+    pub(crate) python: PythonArgs,
+    /// Whose rules the code follows; python.shell when left out.
+    #[arg(long, value_enum)]
+    pub(crate) shell: Option<ShellArg>,
+    /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
+    #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
+    pub(crate) env: Vec<Pattern>,
+    /// Let every variable reach the code, whatever env.mode says; inkcell's own secrets do not.
+    #[arg(long)]
+    pub(crate) env_all: bool,
+    /// Say nothing but what went wrong.
+    #[arg(short, long)]
+    pub(crate) quiet: bool,
+    /// Say which Python is used and why.
+    #[arg(short, long)]
+    pub(crate) verbose: bool,
+}
+
+impl Run {
+    /// The notebook's own folder.
+    pub(crate) fn folder(&self) -> Option<&Path> {
+        Path::new(&self.path).parent().filter(|folder| !folder.as_os_str().is_empty())
+    }
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum RecordArg {
+    /// The times of each cell, as JupyterLab and nbclient note them.
+    Jupyter,
+    /// Times and states of cells and of the run, and a mark where it failed.
+    Papermill,
+}
+
+impl From<RecordArg> for Stamps {
+    fn from(given: RecordArg) -> Stamps {
+        match given {
+            RecordArg::Jupyter => Stamps::Jupyter,
+            RecordArg::Papermill => Stamps::Papermill,
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The bridge's server: connections on the loopback, each with one request.
+//!
+//! Owns the socket and the order in which a request is looked at: where it goes, whose it is, what it asks. Who
+//! may come in is decided by `http/guard.rs`, what is answered by the tool.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::body::{Body, to_bytes};
+use axum::http::header::CONTENT_LENGTH;
+use axum::http::{Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use inkcell_engine::Lent;
+use inkcell_engine::registry::{OwnerId, SessionKey};
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio_util::sync::{CancellationToken, DropGuard};
+
+use super::request::{Asked, answered, key, refused, told};
+use super::runs::{Run, Runs};
+use super::{offered, value};
+use crate::http::{Guard, Policy, Token, Tokens};
+use crate::tools::{CallContext, Desk, find, guarded};
+
+/// The only place there is.
+const PATH: &str = "/v1/tool";
+
+/// How many connections there may be at once; more wait until they are looked at.
+const CONNECTIONS: usize = 128;
+
+/// How long the head of a request may take to come, and its body.
+const HEAD: Duration = Duration::from_secs(10);
+const BODY: Duration = Duration::from_secs(60);
+
+/// How large a request may be: a notebook's whole text fits.
+const MOST_BYTES: usize = 64 << 20;
+
+/// How long to wait when no connection can be taken because the system is short of something.
+const SHORTAGE: Duration = Duration::from_millis(100);
+
+/// The server, until it is dropped.
+pub(super) struct Server {
+    url: String,
+    runs: Runs,
+    _stop: DropGuard,
+}
+
+impl Server {
+    /// Begins to listen on a port that the system chooses.
+    pub(super) async fn start() -> io::Result<Server> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let authority = listener.local_addr()?.to_string();
+        let tokens = Tokens::new().map_err(|error| io::Error::other(error.to_string()))?;
+        let url = format!("http://{authority}");
+        let guard = Arc::new(Guard::new(vec![authority], tokens));
+        let runs = Runs::new(Arc::clone(&guard));
+        let stop = CancellationToken::new();
+        let desk = Arc::new(Front { guard, runs: runs.clone() });
+        tokio::spawn(accept(listener, desk, stop.clone()));
+        Ok(Server { url, runs, _stop: stop.drop_guard() })
+    }
+
+    /// Registers a run; what its code is lent ends the registration when it is dropped.
+    pub(super) fn register(&self, desk: Desk, session: &SessionKey, owner: OwnerId) -> Lent {
+        let (Ok(token), Ok(id)) = (Token::make(), Token::make()) else { return Lent::default() };
+        // A name for the run, not a secret: what proves anything is the token.
+        let run = format!("r{}", &id.reveal()[..12]);
+        let name = session.name.0.clone();
+        let stopping = CancellationToken::new();
+        let held = self.runs.begin(key(&name, &run), &token, desk, owner, stopping.clone());
+        let env = [
+            ("PI_TOOL_BRIDGE_URL", self.url.clone()),
+            ("PI_TOOL_BRIDGE_TOKEN", token.reveal().to_owned()),
+            ("PI_TOOL_BRIDGE_SESSION", name),
+            ("PI_TOOL_BRIDGE_RUN", run),
+        ];
+        let env = env.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Lent { env, stopping, held: Some(Box::new(held)) }
+    }
+}
+
+/// Takes connections until it is told to stop.
+async fn accept(listener: TcpListener, front: Arc<Front>, stop: CancellationToken) {
+    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    loop {
+        let next = async {
+            let place = Arc::clone(&places).acquire_owned().await;
+            (place, listener.accept().await)
+        };
+        let taken = tokio::select! {
+            () = stop.cancelled() => return,
+            taken = next => taken,
+        };
+        let (Ok(place), Ok((stream, _))) = taken else {
+            tokio::time::sleep(SHORTAGE).await;
+            continue;
+        };
+        let (front, stop) = (Arc::clone(&front), stop.clone());
+        tokio::spawn(async move {
+            tokio::select! {
+                () = stop.cancelled() => {}
+                () = serve(stream, &front) => {}
+            }
+            drop(place);
+        });
+    }
+}
+
+/// One connection with one request. Whoever closes it has given its call up.
+async fn serve(stream: TcpStream, front: &Arc<Front>) {
+    // Answers are small and somebody waits for each.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(|request| {
+        let front = Arc::clone(front);
+        async move { Ok::<_, Infallible>(front.answer(request).await) }
+    });
+    let mut connection = http1::Builder::new();
+    connection.timer(TokioTimer::new()).header_read_timeout(HEAD).keep_alive(false);
+    // What went wrong with a connection concerns the other end only, which has seen it.
+    let _ = connection.serve_connection(TokioIo::new(stream), service).await;
+}
+
+/// Where requests arrive.
+struct Front {
+    guard: Arc<Guard>,
+    runs: Runs,
+}
+
+impl Front {
+    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+        let (head, body) = request.into_parts();
+        if head.uri.path() != PATH || head.method != Method::POST {
+            return refused(StatusCode::NOT_FOUND, "Not found");
+        }
+        let checked = self.guard.check(&head.uri, &head.headers, Policy::Token, Instant::now());
+        let Ok(Some(caller)) = checked else {
+            return refused(StatusCode::FORBIDDEN, "Forbidden");
+        };
+        let announced = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
+        let announced = announced.and_then(|text| text.parse::<u64>().ok());
+        let too_large = || refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+        if announced.is_some_and(|bytes| bytes > MOST_BYTES as u64) {
+            return too_large();
+        }
+        let reading = to_bytes(Body::new(body), MOST_BYTES);
+        let body = match tokio::time::timeout(BODY, reading).await {
+            Ok(Ok(body)) => body,
+            Ok(Err(_)) => return too_large(),
+            Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "the request did not come"),
+        };
+        let asked = match Asked::parse(&body) {
+            Ok(asked) => asked,
+            Err(problem) => return refused(StatusCode::BAD_REQUEST, problem),
+        };
+        drop(body);
+        match self.runs.find(&asked.key(), caller) {
+            Some(run) => answered(call(&run, asked).await),
+            None => answered(Err(not_active(&asked.key()))),
+        }
+    }
+}
+
+fn not_active(key: &str) -> String {
+    format!("No active Python tool bridge session: {key}")
+}
+
+/// Calls a tool for code. It is answered at once when the code is made to stop, or when its run is over.
+async fn call(run: &Run, asked: Asked) -> Result<Value, String> {
+    let key = asked.key();
+    tokio::select! {
+        biased;
+        () = run.stopping.cancelled() => Err("aborted: eval cell was interrupted".to_owned()),
+        () = run.over.cancelled() => Err(not_active(&key)),
+        done = work(run, asked) => done,
+    }
+}
+
+async fn work(run: &Run, asked: Asked) -> Result<Value, String> {
+    let Asked { name, arguments, cwd, .. } = asked;
+    let names = offered(&run.desk.exposure);
+    let spec = find(&name).filter(|spec| names.contains(&spec.name));
+    let spec = spec.ok_or_else(|| {
+        format!("tool.{name} is not there for code; there are: {}", names.join(", "))
+    })?;
+    // It is never closed.
+    let _place = run.places.acquire().await;
+    let mut desk = run.desk.clone();
+    desk.cwd = cwd.unwrap_or(desk.cwd);
+    let cancel = CancellationToken::new();
+    let context = CallContext { owner: run.owner, cancel: cancel.clone(), progress: None };
+    // Nobody waits for what is done any more when this is dropped.
+    let _given_up = cancel.drop_guard();
+    guarded(spec, desk, arguments, context).await.map_err(told).and_then(value::of)
+}

@@ -1,0 +1,269 @@
+//! `inkcell tool`: any tool of any profile, called once from a shell.
+//!
+//! Owns how a reply is shown and which code it ends with. What a tool does is in `tools/`; it gets the same desk as
+//! in the server, for one call.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use inkcell_engine::Kind;
+use inkcell_engine::artifact::Scope;
+use inkcell_engine::notebook::nearest;
+use inkcell_engine::registry::OwnerId;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::signals::Signals;
+use super::{input, mcp};
+use crate::args::Tool;
+use crate::exit::{Exit, Failure};
+use crate::exposure::{Exposure, ToolSet};
+use crate::mcp::{answer, of_tool, offered};
+use crate::output::Output;
+use crate::settings::Settings;
+use crate::tools::{
+    CallContext, Content, Desk, Fault, ToolError, ToolReply, ToolSpec, find, guarded,
+};
+
+/// The only caller of this engine.
+const OWNER: OwnerId = OwnerId(0);
+
+/// How many names are tried for an image.
+const MOST_NAMES: usize = 1000;
+
+pub(crate) fn run(
+    args: &Tool,
+    settings: &Arc<Settings>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let set: ToolSet = args.tools.into();
+    let exposure = Exposure::for_one_call(set);
+    let Some(name) = &args.name else { return list(&exposure, output) };
+    let spec = spec(name, &exposure)?;
+    if args.list {
+        return show(spec, &exposure, output);
+    }
+    let arguments = arguments(args.arguments.as_deref())?;
+    super::runtime()?.block_on(call(
+        spec,
+        arguments,
+        args.images.as_deref(),
+        exposure,
+        settings,
+        output,
+    ))
+}
+
+/// The tool that is meant.
+fn spec(name: &str, exposure: &Exposure) -> Result<&'static ToolSpec, Failure> {
+    if let Some(spec) = find(name).filter(|spec| exposure.offers(spec.name)) {
+        return Ok(spec);
+    }
+    let names: Vec<&str> =
+        exposure.tools.iter().copied().filter(|name| find(name).is_some()).collect();
+    let near = nearest(names.iter().copied(), name);
+    let near = near.map(|at| format!("; did you mean {}?", names[at])).unwrap_or_default();
+    Err(Failure::Told {
+        exit: Exit::Invalid,
+        kind: Kind::Invalid,
+        message: format!("there is no tool {name}{near}"),
+        hint: Some("inkcell tool --list shows them all".to_owned()),
+    })
+}
+
+fn arguments(given: Option<&str>) -> Result<Value, Failure> {
+    let text = match given {
+        None => return Ok(Value::Null),
+        Some("-") => input::stdin_text()?,
+        Some(text) => text.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| Failure::Told {
+        exit: Exit::Invalid,
+        kind: Kind::Invalid,
+        message: format!("the arguments are not JSON: {error}"),
+        hint: Some("write an object in single quotes: '{\"path\": \"nb.ipynb\"}'".to_owned()),
+    })
+}
+
+/// All tools, one line each.
+fn list(exposure: &Exposure, output: &mut Output) -> Result<Exit, Failure> {
+    let tools = offered(exposure);
+    let shown = if output.is_json() {
+        output.json(&json!({"tools": tools}))
+    } else {
+        let width = tools.iter().map(|tool| tool.name.len()).max().unwrap_or(0);
+        tools.iter().try_for_each(|tool| {
+            let about = tool.description.as_deref().unwrap_or_default();
+            let about = about.split_inclusive(['.', ':']).next().unwrap_or_default();
+            output.line(&format!("{:width$}  {}", tool.name, about.trim_end_matches(['.', ':'])))
+        })
+    };
+    shown.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+/// One tool with its arguments.
+fn show(spec: &ToolSpec, exposure: &Exposure, output: &mut Output) -> Result<Exit, Failure> {
+    let tools = offered(exposure);
+    for tool in tools.iter().filter(|tool| tool.name == spec.name) {
+        let shown = if output.is_json() {
+            output.json(&json!(tool))
+        } else {
+            of_tool(tool).lines().try_for_each(|line| output.line(line))
+        };
+        shown.map_err(Failure::of_output)?;
+    }
+    Ok(Exit::Ok)
+}
+
+async fn call(
+    spec: &'static ToolSpec,
+    arguments: Value,
+    images: Option<&Path>,
+    exposure: Exposure,
+    settings: &Arc<Settings>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let signals = Signals::listen()?;
+    let desk = mcp::desk(exposure, settings)?;
+    let cancel = CancellationToken::new();
+    let context = CallContext { owner: OWNER, cancel: cancel.clone(), progress: None };
+    let answered = guarded(spec, desk.clone(), arguments, context);
+    let give_up = async {
+        signals.asked(1).await;
+        cancel.cancel();
+        signals.asked(2).await;
+    };
+    let answered = tokio::select! {
+        answered = answered => Some(answered),
+        () = give_up => None,
+    };
+    let goes_on = desk.engine.sessions().iter().any(|listed| listed.state.running.is_some());
+    let shown = match answered {
+        Some(answered) => show_reply(answered, images, &desk, output),
+        None => Ok(Exit::Failed),
+    };
+    // Nothing of ours is left, whatever becomes of the answer.
+    desk.engine.shutdown().await;
+    if let Some(signal) = signals.first() {
+        output.flush().map_err(Failure::of_output)?;
+        return Err(Failure::Signal(signal));
+    }
+    if goes_on {
+        output.aside("note: what was still running was stopped; sessions end with the command");
+    }
+    shown
+}
+
+fn show_reply(
+    answered: Result<ToolReply, ToolError>,
+    images: Option<&Path>,
+    desk: &Desk,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let reply = match answered {
+        Ok(reply) => reply,
+        Err(error) if output.is_json() => error.into_reply(),
+        Err(ToolError { kind, message, next }) => {
+            let exit = Exit::of_kind(kind);
+            return Err(Failure::Told { exit, kind, message, hint: next });
+        }
+    };
+    let exit = match reply.fault {
+        Some(Fault::Kind(kind)) => Exit::of_kind(kind),
+        Some(Fault::Ended(state)) => Exit::of_state(state),
+        None if reply.is_error => Exit::Failed,
+        None => Exit::Ok,
+    };
+    if output.is_json() {
+        let whole = whole(reply, images)?;
+        output.json(&whole).map_err(Failure::of_output)?;
+    } else {
+        text(&reply, images, desk, output)?;
+    }
+    Ok(exit)
+}
+
+/// A reply as text. A program's output is passed on as it is.
+fn text(
+    reply: &ToolReply,
+    images: Option<&Path>,
+    desk: &Desk,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let mut shown = 0;
+    for part in &reply.content {
+        match part {
+            Content::Text(text) => {
+                let end = if text.ends_with('\n') { "" } else { "\n" };
+                let text = format!("{text}{end}");
+                output.raw(text.as_bytes()).map_err(Failure::of_output)?;
+            }
+            Content::Image { mime, data } => {
+                if let Some(folder) = images {
+                    shown += 1;
+                    let path = write_image(folder, shown, mime, data)?;
+                    output.line(&format!("[image written: {path}]")).map_err(Failure::of_output)?;
+                }
+            }
+            Content::Link { uri, mime, .. } if images.is_none() && mime.starts_with("image/") => {
+                let found = desk.engine.artifacts().find_reference(uri, Scope::All);
+                if let Ok(found) = found {
+                    let path = found.info().path.display().to_string();
+                    output.line(&format!("[image file: {path}]")).map_err(Failure::of_output)?;
+                }
+            }
+            // The text names what is stored.
+            Content::Link { .. } => {}
+        }
+    }
+    Ok(())
+}
+
+/// A reply as the protocol has it.
+fn whole(mut reply: ToolReply, images: Option<&Path>) -> Result<Value, Failure> {
+    let mut written = Vec::new();
+    if let Some(folder) = images {
+        for part in &mut reply.content {
+            let Content::Image { mime, data } = part else { continue };
+            written.push(write_image(folder, written.len() + 1, mime, data)?);
+            // What is in a file is not sent a second time.
+            *data = bytes::Bytes::new();
+        }
+    }
+    let mut whole = json!(answer(reply));
+    // Versions of the protocol are for those who speak it.
+    if let Value::Object(fields) = &mut whole {
+        fields.remove("resultType");
+    }
+    let blocks = whole["content"].as_array_mut().into_iter().flatten();
+    let blocks = blocks.filter(|block| block["type"] == "image");
+    for (block, path) in blocks.zip(written) {
+        if let Value::Object(block) = block {
+            block.remove("data");
+            block.insert("path".to_owned(), path.into());
+        }
+    }
+    Ok(whole)
+}
+
+/// Writes an image under a name of its own; one that is there is somebody else's.
+fn write_image(folder: &Path, number: usize, mime: &str, data: &[u8]) -> Result<String, Failure> {
+    let kind = mime.strip_prefix("image/").unwrap_or("bin");
+    let kind = kind.split(['+', ';']).next().unwrap_or("bin");
+    let failed = |error| Failure::Io("cannot write the image", error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    for attempt in 0..MOST_NAMES {
+        let more = if attempt == 0 { String::new() } else { format!("-{attempt}") };
+        let path = folder.join(format!("image-{number}{more}.{kind}"));
+        match std::fs::File::create_new(&path) {
+            Ok(mut file) => {
+                std::io::Write::write_all(&mut file, data).map_err(failed)?;
+                return Ok(path.display().to_string());
+            }
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Err(Failure::argument("--images", "the folder is full of images; name another one"))
+}

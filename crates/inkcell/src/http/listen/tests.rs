@@ -1,0 +1,119 @@
+use axum::http::StatusCode;
+use axum::routing::get;
+use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::http::{BodyLimits, Guard, Policy, Routes, Tokens};
+
+/// Nothing here takes longer, unless it never comes.
+const LIMIT: Duration = Duration::from_secs(30);
+
+struct Site {
+    at: SocketAddr,
+    ending: CancellationToken,
+    closing: CancellationToken,
+    serving: JoinHandle<()>,
+}
+
+async fn site(limits: ConnectionLimits) -> Site {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let guard = Guard::new(vec![at.to_string()], Tokens::new().unwrap());
+    let body = BodyLimits { bytes: 64, time: LIMIT };
+    let never = get(|| async {
+        std::future::pending::<()>().await;
+        StatusCode::OK
+    });
+    let site = Routes::new()
+        .add("/health", Policy::Open, get(|| async { StatusCode::NO_CONTENT }))
+        .add("/never", Policy::Open, never)
+        .behind(Arc::new(guard), body);
+    let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
+    let serving = tokio::spawn(serve(listener, site, limits, ending.clone(), closing.clone()));
+    Site { at, ending, closing, serving }
+}
+
+impl Site {
+    async fn send(&self, text: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(self.at).await.unwrap();
+        stream.write_all(text.as_bytes()).await.unwrap();
+        stream
+    }
+
+    async fn ask(&self, path: &str) -> TcpStream {
+        self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.at)).await
+    }
+}
+
+/// What comes until the head of an answer is there, or the end.
+async fn heard(stream: &mut TcpStream) -> String {
+    let mut text = Vec::new();
+    let reading = async {
+        let mut buffer = [0; 1024];
+        while let Ok(count @ 1..) = stream.read(&mut buffer).await {
+            text.extend_from_slice(&buffer[..count]);
+            if text.windows(4).any(|part| part == b"\r\n\r\n") {
+                break;
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, reading).await.expect("in time");
+    String::from_utf8(text).unwrap()
+}
+
+const FEW: ConnectionLimits = ConnectionLimits { connections: 1, ..ConnectionLimits::USUAL };
+
+/// Who says nothing, or only half of it, does not keep a place.
+#[tokio::test]
+async fn a_slow_client_loses_its_place() {
+    let site = site(ConnectionLimits { head_time: Duration::from_millis(50), ..FEW }).await;
+    for said in ["", "GET /health HTTP/1.1\r\nHost:"] {
+        let _slow = site.send(said).await;
+        let mut next = site.ask("/health").await;
+        assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"), "{said:?}");
+    }
+    // The same between two requests.
+    let _kept = site.ask("/health").await;
+    let mut next = site.ask("/health").await;
+    assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"));
+}
+
+/// Who comes when all places are taken waits for one.
+#[tokio::test]
+async fn there_are_only_so_many_places() {
+    let site = site(FEW).await;
+    let first = site.ask("/never").await;
+    let mut second = site.ask("/health").await;
+    let early = tokio::time::timeout(Duration::from_millis(100), heard(&mut second)).await;
+    assert!(early.is_err(), "{early:?}");
+    drop(first);
+    assert!(heard(&mut second).await.starts_with("HTTP/1.1 204"));
+}
+
+#[tokio::test]
+async fn a_long_head_is_refused() {
+    let site = site(ConnectionLimits::USUAL).await;
+    let long = "x".repeat(ConnectionLimits::USUAL.head_bytes * 2);
+    let mut stream = TcpStream::connect(site.at).await.unwrap();
+    let head = format!("GET /health HTTP/1.1\r\nHost: {}\r\nX: {long}\r\n\r\n", site.at);
+    // It may be given up in the middle.
+    let _ = stream.write_all(head.as_bytes()).await;
+    let heard = heard(&mut stream).await;
+    assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 431"), "{heard}");
+}
+
+/// Told to end it takes nobody, and it does not wait for who never comes to an end.
+#[tokio::test]
+async fn it_ends_when_it_is_told_to() {
+    let site = site(ConnectionLimits::USUAL).await;
+    let mut idle = site.ask("/health").await;
+    assert!(heard(&mut idle).await.starts_with("HTTP/1.1 204"));
+    let _never = site.ask("/never").await;
+    site.ending.cancel();
+    assert_eq!(heard(&mut idle).await, "", "a connection with nothing under way is closed");
+    site.closing.cancel();
+    tokio::time::timeout(LIMIT, site.serving).await.expect("in time").unwrap();
+    assert!(TcpStream::connect(site.at).await.is_err());
+}

@@ -1,0 +1,18 @@
+//! HTTP on this machine: who may come in, and connections that cannot hold anything up.
+//!
+//! Owns the way from a socket to a route. What a route does is for whoever adds it: `mcp` for agents' clients,
+//! the tool bridge for code in kernels.
+
+mod address;
+mod guard;
+mod listen;
+mod routes;
+mod token;
+mod token_file;
+
+pub(crate) use address::{Reach, authorities, parse as parse_address};
+pub(crate) use guard::{Guard, Policy};
+pub(crate) use listen::{ConnectionLimits, serve};
+pub(crate) use routes::{BodyLimits, Routes};
+pub(crate) use token::{Caller, Token, TokenError, Tokens};
+pub(crate) use token_file::{TokenFile, read as read_tokens};

@@ -1,0 +1,194 @@
+//! Bearer tokens: what proves who is calling.
+//!
+//! Owns making, checking and forgetting them. It must not know requests or files. A token is never shown by
+//! accident: its text leaves this file only where `reveal` is called.
+
+use std::fmt;
+use std::sync::{PoisonError, RwLock};
+
+use blake3::Hash;
+
+/// Bits nobody can guess, in a token that is made here.
+const BYTES: usize = 32;
+
+/// A token that somebody chose has at least so many characters.
+pub(crate) const SHORTEST: usize = 32;
+
+/// No token is longer; a header has to hold it.
+const LONGEST: usize = 1024;
+
+/// The text that a caller sends to prove who it is.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Token(String);
+
+/// Why a text is no token, or why none could be made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum TokenError {
+    Short,
+    Long,
+    Characters,
+    /// The system has no random numbers to give.
+    Random,
+}
+
+impl fmt::Display for TokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TokenError::Short => write!(f, "a token has at least {SHORTEST} characters"),
+            TokenError::Long => write!(f, "a token has at most {LONGEST} characters"),
+            TokenError::Characters => {
+                f.write_str("a token is made of letters, digits and -._~+/= only")
+            }
+            TokenError::Random => f.write_str("the system gives no random numbers for a token"),
+        }
+    }
+}
+
+impl Token {
+    /// A new one: 256 bits from the system, as 64 hexadecimal digits.
+    pub(crate) fn make() -> Result<Token, TokenError> {
+        let mut bytes = [0; BYTES];
+        getrandom::fill(&mut bytes).map_err(|_| TokenError::Random)?;
+        Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// One that somebody chose. The message never repeats it.
+    pub(crate) fn given(text: &str) -> Result<Token, TokenError> {
+        let is_fine = |any: u8| any.is_ascii_alphanumeric() || b"-._~+/=".contains(&any);
+        match text.len() {
+            length if length < SHORTEST => Err(TokenError::Short),
+            length if length > LONGEST => Err(TokenError::Long),
+            _ if !text.bytes().all(is_fine) => Err(TokenError::Characters),
+            _ => Ok(Token(text.to_owned())),
+        }
+    }
+
+    /// The text itself, for whoever must hand it on.
+    pub(crate) fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Token(…)")
+    }
+}
+
+/// Who is calling: the holder of one token. Two that share a token are the same to us.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Caller(pub(crate) u64);
+
+/// The tokens that count now. They are kept as keyed digests, so that comparing takes the same time whatever
+/// was sent, and so that no look at this process's memory through a bug shows one.
+pub(crate) struct Tokens {
+    key: [u8; BYTES],
+    known: RwLock<Vec<(Hash, Caller)>>,
+}
+
+impl Tokens {
+    /// None at first.
+    pub(crate) fn new() -> Result<Tokens, TokenError> {
+        let mut key = [0; BYTES];
+        getrandom::fill(&mut key).map_err(|_| TokenError::Random)?;
+        Ok(Tokens { key, known: RwLock::default() })
+    }
+
+    /// From now on this token is that caller's.
+    pub(crate) fn admit(&self, token: &Token, caller: Caller) {
+        let digest = self.digest(token.reveal());
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(other, _)| *other != digest);
+        known.push((digest, caller));
+    }
+
+    /// From now on no token is that caller's.
+    pub(crate) fn dismiss(&self, caller: Caller) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|(_, other)| *other != caller);
+    }
+
+    /// Whose token this is. Every known one is compared, each in constant time.
+    pub(crate) fn caller(&self, sent: &str) -> Option<Caller> {
+        if sent.len() > LONGEST {
+            return None;
+        }
+        let digest = self.digest(sent);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().fold(
+            None,
+            |found, (other, caller)| {
+                if *other == digest { Some(*caller) } else { found }
+            },
+        )
+    }
+
+    fn digest(&self, text: &str) -> Hash {
+        blake3::keyed_hash(&self.key, text.as_bytes())
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        write!(f, "Tokens({})", known.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    /// S-018: 256 bits each, and no two alike.
+    #[test]
+    fn a_token_is_long_and_new_every_time() {
+        let made: HashSet<String> =
+            (0..100).map(|_| Token::make().unwrap().reveal().to_owned()).collect();
+        assert_eq!(made.len(), 100);
+        assert!(made.iter().all(|text| text.len() == BYTES * 2 && Token::given(text).is_ok()));
+    }
+
+    /// S-018
+    #[test]
+    fn a_chosen_token_is_no_short_word() {
+        let cases = [
+            ("", Err(TokenError::Short)),
+            ("hunter2", Err(TokenError::Short)),
+            (&"a".repeat(31), Err(TokenError::Short)),
+            (&"a".repeat(1025), Err(TokenError::Long)),
+            (&format!("{} b", "a".repeat(40)), Err(TokenError::Characters)),
+            (&format!("{}\n", "a".repeat(40)), Err(TokenError::Characters)),
+            (&"ä".repeat(40), Err(TokenError::Characters)),
+            (&"a".repeat(32), Ok(())),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(Token::given(text).map(|_| ()), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_one_callers_until_it_is_dismissed() {
+        let tokens = Tokens::new().unwrap();
+        let (one, other) = (Token::make().unwrap(), Token::make().unwrap());
+        tokens.admit(&one, Caller(1));
+        tokens.admit(&other, Caller(2));
+        assert_eq!(tokens.caller(one.reveal()), Some(Caller(1)));
+        assert_eq!(tokens.caller(other.reveal()), Some(Caller(2)));
+        assert_eq!(tokens.caller(&one.reveal()[1..]), None);
+        assert_eq!(tokens.caller(""), None);
+        tokens.dismiss(Caller(1));
+        assert_eq!(tokens.caller(one.reveal()), None);
+        assert_eq!(tokens.caller(other.reveal()), Some(Caller(2)));
+    }
+
+    /// S-020
+    #[test]
+    fn what_is_printed_for_debugging_holds_no_token() {
+        let (token, tokens) = (Token::make().unwrap(), Tokens::new().unwrap());
+        tokens.admit(&token, Caller(1));
+        let shown = format!("{token:?} {tokens:?}");
+        assert!(!shown.contains(token.reveal()), "{shown}");
+    }
+}

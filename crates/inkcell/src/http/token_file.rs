@@ -1,0 +1,182 @@
+//! Tokens on disk: those that somebody chose, and the one that was made here.
+//!
+//! Owns who may read and write these files. A token in a file that others can read is no secret, so such a file is
+//! refused; and where a file of ours should be, nothing that somebody else put there is used.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::token::{Token, TokenError};
+
+/// The folder below the state folder.
+const FOLDER: &str = "http";
+
+/// No file of tokens is larger.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// No more different callers than this: each has sessions of its own.
+pub(crate) const MOST_TOKENS: usize = 64;
+
+/// Why a file of tokens is not used.
+#[derive(Debug)]
+pub(crate) enum FileError {
+    Io(&'static str, io::Error),
+    /// Others can read it, or it is not ours.
+    Exposed(&'static str),
+    /// A line that is none, by its number. What it holds is not told.
+    Line(usize, TokenError),
+    Twice(usize),
+    Empty,
+    TooMany,
+}
+
+impl std::fmt::Display for FileError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FileError::Io(what, error) => write!(f, "cannot {what}: {error}"),
+            FileError::Exposed(problem) => f.write_str(problem),
+            FileError::Line(number, error) => write!(f, "line {number}: {error}"),
+            FileError::Twice(number) => write!(f, "line {number} repeats a token"),
+            FileError::Empty => f.write_str("there is no token in it; write one on a line"),
+            FileError::TooMany => write!(f, "there are more than {MOST_TOKENS} tokens in it"),
+        }
+    }
+}
+
+/// Reads tokens that somebody chose: one a line, with a name before it or none. Links are followed, and what is
+/// found at their end is checked.
+pub(crate) fn read(path: &Path) -> Result<Vec<Token>, FileError> {
+    let failed = |error: io::Error| FileError::Io("read it", error);
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
+    let file =
+        rustix::fs::open(path, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    let file = File::from(file);
+    let found = file.metadata().map_err(failed)?;
+    if !found.is_file() {
+        return Err(FileError::Exposed("it is no file"));
+    }
+    if ![0, rustix::process::geteuid().as_raw()].contains(&found.uid()) {
+        return Err(FileError::Exposed("it belongs to another user"));
+    }
+    if found.mode() & 0o077 != 0 {
+        return Err(FileError::Exposed("others may read or write it; say chmod 600"));
+    }
+    let mut text = String::new();
+    file.take(MOST_BYTES).read_to_string(&mut text).map_err(failed)?;
+    parse(&text)
+}
+
+fn parse(text: &str) -> Result<Vec<Token>, FileError> {
+    let mut tokens: Vec<Token> = Vec::new();
+    for (number, line) in (1..).zip(text.lines()) {
+        let line = line.trim();
+        if line.is_empty() || line.starts_with('#') {
+            continue;
+        }
+        // A name is for people, to know which line to remove.
+        let word = line.rsplit_once(char::is_whitespace).map_or(line, |(_, token)| token);
+        let token = Token::given(word).map_err(|error| FileError::Line(number, error))?;
+        if tokens.contains(&token) {
+            return Err(FileError::Twice(number));
+        }
+        tokens.push(token);
+    }
+    match tokens.len() {
+        0 => Err(FileError::Empty),
+        count if count > MOST_TOKENS => Err(FileError::TooMany),
+        _ => Ok(tokens),
+    }
+}
+
+/// A file with a token that is there as long as this is.
+#[derive(Debug)]
+pub(crate) struct TokenFile {
+    folder: OwnedFd,
+    name: String,
+    path: PathBuf,
+}
+
+impl TokenFile {
+    /// Writes a token for whoever is this user, into a folder that nobody else can open.
+    pub(crate) fn write(state: &Path, name: &str, token: &Token) -> Result<TokenFile, FileError> {
+        let path = state.join(FOLDER).join(name);
+        let folder = private_folder(state)?;
+        let failed = |error: Errno| FileError::Io("write the token", error.into());
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let create = || rustix::fs::openat(&folder, name, flags, Mode::from_raw_mode(0o600));
+        let made = match create() {
+            // Left by one who was killed, since nobody else listens where we do: it is removed, never used.
+            Err(Errno::EXIST) => {
+                rustix::fs::unlinkat(&folder, name, AtFlags::empty()).map_err(failed)?;
+                create()
+            }
+            made => made,
+        };
+        let mut file = File::from(made.map_err(failed)?);
+        let written = writeln!(file, "{}", token.reveal());
+        written.map_err(|error| FileError::Io("write the token", error))?;
+        Ok(TokenFile { folder, name: name.to_owned(), path })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for TokenFile {
+    fn drop(&mut self) {
+        // The token is worth nothing any more, so a file that stays harms nobody.
+        let _ = rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty());
+    }
+}
+
+/// The folder for tokens, made when it is not there; ours alone, or refused.
+fn private_folder(state: &Path) -> Result<OwnedFd, FileError> {
+    let failed = |error: io::Error| FileError::Io("use the state folder", error);
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(state);
+    made.map_err(failed)?;
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    let state =
+        rustix::fs::open(state, flags, Mode::empty()).map_err(|error| failed(error.into()))?;
+    must_be_ours(&state)?;
+    match rustix::fs::mkdirat(&state, FOLDER, Mode::from_raw_mode(0o700)) {
+        Ok(()) | Err(Errno::EXIST) => {}
+        Err(error) => return Err(failed(error.into())),
+    }
+    let opened = rustix::fs::openat(&state, FOLDER, flags | OFlags::NOFOLLOW, Mode::empty());
+    let folder = match opened {
+        Ok(folder) => folder,
+        Err(Errno::LOOP | Errno::NOTDIR) => {
+            return Err(FileError::Exposed("a link or a file is where a folder of ours should be"));
+        }
+        Err(error) => return Err(failed(error.into())),
+    };
+    let mode = must_be_ours(&folder)?;
+    if mode & 0o077 != 0 {
+        let closed = rustix::fs::fchmod(&folder, Mode::from_raw_mode(0o700));
+        closed.map_err(|error| failed(error.into()))?;
+    }
+    Ok(folder)
+}
+
+fn must_be_ours(folder: &OwnedFd) -> Result<u32, FileError> {
+    let stat = rustix::fs::fstat(folder)
+        .map_err(|error| FileError::Io("look at the state folder", error.into()))?;
+    if stat.st_uid != rustix::process::geteuid().as_raw() {
+        return Err(FileError::Exposed("the state folder belongs to another user"));
+    }
+    if stat.st_mode & 0o022 != 0 {
+        return Err(FileError::Exposed("others may write into the state folder"));
+    }
+    Ok(stat.st_mode)
+}
+
+#[cfg(test)]
+mod tests;

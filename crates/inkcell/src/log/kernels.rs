@@ -1,0 +1,84 @@
+//! What a backend tells, as events of the log.
+//!
+//! Owns how much each matters. A death says its cause and never what the kernel wrote.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use inkcell_engine::kernel::{
+    Death, DeathCause, Direction, KernelInfo, LaunchError, Message, Messages, Origin,
+    RunnerBackend, RunnerConfig, Trace, ZygoteState,
+};
+
+use super::{MESSAGES, millis, stage};
+
+/// A backend whose kernels are logged as the settings say.
+pub(crate) fn runner(config: RunnerConfig) -> Result<RunnerBackend, LaunchError> {
+    RunnerBackend::traced(config, Arc::new(Kernels))
+}
+
+struct Kernels;
+
+impl Trace for Kernels {
+    fn messages(&self) -> Messages {
+        let is_wanted = tracing::enabled!(target: MESSAGES, tracing::Level::INFO);
+        if is_wanted { Messages::Told } else { Messages::Untold }
+    }
+
+    fn message(&self, message: &Message<'_>) {
+        let Message { pid, direction, channel, kind, id } = message;
+        let direction = match direction {
+            Direction::Sent => "sent",
+            Direction::Received => "received",
+        };
+        let kernel = pid.map(tracing::field::display);
+        let id = id.as_ref().map(tracing::field::display);
+        tracing::info!(target: MESSAGES, kernel, r#type = kind, id, channel, "{direction}");
+    }
+
+    fn started(&self, info: &KernelInfo, took: Duration) {
+        stage("kernel started");
+        let (kernel, python) = (info.pid.map(tracing::field::display), &*info.python_version);
+        let ms = millis(took);
+        match &info.origin {
+            Origin::Forked => {
+                tracing::info!(kernel, python, ms, origin = "forked", "kernel started");
+            }
+            Origin::Spare { reason } => {
+                tracing::info!(kernel, python, ms, origin = "spare", reason, "kernel started");
+            }
+            Origin::Started { reason } => {
+                tracing::info!(kernel, python, ms, origin = "started", reason, "kernel started");
+            }
+        }
+    }
+
+    fn died(&self, pid: Option<u32>, death: &Death) {
+        let (kernel, strays) = (pid.map(tracing::field::display), death.strays.len());
+        match &death.cause {
+            DeathCause::Shutdown => tracing::info!(kernel, strays, "kernel ended"),
+            // The rest may hold what it said.
+            DeathCause::Protocol { .. } => {
+                tracing::warn!(kernel, strays, cause = "it broke the protocol", "kernel died");
+            }
+            cause => tracing::warn!(kernel, strays, cause = %cause, "kernel died"),
+        }
+    }
+
+    fn fork_server(&self, python: &Path, state: &ZygoteState) {
+        let python = python.display();
+        match state {
+            ZygoteState::Starting => {}
+            ZygoteState::Ready { failed } => {
+                stage("fork server ready");
+                let failed = failed.len();
+                tracing::debug!(%python, modules_not_imported = failed, "fork server ready");
+            }
+            ZygoteState::Refused(reason) => {
+                tracing::info!(%python, reason, "the fork server makes no copies");
+            }
+            ZygoteState::Gone => tracing::debug!(%python, "fork server gone"),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Where lines go: a file, or standard error.
+//!
+//! Owns that a line is written whole or not at all, and that nobody waits for whoever reads standard error: a
+//! client that does not would stop the server by its log.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::OFlags;
+
+use crate::output::Stream;
+
+/// A pipe that has any room takes as much at once; longer lines are cut.
+const LONGEST_LINE: usize = 4000;
+
+pub(super) enum Sink {
+    File(Mutex<File>),
+    /// With how many lines found no room since the last that did.
+    Stderr(Mutex<u64>),
+}
+
+impl Sink {
+    /// Lines are put behind those that are there. A new file is for its owner alone.
+    pub(super) fn file(path: &Path) -> io::Result<Sink> {
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        }
+        // A pipe that nobody reads is an error here, and not a wait.
+        let flags = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+        let mut options = OpenOptions::new();
+        let file = options.append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+        Ok(Sink::File(Mutex::new(file)))
+    }
+
+    pub(super) fn stderr() -> Sink {
+        Sink::Stderr(Mutex::new(0))
+    }
+
+    /// Writes a line. One that cannot be written is no reason to fail.
+    pub(super) fn write(&self, mut line: String) {
+        if line.len() > LONGEST_LINE {
+            line.truncate(line.floor_char_boundary(LONGEST_LINE));
+            line.push('…');
+        }
+        line.push('\n');
+        match self {
+            Sink::File(file) => {
+                let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                drop(file.write_all(line.as_bytes()));
+            }
+            Sink::Stderr(dropped) => {
+                let mut dropped = dropped.lock().unwrap_or_else(PoisonError::into_inner);
+                if *dropped > 0 && has_room() {
+                    let note = format!("({dropped} lines of the log found no room)\n");
+                    drop(Stream::stderr().write_all(note.as_bytes()));
+                    *dropped = 0;
+                }
+                if has_room() {
+                    drop(Stream::stderr().write_all(line.as_bytes()));
+                } else {
+                    *dropped += 1;
+                }
+            }
+        }
+    }
+}
+
+/// Whether standard error takes a line now.
+fn has_room() -> bool {
+    let stderr = io::stderr();
+    let mut wanted = [PollFd::new(&stderr, PollFlags::OUT)];
+    poll(&mut wanted, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}

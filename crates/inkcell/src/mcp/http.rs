@@ -1,0 +1,147 @@
+//! The protocol over HTTP: one endpoint, for several clients that must not see each other.
+//!
+//! Owns which client a request belongs to: the holder of its token, and nothing that a client can choose. Each holder
+//! has a service of its own, with its own sessions of the protocol, its own desk and its own engine, so that an id
+//! of somebody else is an id that does not exist. Who may come in at all is for `http`.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, to_bytes};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderValue, Method, Request, Response, StatusCode};
+use axum::routing::{any, get};
+use inkcell_engine::registry::OwnerId;
+use rmcp::model::JsonRpcError;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio_util::sync::CancellationToken;
+
+use super::Server;
+use super::strict::{self, Taken};
+use crate::http::{Caller, Policy, Routes};
+use crate::tools::Desk;
+
+/// Where the protocol is spoken.
+pub(crate) const PATH: &str = "/mcp";
+
+/// The largest message.
+pub(crate) const MOST_BYTES: usize = 4 << 20;
+
+/// So many sessions of the protocol a client may have; revisions that have none are not counted.
+const MOST_SESSIONS: usize = 64;
+
+/// When a session of the protocol that says nothing is over. What its code does is not touched by it.
+const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
+
+const SESSION_ID: &str = "mcp-session-id";
+
+/// One who may call, and what is theirs.
+pub(crate) struct Client {
+    pub(crate) caller: Caller,
+    pub(crate) desk: Desk,
+}
+
+/// When calls are given up, and when connections are.
+#[derive(Clone)]
+pub(crate) struct Ends {
+    pub(crate) calls: CancellationToken,
+    pub(crate) streams: CancellationToken,
+}
+
+#[derive(Clone)]
+struct Service {
+    protocol: StreamableHttpService<Server, LocalSessionManager>,
+    sessions: Arc<LocalSessionManager>,
+}
+
+/// The routes for these clients.
+pub(crate) fn routes(clients: Vec<Client>, ends: &Ends) -> Routes {
+    let services: HashMap<Caller, Service> =
+        clients.into_iter().map(|client| (client.caller, service(client, ends))).collect();
+    let services = Arc::new(services);
+    let protocol = any(move |request: Request<Body>| {
+        let services = Arc::clone(&services);
+        async move { answer(&services, request).await }
+    });
+    Routes::new().add("/health", Policy::Open, get(|| async { StatusCode::NO_CONTENT })).add(
+        PATH,
+        Policy::Token,
+        protocol,
+    )
+}
+
+fn service(Client { caller, desk }: Client, ends: &Ends) -> Service {
+    let mut sessions = LocalSessionManager::default();
+    sessions.session_config.keep_alive = Some(SESSION_IDLE);
+    let sessions = Arc::new(sessions);
+    // Names and origins were checked more strictly before anything came here.
+    let config = StreamableHttpServerConfig::default()
+        .disable_allowed_hosts()
+        .with_max_request_body_bytes(MOST_BYTES)
+        .with_cancellation_token(ends.streams.clone());
+    let calls = ends.calls.clone();
+    let server = move || Ok(Server::new(desk.clone(), OwnerId(caller.0), calls.clone()));
+    let protocol = StreamableHttpService::new(server, Arc::clone(&sessions), config);
+    Service { protocol, sessions }
+}
+
+async fn answer(services: &HashMap<Caller, Service>, request: Request<Body>) -> Response<Body> {
+    let caller = request.extensions().get::<Caller>();
+    let Some(service) = caller.and_then(|caller| services.get(caller)) else {
+        return plain(StatusCode::UNAUTHORIZED, "nobody has this token");
+    };
+    let request = match checked(service, request).await {
+        Ok(request) => request,
+        Err(refused) => return refused,
+    };
+    let ends_session = request.method() == Method::DELETE;
+    let response = service.protocol.handle(request).await.map(Body::new);
+    if ends_session && response.status() == StatusCode::ACCEPTED {
+        // It is done and not only accepted, and some clients complain about the latter.
+        return plain(StatusCode::NO_CONTENT, "");
+    }
+    response
+}
+
+/// A request whose message means one thing, as on any other way in (S-031).
+async fn checked(
+    service: &Service,
+    request: Request<Body>,
+) -> Result<Request<Body>, Response<Body>> {
+    if request.method() != Method::POST {
+        return Ok(request);
+    }
+    let (head, body) = request.into_parts();
+    let Ok(body) = to_bytes(body, MOST_BYTES).await else {
+        return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"));
+    };
+    if let Taken::Refused(refusal) = strict::take(&body) {
+        let error = JsonRpcError::new(refusal.id, refusal.error);
+        let text = serde_json::to_vec(&error).unwrap_or_default();
+        let mut response = Response::new(Body::from(text));
+        *response.status_mut() = StatusCode::BAD_REQUEST;
+        let json = HeaderValue::from_static("application/json");
+        response.headers_mut().insert(CONTENT_TYPE, json);
+        return Err(response);
+    }
+    let may_begin = !head.headers.contains_key(SESSION_ID);
+    if may_begin && service.sessions.sessions.read().await.len() >= MOST_SESSIONS {
+        // Only what begins a session takes a place; looking costs something, so it is done when there is none.
+        let begins = serde_json::from_slice::<serde_json::Value>(&body);
+        if begins.is_ok_and(|message| message["method"] == "initialize") {
+            let text = "there are too many sessions; end one with DELETE, or come back later";
+            let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, text);
+            response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
+            return Err(response);
+        }
+    }
+    Ok(Request::from_parts(head, Body::from(body)))
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,67 @@
+//! The cells of a run, a line each.
+//!
+//! Owns the columns, and which cells of a long notebook are worth a line.
+
+use inkcell_engine::api::{CellReport, PythonReport, State};
+use inkcell_engine::notebook::first_line;
+
+use super::duration;
+use crate::output::count;
+
+/// A longer notebook shows what did not end well and what took longest.
+const MAX_ROWS: usize = 40;
+
+/// Of a longer notebook this many of the slowest.
+const SLOWEST: usize = 10;
+
+pub(super) fn of(told: &PythonReport) -> Vec<String> {
+    let cells = &told.cells;
+    let shown: Vec<usize> = if cells.len() <= MAX_ROWS {
+        (0..cells.len()).collect()
+    } else {
+        let mut by_time: Vec<usize> = (0..cells.len()).collect();
+        by_time.sort_by_key(|at| std::cmp::Reverse(cells[*at].duration));
+        let mut shown: Vec<usize> = by_time.into_iter().take(SLOWEST).collect();
+        let unwell = |at: &usize| !matches!(cells[*at].state, State::Done | State::NeverRun);
+        shown.extend((0..cells.len()).filter(unwell).take(MAX_ROWS));
+        shown.sort_unstable();
+        shown.dedup();
+        shown
+    };
+    let rows: Vec<[String; 6]> = shown.iter().map(|at| row(&cells[*at])).collect();
+    let mut widths = [0; 6];
+    for row in &rows {
+        for (width, field) in widths.iter_mut().zip(row) {
+            *width = (*width).max(field.chars().count());
+        }
+    }
+    let mut lines: Vec<String> = rows.iter().map(|row| line(row, &widths)).collect();
+    if shown.len() < cells.len() {
+        let rest = count(cells.len() - shown.len(), "other cell");
+        lines.push(format!("… and {rest}"));
+    }
+    lines
+}
+
+fn row(cell: &CellReport) -> [String; 6] {
+    let place = cell.notebook.as_ref();
+    let has_run = !matches!(cell.state, State::NeverRun | State::Queued);
+    let outputs = place.map_or(0, |place| place.outputs);
+    [
+        place.map_or_else(String::new, |place| place.index.to_string()),
+        place.and_then(|place| place.id.clone()).unwrap_or_default(),
+        if cell.state == State::Done { "ok".to_owned() } else { cell.state.name().to_owned() },
+        if has_run { duration(cell.duration) } else { String::new() },
+        if outputs > 0 { count(outputs, "output") } else { String::new() },
+        first_line(&cell.source.code, 50),
+    ]
+}
+
+/// Numbers stand to the right, words to the left.
+fn line(row: &[String; 6], widths: &[usize; 6]) -> String {
+    let [index, id, state, took, outputs, code] = row;
+    let [w0, w1, w2, w3, w4, _] = widths;
+    let line =
+        format!("{index:>w0$}  {id:<w1$}  {state:<w2$}  {took:>w3$}  {outputs:<w4$}  {code}");
+    line.trim_end().to_owned()
+}

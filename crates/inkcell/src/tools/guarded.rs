@@ -1,0 +1,68 @@
+//! A call of a tool that cannot do any harm to whoever makes it.
+//!
+//! Owns what becomes of a panic: an error of that one call.
+
+use inkcell_engine::Kind;
+use serde_json::Value;
+
+use super::{CallContext, Desk, ToolError, ToolReply, ToolSpec};
+
+/// Calls a tool in a task of its own, so that a panic in it is a value here.
+pub(crate) async fn guarded(
+    spec: &'static ToolSpec,
+    desk: Desk,
+    arguments: Value,
+    context: CallContext,
+) -> Result<ToolReply, ToolError> {
+    let work = tokio::spawn(async move { (spec.call)(&desk, arguments, context).await });
+    work.await.unwrap_or_else(|_| {
+        Err(ToolError {
+            kind: Kind::Internal,
+            message: format!("inkcell failed inside of {}; this is a bug of inkcell", spec.name),
+            next: Some("try another way; other calls are not affected".to_owned()),
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use inkcell_engine::registry::OwnerId;
+    use tokio_util::sync::CancellationToken;
+
+    use super::*;
+    use crate::tools::test_desk::TestDesk;
+    use crate::tools::{Hints, find};
+
+    static BROKEN: ToolSpec = ToolSpec {
+        name: "broken",
+        description: "",
+        hints: Hints {
+            title: "",
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+        },
+        schema: |_| Value::Null,
+        call: |_, _, _| async { panic!("broken on purpose") }.boxed(),
+    };
+
+    fn context() -> CallContext {
+        CallContext { owner: OwnerId(1), cancel: CancellationToken::new(), progress: None }
+    }
+
+    /// A tool that panics is answered like one that fails, and the next call is not affected.
+    #[tokio::test]
+    async fn a_panic_is_an_answer() {
+        let desk = TestDesk::on_files();
+        let failed = guarded(&BROKEN, desk.desk.clone(), Value::Null, context()).await;
+        let error = failed.expect_err("it failed");
+        assert_eq!(error.kind, Kind::Internal);
+        assert!(error.message.contains("inside of broken"), "{error:?}");
+        desk.put("a.txt", "seen");
+        let arguments = serde_json::json!({"path": "a.txt"});
+        let spec = find("read").expect("a tool");
+        assert!(guarded(spec, desk.desk.clone(), arguments, context()).await.is_ok());
+    }
+}

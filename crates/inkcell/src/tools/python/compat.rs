@@ -1,0 +1,58 @@
+//! The arguments of `python` as the source documents have them (B:X-01): none of our own, and `kernelId` for the
+//! session.
+//!
+//! Owns their shape and nothing else: they mean what ours mean.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use super::{Alias, Seconds};
+
+/// Other names.
+pub(super) const ALIASES: [Alias; 2] = [("session", "kernelId"), ("workdir", "cwd")];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Arguments {
+    /// Cells, run in order; the first that fails stops the call.
+    cells: Option<Vec<Cell>>,
+    /// In place of cells: the code of one.
+    code: Option<String>,
+    /// Seconds for the whole call, 1 to 600, default 30.
+    timeout: Option<Seconds>,
+    /// Working folder.
+    cwd: Option<String>,
+    /// New kernel before the first cell.
+    #[serde(default)]
+    reset: bool,
+    /// Session id; "new" makes one.
+    #[serde(rename = "kernelId")]
+    kernel_id: Option<String>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct Cell {
+    code: String,
+    title: Option<String>,
+}
+
+impl From<Arguments> for super::Arguments {
+    fn from(given: Arguments) -> super::Arguments {
+        let Arguments { cells, code, timeout, cwd, reset, kernel_id } = given;
+        let cell = |Cell { code, title }| super::Cell { code, title, reset: false, timeout: None };
+        super::Arguments {
+            code,
+            cells: cells.map(|cells| cells.into_iter().map(cell).collect()),
+            path: None,
+            cell: None,
+            session: kernel_id,
+            cwd,
+            timeout,
+            wait: None,
+            reset,
+            backend: None,
+        }
+    }
+}

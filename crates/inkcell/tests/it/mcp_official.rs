@@ -1,0 +1,175 @@
+//! `inkcell mcp` as the official Python client of the protocol sees it.
+//!
+//! Owns starting the scenarios in `tests/python` and what is left when such a client is killed. What is asked
+//! and what must come back is written there, in the client's own language.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use inkcell_testkit::env::{TestEnv, finish};
+use inkcell_testkit::need;
+use rustix::process::Signal;
+
+use crate::env;
+use crate::running::{Process, Running};
+
+/// What a client that is gone may leave behind for, with room for a machine that is busy; 5 s are promised.
+const GONE: Duration = Duration::from_secs(15);
+
+/// A scenario in a private environment; none, loudly, where the client is not installed.
+fn scenario(env: &TestEnv, script: &str, words: &[&str]) -> Option<Command> {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    if !need::python_package(words[0], &python, "mcp") {
+        return None;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/python");
+    let mut command = env.command(&python);
+    command
+        .arg("-B")
+        .arg(folder.join(script))
+        .args(words)
+        .env("INKCELL", env.program())
+        .env("INKCELL_PYTHON_INTERPRETER", PathBuf::from(python));
+    Some(command)
+}
+
+/// Runs a scenario to its end; what it says about a failure is the test's.
+fn passes(script: &str, words: &[&str]) {
+    let env = env();
+    if let Some(command) = scenario(&env, script, words) {
+        finish(command, b"").ok();
+    }
+}
+
+/// The whole session of an agent, in the oldest revision that is promised.
+#[test]
+fn an_agent_of_2025_06_18_has_its_session() {
+    passes("agent.py", &["whole_session", "2025-06-18"]);
+}
+
+/// The same, in the newest revision with a handshake.
+#[test]
+fn an_agent_of_2025_11_25_has_its_session() {
+    passes("agent.py", &["whole_session", "2025-11-25"]);
+}
+
+/// The same, in the newest that the client knows, which has no handshake.
+#[test]
+fn an_agent_of_2026_07_28_has_its_session() {
+    passes("agent.py", &["whole_session", "2026-07-28"]);
+}
+
+/// F-090 B:X-03
+#[test]
+fn twenty_calls_of_one_client_get_their_own_answers() {
+    passes("agent.py", &["twenty_at_once"]);
+}
+
+#[test]
+fn schemas_and_hints_of_the_default_profile_hold() {
+    passes("agent.py", &["offers", "default"]);
+}
+
+#[test]
+fn schemas_and_hints_of_both_profiles_hold() {
+    passes("agent.py", &["offers", "all"]);
+}
+
+/// B:N-11 B:N-12 B:N-13 B:N-14 B:N-17 B:N-18 B:N-19
+#[test]
+fn notebook_says_what_the_source_documents_say() {
+    passes("compat.py", &["notebook_by_index"]);
+}
+
+/// B:N-31 B:N-32 B:N-33 B:N-34 B:N-35 B:N-41
+#[test]
+fn notebook_edit_says_what_the_source_documents_say() {
+    passes("compat.py", &["notebook_by_id"]);
+}
+
+/// B:V-03 B:V-08 B:V-15 B:V-16 B:V-17 B:V-20
+#[test]
+fn read_edit_and_write_say_what_the_source_documents_say() {
+    passes("compat.py", &["notebooks_as_text"]);
+}
+
+/// B:X-05 B:X-06 B:X-08 B:X-20 B:X-22 B:X-23 B:O-30
+#[test]
+fn python_eval_and_bash_say_what_the_source_documents_say() {
+    passes("compat.py", &["running"]);
+}
+
+/// B:X-07
+#[test]
+fn a_call_that_is_taken_away_says_so() {
+    passes("compat.py", &["taken_away"]);
+}
+
+/// B:V-09 B:V-11
+#[test]
+fn a_notebook_is_read_tried_and_written_back() {
+    passes("compat.py", &["read_eval_write"]);
+}
+
+#[test]
+fn code_that_writes_everywhere_does_not_reach_the_client() {
+    passes("life.py", &["only_the_protocol"]);
+}
+
+/// The whole session over HTTP, in the oldest revision that is promised.
+#[test]
+fn an_agent_of_2025_06_18_has_its_session_over_http() {
+    passes("over_http.py", &["whole_session", "2025-06-18"]);
+}
+
+/// The same in the newest.
+#[test]
+fn an_agent_of_2026_07_28_has_its_session_over_http() {
+    passes("over_http.py", &["whole_session", "2026-07-28"]);
+}
+
+/// S-010 S-011 S-012: as the client's own stack sends them; the raw ones are elsewhere.
+#[test]
+fn strangers_are_refused_over_http() {
+    passes("over_http.py", &["strangers_are_refused"]);
+}
+
+/// S-017
+#[test]
+fn clients_of_two_tokens_do_not_see_each_other() {
+    passes("over_http.py", &["two_tokens"]);
+}
+
+/// F-090
+#[test]
+fn twenty_calls_over_http_get_their_own_answers() {
+    passes("over_http.py", &["twenty_at_once"]);
+}
+
+/// Kills the client as soon as it has told the processes: the server first, then what the server started.
+fn killed(words: &str) {
+    let env = env();
+    let Some(command) = scenario(&env, "life.py", &[words]) else { return };
+    let mut client = Running::start(command);
+    let processes: Vec<Process> = (0..3).map(|_| client.process()).collect();
+    let began = Instant::now();
+    client.signal(Signal::KILL);
+    for process in &processes {
+        process.is_gone();
+    }
+    assert!(began.elapsed() < GONE, "{:?}", began.elapsed());
+    client.end();
+}
+
+/// F-022: with a cell that does not listen, and a kernel that does nothing.
+#[test]
+fn a_killed_client_leaves_no_kernel() {
+    killed("busy_with_a_cell");
+}
+
+/// F-022: with a shell that does not listen, and what it started.
+#[test]
+fn a_killed_client_leaves_no_shell() {
+    killed("busy_with_bash");
+}

@@ -1,0 +1,242 @@
+//! `inkcell tool`: every tool from a shell, its answer, its code, and nothing left behind.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::notebooks::small;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::env;
+use crate::running::{Process, Running};
+
+fn tool(env: &TestEnv, args: &[&str]) -> Command {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = env.inkcell();
+    command.arg("tool").args(args).env("INKCELL_PYTHON_INTERPRETER", python);
+    command
+}
+
+fn run(env: &TestEnv, args: &[&str]) -> Ran {
+    finish(tool(env, args), b"")
+}
+
+fn json_of(ran: &Ran) -> Value {
+    serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.stdout))
+}
+
+/// A reply is its text, or with --json the whole of it as the protocol has it.
+#[test]
+fn a_reply_is_text_or_json() {
+    let env = env();
+    env.put("nb.ipynb", small());
+    let outline = r#"{"path": "nb.ipynb", "view": "outline"}"#;
+    let ran = run(&env, &["notebook_read", outline]).ok();
+    assert!(ran.stdout.contains("aaaa1111"), "{}", ran.stdout);
+    assert_eq!(ran.stderr, "");
+
+    let delete = r#"{"action": "delete", "notebook_path": "nb.ipynb", "cell_index": 2}"#;
+    let ran = run(&env, &["notebook", delete, "--json"]).ok();
+    let wanted = json!({
+        "content": [{"type": "text", "text": "Deleted cell 2 (code). Notebook now has 2 cells."}],
+        "structuredContent": {"action": "delete", "cellIndex": 2, "cellType": "code",
+                              "totalCells": 2, "cellSource": ["y = 2\n"]},
+        "isError": false,
+    });
+    assert_eq!(json_of(&ran), wanted);
+
+    // Arguments that are too long for a shell come in by standard input.
+    let write = json!({"path": "a.txt", "content": "x\n".repeat(100_000)}).to_string();
+    let ran = finish(tool(&env, &["write", "-"]), write).ok();
+    assert_eq!(ran.stdout, "Created a.txt (100000 lines, 195.3KB).\n");
+    assert_eq!(env.get("a.txt").len(), 200_000);
+    // What a tool reads is passed on as it is.
+    env.put("b.txt", "one\ntwo\n");
+    assert_eq!(run(&env, &["read", r#"{"path": "b.txt"}"#]).ok().stdout, "one\ntwo\n");
+}
+
+/// One code a way to fail, from the one table.
+#[test]
+fn every_failure_has_its_code() {
+    let env = env();
+    env.put("nb.ipynb", small());
+    let table: [(&[&str], i32, &str); 15] = [
+        (&["notbook"], 2, "there is no tool notbook; did you mean notebook?"),
+        (&["result", "--tools", "compat"], 2, "there is no tool result"),
+        (&["eval", "--tools", "default"], 2, "there is no tool eval"),
+        (&["read", "{path}"], 2, "the arguments are not JSON: key must be a string"),
+        (&["read", "[1]"], 2, "the arguments are no object: [1]"),
+        (&["read", r#"{"pat": "x"}"#], 2, "there is no argument pat; did you mean path?"),
+        (&["read", r#"{"path": "no.txt"}"#], 5, "File not found: no.txt"),
+        (
+            &["NotebookEdit", r#"{"notebook_path": "no.ipynb", "cell_id": "1"}"#],
+            5,
+            "Notebook not found",
+        ),
+        (
+            &[
+                "NotebookEdit",
+                r#"{"notebook_path": "nb.ipynb", "cell_id": "zz", "new_source": ""}"#,
+            ],
+            2,
+            "Cell not found: zz",
+        ),
+        (&["python", r#"{"code": "1/0"}"#], 1, "Command exited with code 1"),
+        (
+            &["python", r#"{"code": "import time; time.sleep(600)", "timeout": 1}"#],
+            124,
+            "timed out after 1",
+        ),
+        (&["python", r#"{"code": "import os; os._exit(0)"}"#], 7, "exited with code 0"),
+        (
+            &["python", r#"{"code": "1", "backend": "zmq"}"#],
+            3,
+            "backend: zmq is not there yet; runner is",
+        ),
+        (&["bash", r#"{"command": "exit 3"}"#], 1, "Command exited with code 3"),
+        (
+            &["bash", r#"{"command": "sleep 600", "timeout": 1}"#],
+            124,
+            "Command timed out after 1 seconds",
+        ),
+    ];
+    for (args, code, wanted) in table {
+        let ran = run(&env, args).exits(code);
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains(wanted), "{args:?}: {said}");
+        let all: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
+        let ran = run(&env, &all).exits(code);
+        assert!(json_of(&ran).to_string().contains(&json!(wanted).to_string()[1..10]), "{args:?}");
+        assert_eq!(ran.stderr, "", "{args:?}");
+    }
+    assert_eq!(env.get("nb.ipynb"), small().as_bytes());
+}
+
+/// A session is there for the cells of one call and gone after it; what still runs is stopped and told.
+#[test]
+fn sessions_end_with_the_command() {
+    let env = env();
+    let cells = r#"{"cells": [{"code": "import os; x = 20"}, {"code": "print(os.getpid(), x)"}]}"#;
+    let ran = run(&env, &["python", cells]).ok();
+    let (pid, rest) = ran.stdout.split_once(" 20").expect("two numbers");
+    let pid = pid.rsplit('\n').next().expect("a line");
+    assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists(), "{rest}");
+    let ran = run(&env, &["python", r#"{"code": "'x' in globals()"}"#]).ok();
+    assert_eq!(ran.stdout, "False\n");
+
+    let long = r#"{"code": "import time; print('begun', flush=True); time.sleep(600)", "wait": 1}"#;
+    let ran = run(&env, &["python", long]).ok();
+    assert!(ran.stdout.contains("begun\n\n[still running"), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("result"), "nobody can ask again: {}", ran.stdout);
+    let told = "note: what was still running was stopped; sessions end with the command\n";
+    assert_eq!(ran.stderr, told);
+}
+
+/// Ctrl-C stops the code as it does for `inkcell py`; what there is of an answer is shown.
+#[test]
+fn an_interrupt_stops_the_code() {
+    let env = env();
+    let code = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nos.rename('pid', 'begun')\n\
+                print('so far')\ntime.sleep(600)";
+    let running = Running::start(tool(&env, &["python", &json!({"code": code}).to_string()]));
+    crate::python::wait_for(&env.path("begun"));
+    let kernel = Process::open(&String::from_utf8_lossy(&env.get("begun")));
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
+    // B:X-07: what there is of output, without a word about who gave up.
+    assert_eq!(ended.stdout, "so far\n", "{ended:?}");
+    kernel.is_gone_already();
+}
+
+const PICTURE: &str = "import struct, zlib\n\
+    def chunk(kind, data):\n    body = kind + data\n    \
+    return struct.pack('>I', len(data)) + body + struct.pack('>I', zlib.crc32(body))\n\
+    rows = b''.join(b'\\0' + bytes([x % 256, 100, 200]) for x in range(64))\n\
+    png = (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 1, 64, 8, 2, 0, 0, 0))\n    \
+    + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n\
+    display({'image/png': png}, raw=True)";
+
+/// An image is a file: the stored one, or one that is written where it is wanted; never bytes in a terminal. Beside
+/// it the details are not structured content (B:X-09b).
+#[test]
+fn images_are_files() {
+    let env = env();
+    let arguments = json!({"code": PICTURE}).to_string();
+    let ran = run(&env, &["python", &arguments]).ok();
+    let (_, path) = ran.stdout.split_once("[image file: ").expect("a file");
+    let bytes = std::fs::read(path.trim_end().trim_end_matches(']')).expect("it is there");
+    assert!(bytes.starts_with(b"\x89PNG"), "{path}");
+
+    for name in ["pictures/image-1.png", "pictures/image-1-1.png"] {
+        let ran = run(&env, &["python", &arguments, "--images", "pictures"]).ok();
+        assert!(ran.stdout.ends_with(&format!("[image written: {name}]\n")), "{}", ran.stdout);
+        assert!(env.get(name).starts_with(b"\x89PNG"));
+    }
+    let whole = ["python", &arguments, "--tools", "compat", "--json"];
+    let reply = json_of(&run(&env, &whole).ok());
+    assert_eq!(reply["content"][1]["type"], "image");
+    assert!(reply["content"][1]["data"].as_str().expect("base64").starts_with("iVBOR"));
+    assert!(reply["structuredContent"].is_null());
+    assert_eq!(reply["_meta"]["details"]["images"][0]["mimeType"], "image/png");
+    assert_eq!(reply["_meta"]["details"]["cells"][0]["status"], "complete");
+    let whole = ["python", &arguments, "--images", "pictures", "--json"];
+    let reply = json_of(&run(&env, &whole).ok());
+    assert_eq!(reply["content"][1]["path"], "pictures/image-1-2.png");
+    assert!(reply["content"][1]["data"].is_null());
+}
+
+/// The list has a line for every tool, and one tool has its arguments.
+#[test]
+fn tools_are_listed() {
+    let env = env();
+    let ran = run(&env, &["--list"]).ok();
+    let names: Vec<&str> =
+        ran.stdout.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    let wanted = "python notebook_read notebook_edit result kernel inspect eval notebook NotebookEdit read edit \
+                  write bash";
+    for name in wanted.split(' ') {
+        assert!(names.contains(&name), "{}", ran.stdout);
+    }
+    let ran = run(&env, &["--list", "--tools", "compat", "--json"]).ok();
+    assert_eq!(json_of(&ran)["tools"][0]["name"], "python");
+    let ran = run(&env, &["bash", "--list"]).ok();
+    assert!(ran.stdout.contains("| `command` | string | required |"), "{}", ran.stdout);
+    run(&env, &[]).exits(2);
+}
+
+/// The commands of README's section on the tools of the source documents, in its order: each of the tools is there,
+/// and each command does what it says.
+#[test]
+fn readme_shows_commands_that_work() {
+    let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md");
+    let readme = std::fs::read_to_string(readme).expect("the README");
+    let section =
+        readme.split("\n## The tools of the source documents\n").nth(1).expect("a section");
+    let block = section.split("```").nth(1).expect("a block");
+    let commands: Vec<&str> =
+        block.lines().filter(|line| line.starts_with("inkcell tool ")).collect();
+    let named = |line: &&str| line.split(' ').nth(2).map(str::to_owned);
+    let mut names: Vec<String> = commands.iter().filter_map(named).collect();
+    names.sort();
+    let all = ["NotebookEdit", "bash", "edit", "eval", "notebook", "python", "read", "write"];
+    assert_eq!(names, all, "{block}");
+
+    let env = env();
+    let folder = env.program().parent().expect("a folder").display().to_string();
+    let path = std::env::var("PATH").unwrap_or_default();
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut said = String::new();
+    for line in commands {
+        let mut command = env.command("sh");
+        command.args(["-c", line]).env("PATH", format!("{folder}:{path}"));
+        command.env("INKCELL_PYTHON_INTERPRETER", &python);
+        let ran = finish(command, b"").ok();
+        said.push_str(&format!("$ {line}\n{}", ran.stdout));
+    }
+    assert!(said.contains("total = 20"), "{said}");
+    assert!(said.contains("✓ Cell updated"), "{said}");
+    assert!(said.contains("\n42\n"), "{said}");
+    assert!(said.contains("\nreport.ipynb\n"), "{said}");
+}

@@ -1,0 +1,307 @@
+//! One test for each variable: what every setting does when its variable is set.
+//!
+//! [`SHOWN`] names for each setting the test that shows its effect; a setting without one fails here. That every
+//! variable of every setting is heard, in its order, is shown by `settings/tests.rs`
+//! (`every_setting_is_taken_from_the_first_that_has_it`).
+
+use std::path::Path;
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::env;
+
+const HERE: &str = "tests/it/variables.rs";
+const UNITS: &str = "src/settings/tests.rs";
+const LOGGING: &str = "tests/it/logging.rs";
+
+/// Setting, file and test.
+const SHOWN: [(&str, &str, &str); 41] = [
+    ("python.interpreter", HERE, "a_command_is_told_which_python"),
+    ("python.shell", HERE, "a_command_is_told_what_a_kernel_begins_with"),
+    ("python.prelude", HERE, "a_command_is_told_what_a_kernel_begins_with"),
+    (
+        "python.preload",
+        "../kernel/tests/conformance/fork_server.rs",
+        "a_preload_that_fails_is_told",
+    ),
+    ("python.project_modules", HERE, "a_command_is_told_what_a_kernel_begins_with"),
+    ("python.start_timeout", HERE, "a_command_is_told_how_long"),
+    ("python.timeout", HERE, "a_command_is_told_how_long"),
+    ("python.toolMode", "src/exposure.rs", "the_exact_tools_of_every_case"),
+    ("python.kernelMode", HERE, "a_server_is_told_which_kernels"),
+    ("python.backend", HERE, "a_command_is_told_which_backend"),
+    ("python.sharedGateway", UNITS, "an_address_means_a_gateway"),
+    ("python.skip_check", "tests/it/mcp_life.rs", "what_is_offered_depends_on_mode_and_python"),
+    ("python.ipc_trace", LOGGING, "messages_are_traced_without_what_they_say"),
+    ("gateway.url", HERE, "a_command_is_told_which_backend"),
+    ("gateway.token", UNITS, "an_address_means_a_gateway"),
+    ("http.token", "tests/it/http_life.rs", "a_token_is_seen_nowhere"),
+    ("kernel.zygote", HERE, "a_server_is_told_which_kernels"),
+    ("kernel.interrupt_grace", HERE, "a_server_is_told_when_kernels_end"),
+    ("kernel.retry", HERE, "a_server_is_told_when_kernels_end"),
+    ("kernel.max_sessions", HERE, "a_server_is_told_which_kernels"),
+    ("kernel.idle", UNITS, "what_is_set_reaches_the_engine"),
+    ("env.mode", HERE, "a_command_is_told_what_code_may_see"),
+    ("env.pass", HERE, "a_command_is_told_what_code_may_see"),
+    ("output.bytes", HERE, "a_server_is_told_how_much_is_shown"),
+    ("output.lines", UNITS, "what_is_set_reaches_the_engine"),
+    ("output.call_bytes", HERE, "a_server_is_told_how_much_is_shown"),
+    ("output.line_bytes", HERE, "a_server_is_told_how_much_is_shown"),
+    ("output.images", HERE, "a_server_is_told_how_pictures_are_answered"),
+    ("output.image_bytes", HERE, "a_server_is_told_how_pictures_are_answered"),
+    ("output.notebook_bytes", UNITS, "what_is_set_reaches_the_engine"),
+    ("artifacts.session_bytes", HERE, "what_is_stored_is_bounded"),
+    ("artifacts.total_bytes", HERE, "what_is_stored_is_bounded"),
+    ("artifacts.keep", HERE, "what_is_stored_is_bounded"),
+    ("results.keep", HERE, "a_server_is_told_how_much_is_shown"),
+    ("state.dir", HERE, "a_command_is_told_where_files_are"),
+    ("notebook.max_bytes", HERE, "a_command_is_told_where_files_are"),
+    ("notebook.text_ids", "tests/it/reading.rs", "ids_can_be_left_out_of_the_markers"),
+    ("notebook.roots", HERE, "a_command_is_told_where_files_are"),
+    ("log.level", LOGGING, "a_server_logs_clients_calls_and_kernels"),
+    ("log.file", LOGGING, "a_log_that_cannot_be_written_is_told"),
+    ("debug.startup", LOGGING, "stages_of_starting_are_told_on_standard_error"),
+];
+
+/// B:C-01 B:C-02 B:C-03 B:C-04 B:C-05 B:C-06 B:C-07 B:C-08: no setting is without a test of its effect.
+#[test]
+fn every_setting_has_a_test_of_its_effect() {
+    let ran = env().run(&["settings", "--json"]).ok();
+    let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+    let listed = said["settings"].as_array().expect("a list").iter();
+    let listed: Vec<&str> = listed.filter_map(|row| row["name"].as_str()).collect();
+    assert_eq!(SHOWN.map(|(name, _, _)| name).to_vec(), listed);
+    for (name, file, test) in SHOWN {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        let text = std::fs::read_to_string(&path).expect("a file of tests");
+        assert!(text.contains(&format!("fn {test}(")), "{name}: there is no {test} in {file}");
+    }
+}
+
+fn test_python() -> String {
+    std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
+/// A command with these variables; the Python of the tests unless they say another.
+fn run(env: &TestEnv, args: &[&str], variables: &[(&str, &str)]) -> Ran {
+    let mut command = env.inkcell();
+    command.args(args).env("PI_PYTHON_INTERPRETER", test_python());
+    finish_with(command, variables)
+}
+
+fn finish_with(mut command: std::process::Command, variables: &[(&str, &str)]) -> Ran {
+    command.envs(variables.iter().copied());
+    finish(command, b"")
+}
+
+/// A server with these variables.
+fn server(env: &TestEnv, variables: &[(&str, &str)]) -> Client {
+    Client::with(env, &[], |command| {
+        command.envs(variables.iter().copied());
+    })
+}
+
+#[test]
+fn a_command_is_told_which_python() {
+    let env = env();
+    let missing = [("PI_PYTHON_INTERPRETER", "/no/such/python")];
+    let ran = run(&env, &["py", "1"], &missing).exits(3);
+    assert!(ran.stderr.contains("/no/such/python"), "{}", ran.stderr);
+    assert_eq!(run(&env, &["py", "1"], &[]).ok().stdout, "1\n");
+}
+
+/// B:C-06 B:C-07
+#[test]
+fn a_command_is_told_which_backend() {
+    let env = env();
+    let wanted = "of the backends only runner is there yet";
+    for set in [("PI_PYTHON_BACKEND", "zmq"), ("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:9")] {
+        let ran = run(&env, &["py", "1"], &[set]).exits(2);
+        assert!(ran.stderr.contains(wanted), "{set:?}: {}", ran.stderr);
+    }
+    let both = [("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:9"), ("PI_PYTHON_BACKEND", "runner")];
+    run(&env, &["py", "1"], &both).ok();
+}
+
+#[test]
+fn a_command_is_told_what_a_kernel_begins_with() {
+    let env = env();
+    std::fs::create_dir_all(env.path(".inkcell/modules")).expect("a folder");
+    env.put(".inkcell/modules/mine.py", "mine = 1\n");
+    let names = "print([n in globals() or n in dir(__builtins__) for n in ('bash', 'mine')])";
+    let said = |variables: &[(&str, &str)]| run(&env, &["py", names], variables).ok().stdout;
+    assert_eq!(said(&[]), "[True, True]\n");
+    assert_eq!(said(&[("PI_PYTHON_PRELUDE", "off")]), "[False, True]\n");
+    assert_eq!(said(&[("PI_PYTHON_PROJECT_MODULES", "off")]), "[True, False]\n");
+    let shell = "import sys; print('IPython.core.interactiveshell' in sys.modules)";
+    for (word, wanted) in [("lite", "False\n"), ("ipython", "True\n")] {
+        let ran = run(&env, &["py", shell], &[("PI_PYTHON_SHELL", word)]).ok();
+        assert_eq!(ran.stdout, wanted, "{word}");
+    }
+}
+
+#[test]
+fn a_command_is_told_how_long() {
+    let env = env();
+    let endless = ["py", "while True: pass"];
+    let ran = run(&env, &endless, &[("PI_PYTHON_TIMEOUT", "0.5")]).exits(124);
+    assert!(ran.stderr.contains("timed out"), "{}", ran.stderr);
+    // An argument counts over it.
+    let args = ["py", "--timeout", "0", "import time; time.sleep(0.3)"];
+    run(&env, &args, &[("PI_PYTHON_TIMEOUT", "0.1")]).ok();
+    let ran = run(&env, &["py", "1"], &[("PI_PYTHON_START_TIMEOUT", "0.001")]).exits(3);
+    assert!(ran.stderr.contains("0.001"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_command_is_told_what_code_may_see() {
+    let env = env();
+    let code = "import os; print(os.environ.get('MY_OWN'))";
+    let said = |variables: &[(&str, &str)]| {
+        let variables = [&[("MY_OWN", "mine")], variables].concat();
+        run(&env, &["py", code], &variables).ok().stdout
+    };
+    assert_eq!(said(&[("PI_ENV_MODE", "inherit")]), "mine\n");
+    assert_eq!(said(&[("PI_ENV_MODE", "filtered")]), "None\n");
+    assert_eq!(said(&[("PI_ENV_MODE", "filtered"), ("PI_ENV_PASS", "MY_*")]), "mine\n");
+}
+
+#[test]
+fn a_command_is_told_where_files_are() {
+    let env = env();
+    let mut command = env.inkcell();
+    command.args(["state", "path"]).env_remove("INKCELL_STATE_DIR");
+    let ran = finish_with(command, &[("PI_STATE_DIR", "/x/y")]).ok();
+    assert_eq!(ran.stdout, "/x/y\n");
+    run(&env, &["new", "nb.ipynb"], &[]).ok();
+    run(&env, &["read", "nb.ipynb"], &[("PI_NOTEBOOK_ROOTS", ".")]).ok();
+    let ran = run(&env, &["read", "nb.ipynb"], &[("PI_NOTEBOOK_ROOTS", "elsewhere")]).exits(2);
+    assert!(ran.stderr.contains("elsewhere"), "{}", ran.stderr);
+    let ran = run(&env, &["read", "nb.ipynb"], &[("PI_NOTEBOOK_MAX_BYTES", "10")]).exits(2);
+    assert!(ran.stderr.contains("10"), "{}", ran.stderr);
+}
+
+/// B:C-06
+#[test]
+fn a_server_is_told_which_kernels() {
+    let env = env();
+    let mut client = server(&env, &[("PI_PYTHON_KERNEL_MODE", "per-call")]);
+    client.ok("python", json!({"code": "x = 1"}));
+    let lost = client.call("python", json!({"code": "x"}));
+    assert!(lost.text().contains("NameError"), "{lost:?}");
+
+    let log = [("PI_LOG", "info"), ("PI_LOG_FILE", "log")];
+    let set = [("PI_KERNEL_ZYGOTE", "off"), ("PI_KERNEL_MAX_SESSIONS", "1"), log[0], log[1]];
+    let mut client = server(&env, &set);
+    client.ok("python", json!({"code": "x = 1", "session": "a"}));
+    let said = String::from_utf8(env.get("log")).expect("text");
+    assert!(said.contains("the fork server is turned off"), "{said}");
+    client.ok("python", json!({"code": "y = 1", "session": "b"}));
+    let listed = client.ok("kernel", json!({"action": "list"}));
+    let text = listed.text();
+    assert!(text.contains("b in ") && !text.contains("a in "), "{text}");
+    let lost = client.call("python", json!({"code": "x", "session": "a"}));
+    assert!(lost.text().contains("NameError"), "{lost:?}");
+}
+
+#[test]
+fn a_server_is_told_when_kernels_end() {
+    let env = env();
+    let code = "import os\nif os.path.exists('was-here'): print('again')\n\
+                else:\n    open('was-here', 'w').close()\n    os._exit(3)";
+    let mut client = server(&env, &[("PI_KERNEL_RETRY", "never")]);
+    assert!(client.call("python", json!({"code": code})).is_error());
+    std::fs::remove_file(env.path("was-here")).expect("it was there");
+    let mut client = server(&env, &[("PI_KERNEL_RETRY", "once")]);
+    let ran = client.ok("python", json!({"code": code}));
+    assert!(ran.text().contains("again"), "{ran:?}");
+    // Code that does not listen is ended after the grace, and not before.
+    let mut client = server(&env, &[("PI_KERNEL_INTERRUPT_GRACE", "0.2")]);
+    let deaf = "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass";
+    let ran = client.call("python", json!({"code": deaf, "timeout": 1}));
+    assert!(ran.is_error() && ran.text().contains("interrupt"), "{ran:?}");
+}
+
+#[test]
+fn a_server_is_told_how_much_is_shown() {
+    let env = env();
+    let lines = json!({"code": "for n in range(2000): print(n)"});
+    let whole = server(&env, &[]).ok("python", lines.clone()).text().len();
+    for set in [("PI_OUTPUT_BYTES", "1000"), ("PI_OUTPUT_CALL_BYTES", "1000")] {
+        let answer = server(&env, &[set]).ok("python", lines.clone());
+        let shown = answer.text().len();
+        assert!(whole > 8000 && shown < 3000, "{set:?}: {whole} {shown}");
+        assert!(answer.text().contains("artifact://"), "{set:?}: {answer:?}");
+    }
+    let line = json!({"code": "print('x' * 5000)"});
+    assert!(server(&env, &[]).ok("python", line.clone()).text().len() >= 5000);
+    let cut = server(&env, &[("PI_OUTPUT_LINE_BYTES", "100")]).ok("python", line);
+    assert!(cut.text().len() < 1000, "{cut:?}");
+
+    let mut client = server(&env, &[("PI_RESULTS_KEEP", "0.001")]);
+    let wait = json!({"code": "import time; time.sleep(1.2)", "wait": 1});
+    let answer = client.ok("python", wait);
+    let text = answer.text();
+    let (_, rest) = text.split_once("execution ").unwrap_or_else(|| panic!("{text}"));
+    let id: String = rest.chars().take_while(char::is_ascii_alphanumeric).collect();
+    // What is over is looked for after some calls, once to see that it is and once to forget it.
+    for _ in 0..40 {
+        client.ok("python", json!({"code": "1"}));
+    }
+    let asked = client.call("result", json!({"id": id}));
+    assert!(asked.is_error(), "{asked:?}");
+}
+
+#[test]
+fn a_server_is_told_how_pictures_are_answered() {
+    let env = env();
+    // A picture that does not pack well.
+    let code = "import os, struct, zlib\n\
+        def chunk(kind, data):\n    body = kind + data\n    \
+        return struct.pack('>I', len(data)) + body + struct.pack('>I', zlib.crc32(body))\n\
+        class Picture:\n    def _repr_png_(self):\n        \
+        rows = b''.join(b'\\0' + os.urandom(600) for _ in range(200))\n        \
+        return (b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', 200, 200, 8, 2, 0, 0, 0))\n            \
+        + chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b''))\n\
+        Picture()";
+    let shown = |set: (&str, &str)| {
+        let answer = server(&env, &[set]).ok("python", json!({"code": code}));
+        let images = answer.blocks("image");
+        let sizes: Vec<usize> =
+            images.iter().filter_map(|image| image["data"].as_str()).map(str::len).collect();
+        (sizes, answer.text())
+    };
+    let (inline, _) = shown(("PI_OUTPUT_IMAGES", "inline"));
+    assert!(inline.len() == 1 && inline[0] > 50_000, "{inline:?}");
+    let (small, _) = shown(("PI_OUTPUT_IMAGE_BYTES", "20000"));
+    assert!(small.len() == 1 && small[0] < 30_000, "{small:?}");
+    let (none, text) = shown(("PI_OUTPUT_IMAGES", "path"));
+    assert!(none.is_empty() && text.contains(env.state().to_str().expect("text")), "{text}");
+    let (none, text) = shown(("PI_OUTPUT_IMAGES", "off"));
+    assert!(none.is_empty() && text.contains("200×200"), "{text}");
+}
+
+#[test]
+fn what_is_stored_is_bounded() {
+    let env = env();
+    let long = json!({"code": "for n in range(20_000): print(n)"});
+    let stored = |env: &TestEnv| {
+        let ran = run(env, &["artifacts", "list", "--json"], &[]).ok();
+        let said: Value = serde_json::from_str(&ran.stdout).expect("JSON");
+        said["artifacts"].as_array().map(Vec::len).expect("a list")
+    };
+    for set in [
+        ("PI_ARTIFACTS_SESSION_BYTES", "1000"),
+        ("PI_ARTIFACTS_TOTAL_BYTES", "1000"),
+        ("PI_ARTIFACTS_KEEP", "0.001"),
+    ] {
+        server(&env, &[]).ok("python", long.clone());
+        assert_eq!(stored(&env), 1, "{set:?}");
+        run(&env, &["artifacts", "gc"], &[]).ok();
+        assert_eq!(stored(&env), 1, "{set:?}");
+        run(&env, &["artifacts", "gc"], &[set]).ok();
+        assert_eq!(stored(&env), 0, "{set:?}");
+    }
+}

@@ -1,0 +1,123 @@
+//! The Jupyter server that jupyter-mcp-server needs: started once, asked over HTTP, shut down at the end.
+//!
+//! Owns its process. Must not know what is measured.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::bench::memory;
+
+/// It takes seven seconds on a machine that does nothing else.
+const START: Duration = Duration::from_secs(180);
+const END: Duration = Duration::from_secs(20);
+const PAUSE: Duration = Duration::from_millis(50);
+
+pub(super) struct Jupyter {
+    child: Child,
+    port: u16,
+    token: String,
+    /// From its start to its first answer.
+    pub(super) start_ms: f64,
+}
+
+impl Jupyter {
+    /// Starts it on loopback and waits until it answers. The command brings the environment.
+    pub(super) fn start(mut command: Command, stderr: &Path) -> Result<Jupyter> {
+        let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
+        let random = inkcell_engine::system_random;
+        let token = format!("{:016x}{:016x}", random(), random());
+        // Root is who measures in a container; elsewhere the flag changes nothing.
+        command
+            .args(["lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"])
+            .args([format!("--port={port}"), "--port-retries=0".to_owned()])
+            .env("JUPYTER_TOKEN", &token)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(stderr)?);
+        let begin = Instant::now();
+        let child = command.spawn().context("cannot start a Jupyter server")?;
+        let mut jupyter = Jupyter { child, port, token, start_ms: 0.0 };
+        while !jupyter.request("GET", "/api/status").is_ok_and(|status| status == 200) {
+            if let Some(status) = jupyter.child.try_wait()? {
+                bail!("the Jupyter server ended: {status}");
+            }
+            if begin.elapsed() > START {
+                bail!("the Jupyter server did not answer within {} s", START.as_secs());
+            }
+            std::thread::sleep(PAUSE);
+        }
+        jupyter.start_ms = begin.elapsed().as_secs_f64() * 1e3;
+        Ok(jupyter)
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(super) fn token(&self) -> &str {
+        &self.token
+    }
+
+    /// What its own process holds, kernels not: resident and proportional, in MiB.
+    pub(super) fn held(&self) -> Result<(f64, f64)> {
+        let pid = self.child.id();
+        Ok((memory::resident_mib(pid)?, memory::pss_mib(&[pid])?))
+    }
+
+    fn request(&self, method: &str, path: &str) -> Result<u16> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(END))?;
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nAuthorization: token {}\r\n\
+             Content-Length: 0\r\nConnection: close\r\n\r\n",
+            self.port, self.token
+        );
+        stream.write_all(head.as_bytes())?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        status(&answer).context("not an answer of HTTP")
+    }
+}
+
+impl Drop for Jupyter {
+    /// Asked to shut down, it ends its kernels too; killed, it would leave them.
+    fn drop(&mut self) {
+        let asked = self.request("POST", "/api/shutdown").is_ok();
+        let begin = Instant::now();
+        while asked && begin.elapsed() < END {
+            match self.child.try_wait() {
+                Ok(None) => std::thread::sleep(PAUSE),
+                _ => return,
+            }
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The code in the first line of an answer.
+fn status(answer: &[u8]) -> Option<u16> {
+    let line = answer.split(|byte| *byte == b'\r').next()?;
+    let mut words = std::str::from_utf8(line).ok()?.split(' ');
+    words.next().filter(|version| version.starts_with("HTTP/"))?;
+    words.next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_of_an_answer_is_in_its_first_line() {
+        assert_eq!(status(b"HTTP/1.1 200 OK\r\nServer: T\r\n\r\n{}"), Some(200));
+        assert_eq!(status(b"HTTP/1.1 403 Forbidden\r\n\r\n"), Some(403));
+        assert_eq!(status(b"SSH-2.0-OpenSSH\r\n"), None);
+        assert_eq!(status(b""), None);
+    }
+}
