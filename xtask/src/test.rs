@@ -23,7 +23,7 @@ pub(crate) enum Depth {
 
 /// The first command README.md shows, as it is written there, after `cargo build --release`. It is
 /// kept here and nowhere else; who changes it in README.md changes it here.
-const README_COMMAND: &str = "target/release/inkcell read examples/tour.ipynb";
+const README_COMMAND: &str = "target/release/inkcell run examples/tour.ipynb -o target/tour.ipynb";
 
 /// Notebooks other people wrote. They are not part of the project, so their absence is no failure.
 const CORPUS: &str = "../shared/corpus";

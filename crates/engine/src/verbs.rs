@@ -179,13 +179,18 @@ impl Engine {
 /// one for somebody else, is not waited for any longer than that.
 async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
     let mut state = session.watch();
+    let seen = async {
+        // What is borrowed of it must not be held while something is waited for.
+        drop(state.wait_for(|state| state.kernel.is_some() || state.is_over).await);
+    };
     let mut turn = tokio::select! {
         turn = session.turn() => match turn {
             Ok(turn) => turn,
             Err(why) => return Err(not_started(why)),
         },
-        seen = state.wait_for(|state| state.kernel.is_some() || state.is_over) => {
-            drop(seen);
+        () = seen => {
+            // Whoever looks now must not see the place in the queue that was given up here.
+            session.settled().await;
             return Ok(Vec::new());
         }
     };

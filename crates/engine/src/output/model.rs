@@ -47,7 +47,12 @@ impl fmt::Display for Mark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Mark::Elided { bytes, lines } => {
-                write!(f, "[… {lines} lines elided ({}) …]", size(*bytes))
+                let what = match lines {
+                    0 => "part of a line".to_owned(),
+                    1 => "1 line".to_owned(),
+                    lines => format!("{lines} lines"),
+                };
+                write!(f, "[… {what} elided ({}) …]", size(*bytes))
             }
             Mark::Repeated { times: 1 } => f.write_str("[… repeated once more …]"),
             Mark::Repeated { times } => write!(f, "[… repeated {times} more times …]"),

@@ -34,6 +34,8 @@ pub use words::{CloseReason, Effect, Fact, Input, Policy, ResetEnd, Retry, RunRe
 enum Kernel {
     Absent,
     Starting,
+    /// It starts, and is shut down as soon as it is there.
+    Unwanted,
     Ready,
     /// It was told to end.
     Ending,
@@ -194,7 +196,7 @@ impl Machine {
                     self.execute(now, out);
                 }
             }
-            Kernel::Starting | Kernel::Ending => {}
+            Kernel::Starting | Kernel::Unwanted | Kernel::Ending => {}
             Kernel::Absent => {
                 if self.had_kernel {
                     self.restarts += 1;
@@ -220,8 +222,8 @@ impl Machine {
     }
 
     fn launched(&mut self, now: Instant, out: &mut Vec<Effect>) {
-        if self.kernel == Kernel::Ending {
-            // It was not wanted any more while it started.
+        if self.kernel == Kernel::Unwanted {
+            self.kernel = Kernel::Ending;
             out.push(Effect::Shutdown);
             return;
         }
@@ -283,9 +285,8 @@ impl Machine {
 
     fn end_kernel(&mut self, out: &mut Vec<Effect>) {
         match self.kernel {
-            Kernel::Absent | Kernel::Ending => {}
-            // It is shut down as soon as it is there.
-            Kernel::Starting => self.kernel = Kernel::Ending,
+            Kernel::Absent | Kernel::Unwanted | Kernel::Ending => {}
+            Kernel::Starting => self.kernel = Kernel::Unwanted,
             Kernel::Ready => {
                 self.kernel = Kernel::Ending;
                 self.drop_asks(&AskEnd::TakenAway, out);
@@ -302,7 +303,8 @@ impl Machine {
         for ticket in self.queue.drain(..) {
             out.push(Effect::Refuse(ticket, NotRun::Closed));
         }
-        if self.kernel == Kernel::Starting {
+        // Also one that a reset made unwanted: it may wait for room that only the end of this session makes.
+        if matches!(self.kernel, Kernel::Starting | Kernel::Unwanted) {
             out.push(Effect::AbortLaunch);
         }
         self.end_kernel(out);

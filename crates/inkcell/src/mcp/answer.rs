@@ -5,10 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
 use serde_json::Map;
 
-use crate::tools::{Content, ToolReply};
+use crate::tools::{Content, ToolReply, weight};
 
-/// A reply on its way.
+/// A reply on its way, no larger than clients take it.
 pub(crate) fn of(reply: ToolReply) -> CallToolResult {
+    let reply = weight::within(reply, weight::MOST_BYTES);
     let content: Vec<ContentBlock> = reply.content.into_iter().map(block).collect();
     let mut result = match reply.is_error {
         true => CallToolResult::error(content),

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::resources::ResourceError;
 use super::roots::ClientRoots;
 use super::{answer, instructions, offer, prompts, resources};
 use crate::log;
@@ -161,13 +162,20 @@ impl ServerHandler for Server {
 
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
+        request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let artifacts = self.desk.engine.artifacts().clone();
-        let list = tokio::task::spawn_blocking(move || resources::list(&artifacts)).await;
-        let list = list.map_err(internal)?.map_err(internal)?;
-        Ok(ListResourcesResult::with_all_items(list))
+        let cursor = request.and_then(|request| request.cursor);
+        let list = move || resources::list(&artifacts, cursor.as_deref());
+        let page = tokio::task::spawn_blocking(list).await.map_err(internal)?;
+        let page = page.map_err(|error| match error {
+            ResourceError::Cursor(_) => ErrorData::invalid_params(error.to_string(), None),
+            error => internal(error),
+        })?;
+        let mut list = ListResourcesResult::with_all_items(page.resources);
+        list.next_cursor = page.next;
+        Ok(list)
     }
 
     async fn read_resource(
@@ -176,10 +184,11 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let artifacts = self.desk.engine.artifacts().clone();
-        let uri = request.uri.clone();
-        let read = tokio::task::spawn_blocking(move || resources::read(&artifacts, &uri)).await;
+        let (uri, exposure) = (request.uri.clone(), self.desk.exposure.clone());
+        let read = move || resources::read(&artifacts, &uri, &exposure);
+        let read = tokio::task::spawn_blocking(read).await;
         let contents = read.map_err(internal)?.map_err(|error| {
-            if resources::is_missing(&error) {
+            if error.is_missing() {
                 ErrorData::resource_not_found(error.to_string(), None)
             } else {
                 ErrorData::invalid_params(error.to_string(), None)

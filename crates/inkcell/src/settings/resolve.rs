@@ -81,7 +81,7 @@ impl Resolved {
         match self.get(key) {
             Setting { source: Source::ProjectFile(file), .. }
                 if TABLE[key as usize].project_file == ProjectFile::InsideAndTold
-                    && !folder.starts_with(file::project_folder(file)) =>
+                    && !is_inside(folder, file::project_folder(file)) =>
             {
                 &self.outside[key as usize]
             }
@@ -105,6 +105,12 @@ impl Resolved {
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static Row, &Setting)> {
         TABLE.iter().zip(&self.here)
     }
+}
+
+/// Whether a folder is really there, whatever it is called: `..` and links lead out of a project.
+fn is_inside(folder: &Path, project: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    real(folder).starts_with(real(project))
 }
 
 fn decide(

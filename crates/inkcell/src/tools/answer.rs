@@ -11,12 +11,15 @@ use inkcell_engine::output::{ImageItem, RichItem, RichKind, Stored};
 use super::details::{self, Language};
 use super::running::Followed;
 use super::session::profile;
-use super::{Content, Desk, Fault, ToolError, ToolReply, next};
+use super::{Content, Desk, Fault, ToolError, ToolReply, next, weight};
 use crate::render::reply::{self, Reply};
 use crate::settings::Images;
 
 /// How many pictures one answer shows; the others are stored.
 const MAX_IMAGES: usize = 8;
+
+/// What is kept free of pictures for notes and links.
+const SPARE_BYTES: usize = 32 << 10;
 
 /// Who gets the answer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +56,13 @@ fn make(desk: &Desk, followed: Followed, readers: Readers) -> Result<ToolReply, 
         return Err(error);
     }
     let Reply { mut text, is_error } = reply::of_report(&report);
-    let pictures = Pictures::of(desk, &report);
+    let structured = match readers {
+        Readers::Programs(language) => Some(details::of(desk, &report, language)),
+        Readers::Model => None,
+    };
+    let words = weight::of_text(&text) + structured.as_ref().map_or(0, weight::of_json);
+    let room = weight::MOST_BYTES.saturating_sub(SPARE_BYTES + words);
+    let pictures = Pictures::of(desk, &report, room);
     for line in asides.iter().map(|aside| format!("[{aside}]")).chain(pictures.lines) {
         text.push_str(&format!("\n\n{line}"));
     }
@@ -65,9 +74,9 @@ fn make(desk: &Desk, followed: Followed, readers: Readers) -> Result<ToolReply, 
     content.extend(report.cells.iter().filter_map(whole_output));
     let fault = is_error.then_some(Fault::Ended(report.state));
     let reply = ToolReply { content, is_error, fault, ..ToolReply::default() };
-    Ok(match readers {
-        Readers::Programs(language) => reply.with_structured(details::of(desk, &report, language)),
-        Readers::Model => reply,
+    Ok(match structured {
+        Some(structured) => reply.with_structured(structured),
+        None => reply,
     })
 }
 
@@ -118,7 +127,8 @@ struct Pictures {
 }
 
 impl Pictures {
-    fn of(desk: &Desk, report: &PythonReport) -> Pictures {
+    /// As many as there is room for; where the files of the others are.
+    fn of(desk: &Desk, report: &PythonReport, mut room: usize) -> Pictures {
         let images = desk.settings.calls(profile(desk)).images;
         let mut pictures = Pictures::default();
         let mut shown = 0;
@@ -127,13 +137,23 @@ impl Pictures {
             let stored = image.artifact.as_ref();
             match (images, &image.data) {
                 (Images::Inline, Some(_)) if shown == MAX_IMAGES => left_out += 1,
+                (Images::Inline, Some(data)) if weight::of_bytes(data.len()) > room => {
+                    let file = stored.and_then(|stored| file(desk, stored));
+                    let file = file.map(|path| format!(". Its file: {path}")).unwrap_or_default();
+                    let digest = &item.digest;
+                    pictures.lines.push(format!(
+                        "[{digest} is not shown, the answer would be too large{file}]"
+                    ));
+                }
                 (Images::Inline, Some(data)) => {
                     shown += 1;
+                    room -= weight::of_bytes(data.len());
                     let (mime, data) = (image.mime.clone(), data.clone());
                     pictures.content.push(Content::Image { mime, data });
                 }
                 (Images::Path, _) => {
-                    pictures.lines.extend(stored.and_then(|stored| path(desk, stored)));
+                    let path = stored.and_then(|stored| file(desk, stored));
+                    pictures.lines.extend(path.map(|path| format!("[image file: {path}]")));
                 }
                 (Images::Inline, None) | (Images::Off, _) => {}
             }
@@ -158,7 +178,7 @@ fn of_cell(cell: &CellReport) -> impl Iterator<Item = (&RichItem, &ImageItem)> {
 }
 
 /// The file of a picture.
-fn path(desk: &Desk, stored: &Stored) -> Option<String> {
+fn file(desk: &Desk, stored: &Stored) -> Option<String> {
     let found = desk.engine.artifacts().find_reference(&stored.id, Scope::All).ok()?;
-    Some(format!("[image file: {}]", found.info().path.display()))
+    Some(found.info().path.display().to_string())
 }

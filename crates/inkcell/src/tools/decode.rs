@@ -63,12 +63,38 @@ pub(crate) fn decode<T: DeserializeOwned + JsonSchema>(
     let fields = Value::Object(fields);
     serde_path_to_error::deserialize(fields).map_err(|error| {
         let at = error.path().to_string();
-        let problem = error.into_inner();
-        match at.as_str() {
-            "." => ToolError::argument(problem.to_string()),
-            at => ToolError::argument(format!("{at}: {problem}")),
-        }
+        let at = if at == "." { "" } else { &at };
+        refusal(at, &error.into_inner().to_string())
     })
+}
+
+/// Why a value is not taken, in our words where they say more than those of the decoder.
+fn refusal(at: &str, problem: &str) -> ToolError {
+    let place = if at.is_empty() { String::new() } else { format!("{at}: ") };
+    // The names stand in backticks: the one that is wrong, then those that would be right.
+    let mut names = problem.split('`').skip(1).step_by(2);
+    let first = names.next().unwrap_or_default();
+    let known: Vec<&str> = names.collect();
+    let near = nearest(known.iter().copied(), first);
+    let near = near.map(|at| format!("; did you mean {}?", known[at])).unwrap_or_default();
+    let right = known.join(", ");
+    if problem.starts_with("missing field ") {
+        return ToolError::argument(format!("{place}{first} is missing"))
+            .with_next(format!("give {first}"));
+    }
+    // A name with a backtick of its own is told as it came.
+    if known.is_empty() || first.is_empty() {
+        return ToolError::argument(format!("{place}{problem}"));
+    }
+    if problem.starts_with("unknown variant ") {
+        ToolError::argument(format!("{place}{first} is none of its values{near}"))
+            .with_next(format!("use one of: {right}"))
+    } else if problem.starts_with("unknown field ") {
+        ToolError::argument(format!("there is no argument {at}{near}"))
+            .with_next(format!("use these: {right}"))
+    } else {
+        ToolError::argument(format!("{place}{problem}"))
+    }
 }
 
 fn unknown(name: &str, known: &[&str]) -> ToolError {
@@ -76,4 +102,71 @@ fn unknown(name: &str, known: &[&str]) -> ToolError {
     let near = near.map(|at| format!("; did you mean {}?", known[at])).unwrap_or_default();
     ToolError::argument(format!("there is no argument {name}{near}"))
         .with_next(format!("use these: {}", known.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+    use serde_json::json;
+
+    use super::*;
+
+    #[derive(Deserialize, JsonSchema, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only decoding is looked at")]
+    struct Args {
+        path: String,
+        mode: Option<Mode>,
+        cells: Option<Vec<Cell>>,
+        count: Option<u8>,
+    }
+
+    #[derive(Deserialize, JsonSchema, Debug)]
+    #[serde(rename_all = "lowercase")]
+    enum Mode {
+        Edit,
+        Insert,
+    }
+
+    #[derive(Deserialize, JsonSchema, Debug)]
+    #[serde(deny_unknown_fields)]
+    #[expect(dead_code, reason = "only decoding is looked at")]
+    struct Cell {
+        code: String,
+        title: Option<String>,
+    }
+
+    /// What is wrong is said by its name, with what would be right.
+    #[test]
+    fn wrong_arguments_are_told_with_the_next_step() {
+        let table = [
+            (json!({}), "path is missing", Some("give path")),
+            (
+                json!({"path": "x", "mode": "instert"}),
+                "mode: instert is none of its values; did you mean insert?",
+                Some("use one of: edit, insert"),
+            ),
+            (
+                json!({"path": "x", "cells": [{"code": "1"}, {"cod": "1"}]}),
+                "there is no argument cells[1].cod; did you mean code?",
+                Some("use these: code, title"),
+            ),
+            (json!({"path": "x", "cells": [{}]}), "cells[0]: code is missing", Some("give code")),
+            (
+                json!({"pat": "x"}),
+                "there is no argument pat; did you mean path?",
+                Some("use these: path, mode, cells, count"),
+            ),
+            (json!({"path": "x", "count": 300}), "count: invalid value: integer `300`", None),
+            (json!({"path": "x", "count": "`"}), "count: invalid type: string \"`\"", None),
+            (json!({"path": "x", "mode": "`"}), "mode: ", None),
+        ];
+        for (given, message, next) in table {
+            let error = decode::<Args>(given.clone(), &[]).unwrap_err();
+            assert!(error.message.starts_with(message), "{given}: {error:?}");
+            if next.is_some() {
+                assert_eq!(error.next.as_deref(), next, "{given}");
+            }
+        }
+    }
 }

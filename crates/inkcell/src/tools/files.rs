@@ -3,12 +3,12 @@
 //!
 //! Owns the bound of one answer. What a tool does with a file is its own.
 
-use inkcell_engine::notebook::{PageLimits, Selector, page};
+use inkcell_engine::notebook::{PageLimits, Selector, TextError, page};
 use inkcell_engine::output::size;
 use inkcell_engine::{EngineError, Kind, Notebooks};
 
 use super::{CallContext, Desk, ToolError};
-use crate::output::visible;
+use crate::output::{count, visible};
 
 /// How much of a text one answer holds (B:V-22).
 pub(super) const PAGE: PageLimits = PageLimits::STANDARD;
@@ -16,20 +16,23 @@ pub(super) const PAGE: PageLimits = PageLimits::STANDARD;
 /// Who reads what a tool shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reader {
-    /// A model, a page at a time.
-    Model,
+    /// A model, a page of so many lines at a time.
+    Model { lines: usize },
     /// Code that called the tool: it takes all there is, and nothing besides.
     Code,
 }
 
 impl Reader {
     pub(super) fn at(desk: &Desk) -> Reader {
-        if desk.bridge.is_for_code() { Reader::Code } else { Reader::Model }
+        if desk.bridge.is_for_code() {
+            return Reader::Code;
+        }
+        Reader::Model { lines: desk.settings.calls(desk.exposure.profile()).text.max_lines }
     }
 
     fn page(self) -> PageLimits {
         match self {
-            Reader::Model => PAGE,
+            Reader::Model { lines } => PageLimits { max_lines: lines, ..PAGE },
             Reader::Code => PageLimits { max_lines: usize::MAX, max_bytes: usize::MAX },
         }
     }
@@ -84,8 +87,8 @@ pub(super) fn shown(text: &str, selector: &Selector, reader: Reader) -> Shown {
     let limits = reader.page();
     let mut paged = page(text, selector, limits);
     if paged.is_empty() && !text.is_empty() {
-        let count = text.split_inclusive('\n').count();
-        return Shown { text: format!("[The text has {count} lines]"), is_whole: false };
+        let lines = count(text.split_inclusive('\n').count(), "line");
+        return Shown { text: format!("[The text has {lines}]"), is_whole: false };
     }
     let is_whole = paged == text;
     let first = selector.ranges.first().map_or(1, |range| range.start);
@@ -115,9 +118,10 @@ pub(super) fn told(error: &EngineError) -> ToolError {
         EngineError::NotAFile { .. } => {
             (error.to_string(), Some("give the path of a file".to_owned()))
         }
-        EngineError::LeavesOut { .. } => {
-            let next = "give the text with the cells that should stay";
-            (error.to_string(), Some(next.to_owned()))
+        EngineError::LeavesOut { path, error: TextError::LeavesOut { missing, .. } } => {
+            let cells = count(missing.len(), "cell");
+            let message = format!("{path}: the text leaves out {cells}; nothing was written");
+            (message, Some("give the text with the cells that should stay".to_owned()))
         }
         _ => (error.to_string(), next),
     };
@@ -128,28 +132,30 @@ pub(super) fn told(error: &EngineError) -> ToolError {
 mod tests {
     use super::*;
 
+    const MODEL: Reader = Reader::Model { lines: PAGE.max_lines };
+
     /// B:V-22, B:O-31: an answer has a bound, whatever the text is, and says how to go on.
     #[test]
     fn long_texts_are_shown_by_the_page() {
         let all = Selector::default();
         let text: String = (1..=4000).map(|number| format!("line {number}\n")).collect();
-        let first = shown(&text, &all, Reader::Model);
+        let first = shown(&text, &all, MODEL);
         assert!(!first.is_whole);
         let notice = "\n\n[Showing lines 1-3000 of 4000. Use :3001 to continue]";
         assert!(first.text.ends_with(&format!("line 3000{notice}")), "{}", &first.text[..50]);
         assert_eq!(
-            shown("a\nb\n", &all, Reader::Model),
+            shown("a\nb\n", &all, MODEL),
             Shown { text: "a\nb\n".to_owned(), is_whole: true }
         );
 
         let long = format!("{}\nshort\n", "é".repeat(PAGE.max_bytes));
-        let cut = shown(&long, &all, Reader::Model);
+        let cut = shown(&long, &all, MODEL);
         assert!(cut.text.len() < PAGE.max_bytes + 200, "{}", cut.text.len());
         let notice = "[Showing the first 50.0KB of line 1 (100.0KB)]\n\
                       [Showing lines 1-1 of 2. Use :2 to continue]";
         assert!(cut.text.ends_with(notice), "{}", &cut.text[PAGE.max_bytes..]);
 
         let (_, beyond) = inkcell_engine::notebook::split_selector("x:9").unwrap();
-        assert_eq!(shown("a\nb\n", &beyond, Reader::Model).text, "[The text has 2 lines]");
+        assert_eq!(shown("a\nb\n", &beyond, MODEL).text, "[The text has 2 lines]");
     }
 }

@@ -28,6 +28,7 @@ mod spec;
 mod table;
 #[cfg(test)]
 mod test_desk;
+pub(crate) mod weight;
 
 pub(crate) use decode::{Alias, decode, schema};
 pub(crate) use guarded::guarded;

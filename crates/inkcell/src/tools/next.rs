@@ -16,7 +16,7 @@ pub(crate) fn of(error: &EngineError) -> Option<String> {
 /// A step in words.
 pub(crate) fn of_step(step: NextStep<'_>) -> String {
     match step {
-        NextStep::MakeFirst(_) => "check the path, or make the notebook first with create: true",
+        NextStep::MakeFirst(_) => "check the path; an edit with create: true makes the notebook",
         NextStep::EditInstead(_) => "edit it instead, or choose another name",
         NextStep::RenameToNotebook(path) => return format!("use {path}.ipynb"),
         NextStep::ChooseOther => "choose another file",

@@ -25,7 +25,8 @@ use super::running::{self, Followed, GivenUp};
 use super::seconds::Seconds;
 use super::session::profile;
 use super::{Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec};
-use super::{answer, decode, lean};
+use super::{answer, decode, lean, weight};
+use crate::output::count;
 use crate::settings::{Images, engine_config};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -249,8 +250,7 @@ fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
             text.push_str(&String::from_utf8_lossy(bytes));
             let shown = bytes.len() as u64;
             if shown < *value_bytes {
-                let entries = entries.map(|count| format!(" with {count} entries"));
-                let entries = entries.unwrap_or_default();
+                let entries = with_entries(*entries);
                 let (part, all, at) = (size(shown), size(*value_bytes), offset + shown);
                 notes.push(format!(
                     "[{part} of {all} are shown of this {kind}{entries}. Use offset {at} to continue, or a \
@@ -267,10 +267,12 @@ fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
             notes.push(format!("[Bytes {offset} to {end} of {all}.{go_on}]"));
         }
         ArtifactFound::NoValue { followed, kind, entries, keys } => {
-            let entries = entries.map(|count| format!(" with {count} entries")).unwrap_or_default();
-            let message = format!(
-                "the json_path leads nowhere: after {followed} steps there is {kind}{entries}"
-            );
+            let entries = with_entries(*entries);
+            let place = match followed {
+                0 => "at its beginning".to_owned(),
+                steps => format!("after {}", count(*steps, "step")),
+            };
+            let message = format!("the json_path leads nowhere: {place} there is {kind}{entries}");
             let next = (!keys.is_empty()).then(|| format!("use one of: {}", keys.join(", ")));
             return Err(ToolError { kind: Kind::NotFound, message, next });
         }
@@ -284,6 +286,15 @@ fn shown(report: &ArtifactReport) -> Result<Shown, ToolError> {
     Ok(Shown { text: text.trim_start_matches('\n').to_owned(), is_full })
 }
 
+/// How many entries a value of JSON has, if it can have any.
+fn with_entries(entries: Option<u64>) -> String {
+    match entries {
+        None => String::new(),
+        Some(1) => " with 1 entry".to_owned(),
+        Some(entries) => format!(" with {entries} entries"),
+    }
+}
+
 /// An artifact that is no text: a picture is shown where that fits, anything else is named.
 async fn not_text(desk: &Desk, id: &str) -> Result<Option<ToolReply>, ToolError> {
     let id = ArtifactId::from_reference(id).map_err(EngineError::from)?;
@@ -295,12 +306,19 @@ async fn not_text(desk: &Desk, id: &str) -> Result<Option<ToolReply>, ToolError>
             return Ok(None);
         }
         let (kind, path) = (info.kind.clone(), info.path.display());
-        let line = format!("{kind}, {}, {}\nfile: {path}", size(info.bytes), info.id.reference());
-        let mut content = vec![Content::Text(line)];
+        let mut line =
+            format!("{kind}, {}, {}\nfile: {path}", size(info.bytes), info.id.reference());
         let profile = profile(&desk);
-        let budget = engine_config(&desk.settings, profile).output.rich.images.max_bytes as u64;
+        let budget = engine_config(&desk.settings, profile).output.rich.images.max_bytes;
+        // As many bytes as fit, whatever is set.
+        let budget = budget.min(weight::MOST_BYTES / 2) as u64;
         let is_shown = desk.settings.calls(profile).images == Images::Inline;
-        if matches!(&*kind, "image/png" | "image/jpeg") && is_shown && info.bytes <= budget {
+        let is_picture = matches!(&*kind, "image/png" | "image/jpeg");
+        if is_picture && is_shown && info.bytes > budget {
+            line.push_str("\n[not shown, the answer would be too large]");
+        }
+        let mut content = vec![Content::Text(line)];
+        if is_picture && is_shown && info.bytes <= budget {
             let mut data = Vec::new();
             found.pass_bytes::<EngineError>(0, info.bytes, &mut |piece| {
                 data.extend_from_slice(piece);

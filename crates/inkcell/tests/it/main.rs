@@ -26,6 +26,7 @@ mod mcp_hostile;
 mod mcp_life;
 mod mcp_official;
 mod no_room;
+mod notebook_runs;
 mod paths;
 mod power_cut;
 mod python;

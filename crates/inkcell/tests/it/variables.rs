@@ -46,7 +46,7 @@ const SHOWN: [(&str, &str, &str); 41] = [
     ("env.mode", HERE, "a_command_is_told_what_code_may_see"),
     ("env.pass", HERE, "a_command_is_told_what_code_may_see"),
     ("output.bytes", HERE, "a_server_is_told_how_much_is_shown"),
-    ("output.lines", UNITS, "what_is_set_reaches_the_engine"),
+    ("output.lines", HERE, "a_page_of_a_text_is_bounded"),
     ("output.call_bytes", HERE, "a_server_is_told_how_much_is_shown"),
     ("output.line_bytes", HERE, "a_server_is_told_how_much_is_shown"),
     ("output.images", HERE, "a_server_is_told_how_pictures_are_answered"),
@@ -304,4 +304,15 @@ fn what_is_stored_is_bounded() {
         run(&env, &["artifacts", "gc"], &[set]).ok();
         assert_eq!(stored(&env), 0, "{set:?}");
     }
+}
+
+#[test]
+fn a_page_of_a_text_is_bounded() {
+    let env = env();
+    env.put("long.txt", (1..=20).map(|number| format!("line {number}\n")).collect::<String>());
+    let read = ["tool", "read", r#"{"path": "long.txt"}"#];
+    let whole = run(&env, &read, &[]).ok().stdout;
+    assert!(whole.contains("line 20"), "{whole}");
+    let page = run(&env, &read, &[("PI_OUTPUT_LINES", "5")]).ok().stdout;
+    assert!(page.contains("[Showing lines 1-5 of 20"), "{page}");
 }

@@ -49,6 +49,52 @@ async def whole_session(revision):
             await agent.everything(session)
 
 
+async def large_answers(revision):
+    """Every answer fits into what this client takes at once, which is a mebibyte."""
+    with serving() as url:
+        async with client(url, ANNA, revision) as session:
+            with anyio.fail_after(60):
+                await large_text(session)
+                await large_pictures(session)
+
+
+async def large_text(session):
+    code = "for n in range(100_000): print('line', n, chr(27) + '[0m')"
+    long = await said(session, "python", {"code": code, "timeout": 90, "wait": 90})
+    uri = "artifact://" + word_after(long, "artifact://")
+    content = (await session.read_resource(uri)).contents[0]
+    *lines, note = content.text.splitlines()
+    assert lines[-1] == f"line {len(lines) - 1} \x1b[0m" and len(lines) > 20_000, lines[-1]
+    assert note.endswith(f'for the rest: result, id: "{uri}", lines: "{len(lines) + 1}-" …]'), note
+    rest = await said(session, "result", {"id": uri, "lines": f"{len(lines) + 1}-"})
+    assert rest.startswith(f"line {len(lines)} "), rest[:100]
+
+
+async def large_pictures(session):
+    code = (
+        "import matplotlib.pyplot as plt, numpy as np\n"
+        "for n in range(6):\n"
+        "    plt.figure(figsize=(9, 7), dpi=100)\n"
+        "    plt.imshow(np.random.default_rng(n).random((700, 900, 3)))\n"
+        "    plt.show()"
+    )
+    answer = await ok(session, "python", {"code": code, "timeout": 90, "wait": 90})
+    pictures = [block for block in answer.content if block.type == "image"]
+    links = [str(block.uri) for block in answer.content if block.type == "resource_link"]
+    words = text(answer)
+    assert 1 <= len(pictures) < 6 and len(links) == 6, (len(pictures), links)
+    files = [line.split(". Its file: ")[1].rstrip("]") for line in words.splitlines() if ". Its file: " in line]
+    assert len(pictures) + len(files) == 6, words
+    assert all(Path(each).read_bytes().startswith(b"\x89PNG") for each in files), files
+    # The picture as Python made it is too large for one answer: it says where it is.
+    try:
+        whole = await session.read_resource(links[-1])
+    except Exception as problem:
+        assert str(problem).endswith(f"is too large for one answer; its file is {files[-1]}"), problem
+    else:
+        raise AssertionError(f"a picture of {Path(files[-1]).stat().st_size} bytes was sent: {len(str(whole))}")
+
+
 async def strangers_are_refused():
     with serving() as url:
         body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}

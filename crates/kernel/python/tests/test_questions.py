@@ -291,7 +291,7 @@ def test_only_names_attributes_and_constant_subscripts_are_followed(shell, path)
 
 def test_names_that_lead_nowhere_are_said(fresh):
     run(fresh, "d = {}; import os")
-    assert fresh.ask("variable", name="nope") == "nope is not defined in this session; `variables` lists what is."
+    assert fresh.ask("variable", name="nope") == "nope is not defined in this session; ask without a name to list what is."
     assert fresh.ask("variable", name="d['k']") == "d has no item 'k'."
     assert fresh.ask("variable", name="d[[1]]") == "d has no item [1]."
     assert "no attribute nope" in fresh.ask("variable", name="os.nope")

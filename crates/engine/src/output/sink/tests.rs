@@ -327,7 +327,10 @@ fn one_display_has_its_own_limit() {
     let output =
         run(limits, &Disk::default(), &[out("x\n"), display(None, plain(&long)), out("y\n")]);
     let end = &long[200 - 39..];
-    assert_eq!(output.text(), format!("x\nabcdefghij\n[… 0 lines elided (151B) …]\n{end}\ny\n"));
+    assert_eq!(
+        output.text(),
+        format!("x\nabcdefghij\n[… part of a line elided (151B) …]\n{end}\ny\n")
+    );
     assert_eq!(output.counts.elided_bytes, 151);
     assert_eq!(output.notices, []);
     let over =

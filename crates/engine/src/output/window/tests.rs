@@ -23,14 +23,14 @@ fn shown(kept: &Kepts) -> String {
 fn beginning_and_end_are_kept() {
     let table: [(usize, usize, &[&str], &str); 10] = [
         (10, 2, &["0123456789"], "0123456789"),
-        (10, 2, &["01234567890"], "01[… 0 lines elided (1B) …]34567890"),
-        (10, 0, &["01234567890"], "[… 0 lines elided (1B) …]1234567890"),
-        (10, 2, &["0123456789", "0123456789"], "01[… 0 lines elided (10B) …]23456789"),
-        (4, 0, &["😀", "x"], "[… 0 lines elided (4B) …]x"),
+        (10, 2, &["01234567890"], "01[… part of a line elided (1B) …]34567890"),
+        (10, 0, &["01234567890"], "[… part of a line elided (1B) …]1234567890"),
+        (10, 2, &["0123456789", "0123456789"], "01[… part of a line elided (10B) …]23456789"),
+        (4, 0, &["😀", "x"], "[… part of a line elided (4B) …]x"),
         (6, 0, &["a😀b"], "a😀b"),
-        (5, 0, &["a😀b"], "[… 0 lines elided (1B) …]😀b"),
-        (5, 3, &["a😀b"], "a[… 0 lines elided (4B) …]b"),
-        (0, 0, &["abc"], "[… 0 lines elided (3B) …]"),
+        (5, 0, &["a😀b"], "[… part of a line elided (1B) …]😀b"),
+        (5, 3, &["a😀b"], "a[… part of a line elided (4B) …]b"),
+        (0, 0, &["abc"], "[… part of a line elided (3B) …]"),
         (8, 4, &["a\nb\nc\nd\ne\nf\n"], "a\nb\n[… 2 lines elided (4B) …]e\nf\n"),
     ];
     for (budget, head, chunks, expected) in table {

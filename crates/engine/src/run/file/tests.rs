@@ -16,3 +16,78 @@ fn saves_keep_their_distance() {
     assert!(!pace.is_due(after(10_900)));
     assert!(pace.is_due(after(11_000)));
 }
+
+fn desk() -> (tempfile::TempDir, Notebooks) {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let config = crate::FilesConfig {
+        state_dir: dir.path().join("state"),
+        path_base: crate::PathBase { cwd: dir.path().to_owned(), home: None },
+        roots: crate::Roots::Anywhere,
+        max_bytes: 1 << 20,
+        lock_wait: Duration::from_secs(20),
+        random: crate::system_random,
+    };
+    (dir, Notebooks::new(config))
+}
+
+fn notebook(first: &str) -> String {
+    let cell = |id: &str, source: &str| {
+        serde_json::json!({"cell_type": "code", "execution_count": null, "id": id,
+            "metadata": {}, "outputs": [], "source": source})
+    };
+    let cells = [cell("one", first), cell("two", "2")];
+    serde_json::json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5})
+        .to_string()
+}
+
+fn shown(id: &str, source: &str, text: &str) -> CellOutputs {
+    let cell = KnownCell { id: Some(id.to_owned()), index: 0, source: source.to_owned() };
+    let output =
+        serde_json::json!({"output_type": "stream", "name": "stdout", "text": [text]}).to_string();
+    let outputs = vec![NbOutput::from_json(&output).expect("an output")];
+    CellOutputs { cell, count: Some(4), outputs }
+}
+
+/// F-078: what a host that died had kept is in the file after the next command on it, once; what does not
+/// belong to the source any more is not; and a run that is under way is left alone.
+#[test]
+fn what_was_kept_goes_into_the_file() {
+    let (dir, notebooks) = desk();
+    let path = dir.path().join("a.ipynb");
+    std::fs::write(&path, notebook("1")).expect("a file");
+    let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
+    for outputs in [
+        shown("one", "1", "early\n"),
+        shown("one", "1", "late\n"),
+        shown("two", "another source", "not mine\n"),
+    ] {
+        file.journal.keep(&outputs).expect("it is kept");
+    }
+    assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, None);
+    drop(file);
+    let opened = notebooks.read("a.ipynb").expect("a notebook");
+    assert_eq!(opened.recovered, Some(1));
+    let text = std::fs::read_to_string(&path).expect("the file");
+    assert!(
+        text.contains("late") && !text.contains("early") && !text.contains("not mine"),
+        "{text}"
+    );
+    assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, None);
+}
+
+/// What cannot be saved is kept, and goes into the file when it can be.
+#[test]
+fn what_cannot_be_saved_is_kept() {
+    let (dir, notebooks) = desk();
+    let path = dir.path().join("a.ipynb");
+    std::fs::write(&path, notebook("1")).expect("a file");
+    let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
+    std::fs::write(&path, "{").expect("somebody breaks it");
+    let stamps = CellStamps::default();
+    let failed = file.take(0, shown("one", "1", "kept\n"), stamps, None, Urgency::Now);
+    assert!(failed.is_err());
+    drop(file);
+    std::fs::write(&path, notebook("1")).expect("somebody mends it");
+    assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, Some(1));
+    assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
+}

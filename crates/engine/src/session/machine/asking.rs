@@ -65,7 +65,7 @@ impl Machine {
         let refused = match self.kernel {
             _ if self.closing.is_some() => AskEnd::Closed,
             Kernel::Absent => AskEnd::NoKernel(self.loss.clone()),
-            Kernel::Starting | Kernel::Ending => AskEnd::NotReady,
+            Kernel::Starting | Kernel::Unwanted | Kernel::Ending => AskEnd::NotReady,
             // A run that waits comes first, or questions could keep it waiting.
             Kernel::Ready if waiting.is_some() => AskEnd::Busy(waiting),
             Kernel::Ready => {

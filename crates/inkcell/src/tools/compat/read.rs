@@ -73,7 +73,7 @@ fn file(given: &str, notebooks: &Notebooks, reader: Reader) -> Result<String, En
         return Err(EngineError::Argument { argument: "path".to_owned(), problem });
     }
     Ok(match shown(&String::from_utf8_lossy(&bytes), &selector, reader).text {
-        text if text.is_empty() && reader == Reader::Model => "(empty file)".to_owned(),
+        text if text.is_empty() && reader != Reader::Code => "(empty file)".to_owned(),
         text => text,
     })
 }

@@ -329,6 +329,7 @@ async fn write_puts_whole_notebooks() {
     assert_eq!(notebook["cells"][0]["id"], "aaaa1111");
     assert_ne!(notebook["cells"][0]["outputs"], json!([]));
     let error = desk.error("write", json!({"path": "nb.ipynb", "content": ""})).await;
+    assert_eq!(error.message, "nb.ipynb: the text leaves out 1 cell; nothing was written");
     assert_eq!(error.next.as_deref(), Some("give the text with the cells that should stay"));
     let error =
         desk.error("write", json!({"path": "nb.ipynb", "content": "\n# %% [code]\nx"})).await;

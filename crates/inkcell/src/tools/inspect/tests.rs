@@ -35,6 +35,8 @@ async fn names_are_looked_at() {
     assert!(completed.contains("append"), "{completed}");
     let near = desk.text("inspect", json!({"name": "row"})).await;
     assert!(near.contains("The nearest is rows."), "{near}");
+    let unknown = desk.text("inspect", json!({"name": "quite_unknown"})).await;
+    assert!(unknown.contains("; ask without a name to list what is."), "{unknown}");
     let two = desk.text("inspect", json!({"name": "a", "code": "b"})).await;
     assert_eq!(two, "Error: more than one thing is asked for\nNext: give one of: name, help, code");
     desk.end().await;

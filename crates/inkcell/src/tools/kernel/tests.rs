@@ -1,5 +1,7 @@
 //! The kernel verbs on real kernels.
 
+use std::time::Duration;
+
 use serde_json::json;
 
 use crate::exposure::ToolSet;
@@ -28,6 +30,31 @@ async fn sessions_are_listed_restarted_and_stopped() {
     let gone = desk.call("kernel", json!({"action": "status", "session": "nobody"})).await;
     assert!(gone.is_error && text(&gone).contains("nobody"), "{}", text(&gone));
     let wrong = desk.text("kernel", json!({"action": "reboot"})).await;
-    assert!(wrong.contains("action: unknown variant `reboot`"), "{wrong}");
+    assert!(wrong.contains("action: reboot is none of its values"), "{wrong}");
+    desk.end().await;
+}
+
+/// A restart says what there is afterwards: the call that waited runs now, and nobody waits.
+#[tokio::test]
+async fn a_restart_does_not_count_itself_among_those_that_wait() {
+    let desk = TestDesk::new(ToolSet::Default);
+    let until = |file: &str| {
+        format!("# {file}\nimport os, time\nwhile not os.path.exists('{file}'): time.sleep(0.01)")
+    };
+    for file in ["never", "gate"] {
+        desk.text("python", json!({"code": until(file), "wait": 0})).await;
+    }
+    let mut status = String::new();
+    for _ in 0..1000 {
+        status = desk.text("kernel", json!({"action": "status"})).await;
+        if status.contains("running `# never`") && status.contains("; 1 call waits") {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(status.contains("; 1 call waits"), "{status}");
+    let restarted = desk.text("kernel", json!({"action": "restart"})).await;
+    assert!(!restarted.contains("wait"), "{restarted}");
+    desk.put("gate", "");
     desk.end().await;
 }

@@ -128,14 +128,14 @@ async fn what_cannot_be_read_says_why() {
         (
             json!({"path": "nb.ipynb", "view": "html"}),
             Kind::Invalid,
-            "view: unknown variant `html`",
+            "view: html is none of its values",
         ),
         (
             json!({"path": "nb.ipynb", "veiw": "raw"}),
             Kind::Invalid,
             "there is no argument veiw; did you mean view?",
         ),
-        (json!({}), Kind::Invalid, "missing field `path`"),
+        (json!({}), Kind::Invalid, "path is missing"),
     ];
     for (given, kind, message) in table {
         let error = desk.error("notebook_read", given.clone()).await;

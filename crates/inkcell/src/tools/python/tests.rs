@@ -6,6 +6,7 @@ use tokio_util::sync::CancellationToken;
 use crate::exposure::ToolSet;
 use crate::tools::Content;
 use crate::tools::test_desk::{TestDesk, text};
+use crate::tools::weight;
 
 /// B:X-01: the documents' `python` takes their arguments and none of ours, and says so.
 #[tokio::test]
@@ -137,4 +138,34 @@ async fn both_families_side_by_side() {
     let reply = desk.call("python", json!({"code": "1 + 1", "kernelId": "other"})).await;
     assert_eq!((text(&reply).as_str(), reply.structured), ("2", None));
     desk.end().await;
+}
+
+/// However many pictures there are and however large they are, the answer has a bound: those that do not fit are
+/// named with their files.
+#[tokio::test]
+async fn pictures_beyond_the_bound_are_left_as_files() {
+    let code = "import os, struct, zlib\n\
+        def chunk(kind, data):\n    \
+            return struct.pack('>I', len(data)) + kind + data + struct.pack('>I', zlib.crc32(kind + data))\n\
+        for n in range(6):\n    \
+            rows = b''.join(b'\\0' + os.urandom(3 * 280) for _ in range(290))\n    \
+            head = struct.pack('>IIBBBBB', 280, 290, 8, 2, 0, 0, 0)\n    \
+            png = b'\\x89PNG\\r\\n\\x1a\\n' + chunk(b'IHDR', head) + chunk(b'IDAT', zlib.compress(rows, 0))\n    \
+            display({'image/png': png + chunk(b'IEND', b'')}, raw=True)";
+    for set in [ToolSet::Default, ToolSet::Compat] {
+        let desk = TestDesk::new(set);
+        let reply = desk.call("python", json!({"code": code})).await;
+        let said = text(&reply);
+        let is_image = |part: &&Content| matches!(part, Content::Image { .. });
+        assert_eq!(reply.content.iter().filter(is_image).count(), 2, "{said}");
+        let files: Vec<&str> =
+            said.lines().filter_map(|line| line.split(". Its file: ").nth(1)).collect();
+        assert_eq!(files.len(), 4, "{said}");
+        for file in files {
+            let bytes = std::fs::read(file.trim_end_matches(']')).unwrap();
+            assert!(bytes.starts_with(b"\x89PNG"), "{file}");
+        }
+        assert_eq!(weight::within(reply.clone(), weight::MOST_BYTES), reply);
+        desk.end().await;
+    }
 }

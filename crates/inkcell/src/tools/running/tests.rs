@@ -339,14 +339,18 @@ async fn wrong_arguments_are_named() {
             "Error: the code is given in more than one way",
         ),
         ("python", json!({"cells": []}), "Error: cells: there is none"),
-        ("python", json!({"cells": [{"cod": "1"}]}), "Error: cells[0].cod: unknown field `cod`"),
+        (
+            "python",
+            json!({"cells": [{"cod": "1"}]}),
+            "Error: there is no argument cells[0].cod; did you mean code?",
+        ),
         ("python", json!({"code": "1", "session": "a\nb"}), "Error: session: a name has 1 to 100"),
         ("python", json!({"code": "1", "cwd": "nowhere"}), "Error: "),
         ("result", json!({"id": "x"}), "Error: "),
         (
             "eval",
             json!({"cells": [{"language": "js", "code": "1"}]}),
-            "Error: cells[0].language: unknown variant `js`, expected `py`",
+            "Error: cells[0].language: js is none of its values",
         ),
     ];
     for (tool, arguments, wanted) in table {

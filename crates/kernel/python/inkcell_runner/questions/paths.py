@@ -29,7 +29,7 @@ def resolve(session, path, for_help=False):
     elif for_help and first in sys.modules:
         value, done = sys.modules[first], 1
     else:
-        raise QuestionError("%s is not defined in this session; `variables` lists what is." % first)
+        raise QuestionError("%s is not defined in this session; ask without a name to list what is." % first)
     for at in range(done, len(steps)):
         walked = _text(steps[:at])
         value = _step(value, steps[at], walked, for_help and at == len(steps) - 1)

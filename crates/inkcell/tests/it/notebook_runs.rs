@@ -1,0 +1,192 @@
+//! `inkcell run`, with the real binary.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::notebooks::pretty;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::env;
+use crate::running::Running;
+
+fn run(env: &TestEnv, args: &[&str]) -> Command {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = env.inkcell();
+    command.arg("run").args(args).env("INKCELL_PYTHON_INTERPRETER", python);
+    command
+}
+
+fn ran(env: &TestEnv, args: &[&str]) -> Ran {
+    finish(run(env, args), b"")
+}
+
+fn notebook(sources: &[&str]) -> String {
+    let cell = |(at, source): (usize, &&str)| {
+        json!({"cell_type": "code", "execution_count": null, "id": format!("c{at}"),
+            "metadata": {}, "outputs": [], "source": source})
+    };
+    let cells: Vec<Value> = sources.iter().enumerate().map(cell).collect();
+    pretty(&json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+}
+
+fn outputs(env: &TestEnv, name: &str, cell: usize) -> String {
+    let text = std::fs::read_to_string(env.path(name)).expect("the file");
+    let notebook: Value = serde_json::from_str(&text).expect("JSON");
+    notebook["cells"][cell]["outputs"].to_string()
+}
+
+/// The main job: cells run, outputs are in the file, and the table says what became of each.
+#[test]
+fn a_notebook_is_run() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["x = 20", "print('hi')\nx + 1"]));
+    let done = ran(&env, &["a.ipynb"]).exits(0);
+    assert!(done.stdout.contains("2 cells ran"), "{done:?}");
+    assert!(done.stdout.contains("c1  ok"), "{done:?}");
+    assert!(done.stdout.contains("inkcell read a.ipynb --outputs full"), "{done:?}");
+    assert!(done.stderr.contains("[2/2] cell 1 (c1) done"), "{done:?}");
+    let shown = outputs(&env, "a.ipynb", 1);
+    assert!(shown.contains("hi\\n") && shown.contains("21"), "{shown}");
+    let quiet = ran(&env, &["a.ipynb", "--quiet"]).exits(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+}
+
+/// The cell that failed is named with its traceback.
+#[test]
+fn a_failure_is_told_and_has_its_code() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["print('one')", "1/0", "print('three')"]));
+    let failed = ran(&env, &["a.ipynb"]).exits(1);
+    assert!(failed.stderr.contains("ZeroDivisionError: division by zero"), "{failed:?}");
+    assert!(failed.stderr.ends_with("error: cell 1 (c1) failed\n"), "{failed:?}");
+    assert!(failed.stdout.contains("1 cell ran, 1 failed, 1 not run"), "{failed:?}");
+    assert!(outputs(&env, "a.ipynb", 1).contains("ZeroDivisionError"));
+    let allowed = ran(&env, &["a.ipynb", "--allow-errors"]).exits(0);
+    assert!(allowed.stdout.contains("2 cells ran, 1 failed, as allowed"), "{allowed:?}");
+    assert!(outputs(&env, "a.ipynb", 2).contains("three"));
+}
+
+#[test]
+fn a_notebook_can_be_piped_through() {
+    let env = env();
+    let done = finish(run(&env, &["-"]), notebook(&["print('piped')"]).as_bytes()).exits(0);
+    let notebook: Value = serde_json::from_str(&done.stdout).expect("a notebook");
+    assert_eq!(notebook["cells"][0]["outputs"][0]["text"], json!(["piped\n"]));
+    assert!(done.stderr.contains("1 cell ran"), "{done:?}");
+}
+
+/// Each event is an object on a line.
+#[test]
+fn programs_can_follow_a_run() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["print('one')", "1/0"]));
+    let failed = ran(&env, &["a.ipynb", "--json"]).exits(1);
+    let events: Vec<Value> = failed
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect();
+    let names: Vec<&str> = events.iter().filter_map(|event| event["event"].as_str()).collect();
+    assert_eq!(names.iter().filter(|name| **name == "cell_finished").count(), 2, "{names:?}");
+    let last = events.last().expect("an event");
+    assert_eq!((&last["event"], &last["status"]), (&json!("run_finished"), &json!("error")));
+    assert_eq!(last["cells"][1]["error"]["name"], "ZeroDivisionError");
+    assert_eq!(last["cells"][0]["written"], "saved");
+}
+
+/// F-078: a host that is killed costs the cell in flight; the file is whole, and the run can go on.
+#[test]
+fn a_killed_run_keeps_what_was_done() {
+    let env = env();
+    let second = "import os\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): pass";
+    env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
+    let running = Running::start(run(&env, &["a.ipynb", "--json"]));
+    let begun = env.path("begun");
+    for _ in 0..6000 {
+        if begun.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert!(begun.exists(), "the second cell never began");
+    running.signal(Signal::KILL);
+    running.end();
+    assert!(outputs(&env, "a.ipynb", 0).contains("one"));
+    env.put("go", "");
+    let resumed = ran(&env, &["a.ipynb", "--resume"]).exits(0);
+    assert!(resumed.stdout.contains("2 cells ran"), "{resumed:?}");
+    assert!(
+        resumed.stdout.contains("note: 1 cell that an earlier run had finished"),
+        "{resumed:?}"
+    );
+    assert!(outputs(&env, "a.ipynb", 2).contains("three"));
+}
+
+/// F-021: an interrupt stops the cell, and what was done is saved.
+#[test]
+fn an_interrupt_saves() {
+    let env = env();
+    let second = "import time\nopen('begun', 'w').close(); time.sleep(600)";
+    env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
+    let running = Running::start(run(&env, &["a.ipynb"]));
+    let begun = env.path("begun");
+    for _ in 0..6000 {
+        if begun.exists() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
+    assert!(ended.stderr.contains("cell 1 (c1): Interrupted"), "{ended:?}");
+    assert!(outputs(&env, "a.ipynb", 0).contains("one"));
+    assert!(outputs(&env, "a.ipynb", 1).contains("KeyboardInterrupt"));
+}
+
+/// Two that wait for each other's files both finish.
+#[test]
+fn two_runs_help_each_other() {
+    let env = env();
+    let wait = |mine: &str, other: &str| {
+        let code = format!(
+            "import os, time\nopen({mine:?}, 'w').close()\n\
+             while not os.path.exists({other:?}): time.sleep(0.01)"
+        );
+        notebook(&[&code])
+    };
+    env.put("a.ipynb", wait("from-a", "from-b"));
+    env.put("b.ipynb", wait("from-b", "from-a"));
+    let one = Running::start(run(&env, &["a.ipynb"]));
+    ran(&env, &["b.ipynb"]).exits(0);
+    assert_eq!(one.end().status.code(), Some(0));
+}
+
+/// What cannot be run is told in a sentence, with the code of the table, and nothing is lost.
+#[test]
+fn bad_input_is_told() {
+    let env = env();
+    env.put("text.ipynb", "hello");
+    env.put("a.ipynb", notebook(&["1"]));
+    let r = notebook(&["1"]).replace("\"metadata\": {},\n \"nbformat\"", "\"metadata\": {\"kernelspec\": {\"name\": \"ir\", \"language\": \"R\", \"display_name\": \"R\"}},\n \"nbformat\"");
+    env.put("r.ipynb", r);
+    let before = std::fs::read(env.path("a.ipynb")).expect("the file");
+    for (args, code, words) in [
+        (vec!["text.ipynb"], 2, "Invalid JSON"),
+        (vec!["none.ipynb"], 5, "not found"),
+        (vec!["a.ipynb", "--cells", "zzzz"], 5, "zzzz"),
+        (vec!["a.ipynb", "--from", "9"], 5, "9"),
+        (vec!["a.ipynb", "-o", "out.txt"], 2, ".ipynb"),
+        (vec!["a.ipynb", "-o", "-"], 2, "piped in"),
+        (vec!["r.ipynb"], 3, "for R (kernel ir)"),
+        (vec!["a.ipynb", "--python", "/no/such/python"], 3, "/no/such/python"),
+        (vec!["a.ipynb", "--cwd", "nowhere"], 2, "nowhere"),
+    ] {
+        let told = ran(&env, &args);
+        assert_eq!(told.code, Some(code), "{args:?}: {told:?}");
+        assert!(told.stderr.contains(words), "{args:?}: {told:?}");
+        assert_eq!(std::fs::read(env.path("a.ipynb")).expect("the file"), before, "{args:?}");
+    }
+}
