@@ -6,6 +6,7 @@ use rmcp::model::{GetPromptResult, Prompt, PromptArgument, PromptMessage, Role};
 use serde_json::{Map, Value};
 
 use crate::exposure::{Exposure, PythonTools};
+use crate::tools::weight;
 
 struct Text {
     name: &'static str,
@@ -68,6 +69,8 @@ pub(super) fn get(
 ) -> Option<GetPromptResult> {
     let prompt = offered(exposure).find(|prompt| prompt.name == name)?;
     let path = arguments.and_then(|given| given.get("path")).and_then(Value::as_str);
+    // No file has a longer one, and an answer has a bound.
+    let path = path.map(|path| weight::beginning(path, 4096));
     let text = prompt.text.replace("{path}", path.unwrap_or("that I name next"));
     let message = PromptMessage::new_text(Role::User, text);
     Some(GetPromptResult::new(vec![message]).with_description(prompt.description))

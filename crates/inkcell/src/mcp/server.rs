@@ -22,7 +22,7 @@ use super::resources::ResourceError;
 use super::roots::ClientRoots;
 use super::{answer, instructions, offer, prompts, resources};
 use crate::log;
-use crate::tools::{CallContext, Desk, Progress, ToolError, ToolReply, find, guarded};
+use crate::tools::{CallContext, Desk, Progress, ToolError, ToolReply, find, guarded, weight};
 
 /// How many notes about progress may wait; more are left out.
 const PROGRESS_QUEUE: usize = 4;
@@ -211,8 +211,10 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
         let found = prompts::get(&request.name, request.arguments.as_ref(), &self.desk.exposure);
-        let unknown =
-            || ErrorData::invalid_params(format!("there is no prompt {}", request.name), None);
+        let unknown = || {
+            let name = weight::beginning(&request.name, 200);
+            ErrorData::invalid_params(format!("there is no prompt {name}"), None)
+        };
         Ok(found.ok_or_else(unknown)?.into())
     }
 }

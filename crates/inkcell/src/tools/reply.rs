@@ -7,7 +7,10 @@ use inkcell_engine::api::State;
 use inkcell_engine::{EngineError, Kind};
 use serde_json::{Value, json};
 
-use super::next;
+use super::{next, weight};
+
+/// How long a message is at most, as it is sent.
+const MOST_OF_A_MESSAGE: usize = 16 << 10;
 
 /// One piece of an answer.
 #[derive(Clone, PartialEq, Debug)]
@@ -82,7 +85,13 @@ impl ToolError {
     }
 
     /// As an answer: a model reads the text, a program the rest.
-    pub(crate) fn into_reply(self) -> ToolReply {
+    pub(crate) fn into_reply(mut self) -> ToolReply {
+        // It may repeat what was given, and that may be anything.
+        let shown = weight::beginning(&self.message, MOST_OF_A_MESSAGE).len();
+        if shown < self.message.len() {
+            self.message.truncate(shown);
+            self.message.push('…');
+        }
         let next = self.next.iter().map(|next| format!("\nNext: {next}")).collect::<String>();
         let text = format!("Error: {}{next}", self.message);
         let structured =
@@ -95,5 +104,21 @@ impl ToolError {
 impl From<EngineError> for ToolError {
     fn from(error: EngineError) -> ToolError {
         ToolError { kind: error.kind(), message: error.to_string(), next: next::of(&error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is wrong is told, however long it is.
+    #[test]
+    fn a_long_message_is_cut() {
+        let reply = ToolError::argument("é\u{1}".repeat(1 << 20)).with_next("go on").into_reply();
+        let [Content::Text(text)] = &*reply.content else { panic!("{reply:?}") };
+        assert!(text.starts_with("Error: é") && text.ends_with("…\nNext: go on"));
+        assert!(weight::of_text(text) < MOST_OF_A_MESSAGE + 100, "{}", text.len());
+        let short = ToolError::argument("short").into_reply();
+        assert_eq!(short.content, [Content::Text("Error: short".to_owned())]);
     }
 }

@@ -39,20 +39,21 @@ async fn sessions_are_listed_restarted_and_stopped() {
 async fn a_restart_does_not_count_itself_among_those_that_wait() {
     let desk = TestDesk::new(ToolSet::Default);
     let until = |file: &str| {
-        format!("# {file}\nimport os, time\nwhile not os.path.exists('{file}'): time.sleep(0.01)")
+        let begun = format!("# {file}\nimport os, time\nopen('begun_{file}', 'w').close()\n");
+        format!("{begun}while not os.path.exists('{file}'): time.sleep(0.01)")
     };
     for file in ["never", "gate"] {
         desk.text("python", json!({"code": until(file), "wait": 0})).await;
     }
     let mut status = String::new();
-    for _ in 0..1000 {
+    for _ in 0..3000 {
         status = desk.text("kernel", json!({"action": "status"})).await;
-        if status.contains("running `# never`") && status.contains("; 1 call waits") {
+        if desk.path("begun_never").exists() && status.contains("; 1 call waits") {
             break;
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    assert!(status.contains("; 1 call waits"), "{status}");
+    assert!(status.contains("running `# never`") && status.contains("; 1 call waits"), "{status}");
     let restarted = desk.text("kernel", json!({"action": "restart"})).await;
     assert!(!restarted.contains("wait"), "{restarted}");
     desk.put("gate", "");
