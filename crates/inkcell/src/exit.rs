@@ -149,7 +149,7 @@ pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCod
 }
 
 /// Ends the process as the signal would have, so that a shell sees what happened.
-fn end_by(signal: i32) -> ExitCode {
+pub(crate) fn end_by(signal: i32) -> ExitCode {
     // It returns only where the signal cannot be raised.
     let _ = signal_hook::low_level::emulate_default_handler(signal);
     ExitCode::from(u8::try_from(128 + signal).unwrap_or(u8::MAX))

@@ -114,8 +114,8 @@ impl Settings {
         self.python_in(Profile::CommandLine)
     }
 
-    /// What is set for kernels.
-    fn python_in(&self, profile: Profile) -> PythonSettings {
+    /// What is set for kernels, in this profile.
+    pub(crate) fn python_in(&self, profile: Profile) -> PythonSettings {
         let read = Read { resolved: &self.resolved, profile };
         let patterns = read.list(Key::EnvPass).into_iter();
         PythonSettings {

@@ -147,7 +147,7 @@ pub enum Origin {
 pub struct Gone;
 
 /// Code to run.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct CodeRequest {
     /// Its name in events.
     pub exec: ExecId,
@@ -159,6 +159,18 @@ pub struct CodeRequest {
     pub env: Vec<(String, Option<String>)>,
     /// Where to go first.
     pub cwd: Option<PathBuf>,
+}
+
+/// Of variables only the names: their values are secrets.
+impl std::fmt::Debug for CodeRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("CodeRequest")
+            .field("code", &self.code)
+            .field("env", &names)
+            .field("cwd", &self.cwd)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Whether an execution is a cell of the user's or something done on the side.

@@ -13,6 +13,13 @@ use crate::files::{Force, Metadata, Target};
 use crate::run::recover;
 
 impl Notebooks {
+    /// The same notebooks, with what is noted about them in another folder.
+    pub fn keeping_state_in(&self, folder: &std::path::Path) -> Notebooks {
+        let mut notebooks = self.clone();
+        notebooks.config.state_dir = folder.to_owned();
+        notebooks
+    }
+
     pub(crate) fn state_dir(&self) -> &std::path::Path {
         &self.config.state_dir
     }

@@ -187,14 +187,12 @@ impl NotebookRun {
         tell(record, number, |cell| (cell.outputs, cell.written) = (shown, WriteBack::Kept));
         let saved = self
             .with_file(move |file| {
-                let mut saved = None;
-                for (changed, outputs) in outputs {
-                    let is_own = changed == number;
-                    let stamps = if is_own { stamps.clone() } else { CellStamps::default() };
-                    let ran = is_own.then_some(&ran);
-                    saved = file.take(changed, outputs, stamps, ran, urgency)?.or(saved);
-                }
-                Ok(saved)
+                let stamped = |(changed, outputs): (usize, CellOutputs)| {
+                    let own =
+                        if changed == number { stamps.clone() } else { CellStamps::default() };
+                    (changed, outputs, own)
+                };
+                file.take(outputs.into_iter().map(stamped).collect(), Some(&ran), urgency)
             })
             .await;
         self.tell_saved(record, saved);
@@ -226,9 +224,11 @@ impl NotebookRun {
         changed.sort_unstable();
         changed.dedup();
         let outputs = CellOutputs { cell, count, outputs: std::mem::take(&mut recorded.outputs) };
+        if !recorded.displays.is_empty() {
+            self.shown.cells.insert(number, outputs.clone());
+        }
         for (id, at) in recorded.displays.drain(..) {
             self.shown.places.entry(id).or_default().push((number, at));
-            self.shown.cells.insert(number, outputs.clone());
         }
         let earlier = changed.into_iter().filter_map(|other| {
             self.shown.cells.get(&other).map(|outputs| (other, outputs.clone()))
@@ -263,9 +263,13 @@ impl NotebookRun {
         let failed = self.failed.take();
         let saved = self
             .with_file(move |file| {
-                let saved = file.save(Keep::Record)?;
+                let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
-                file.note_run(stamps, (&input, &output), span, failed.as_ref())?;
+                // Notes that cannot be made are no reason to say that outputs are not there.
+                let noted = file.note_run(stamps, (&input, &output), span, failed.as_ref());
+                if let (Some(saved), Ok(Some(version))) = (&mut saved, noted) {
+                    saved.version = version;
+                }
                 Ok(saved)
             })
             .await;

@@ -42,9 +42,23 @@ pub(crate) struct RunFile {
     record: RunRecord,
     journal: Journal,
     /// What is not in the file yet, by the number of the cell in the run.
-    unsaved: BTreeMap<usize, (CellOutputs, CellStamps)>,
+    unsaved: BTreeMap<usize, Unsaved>,
     seen: Option<Seen>,
     pace: Pace,
+}
+
+/// What a cell showed and its file does not have yet.
+struct Unsaved {
+    outputs: CellOutputs,
+    stamps: CellStamps,
+    safety: Safety,
+}
+
+/// Where outputs are while they are not in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Safety {
+    Nowhere,
+    InJournal,
 }
 
 /// The notebook as it was when its file was last looked at.
@@ -76,6 +90,15 @@ impl RunFile {
         let (unsaved, seen, pace) = (BTreeMap::new(), None, Pace::default());
         let file = RunFile { notebooks, path, target, record, journal, unsaved, seen, pace };
         Ok((file, past))
+    }
+
+    /// Puts in what a host that died had not saved; of how many cells.
+    pub(crate) fn recover(&self) -> Result<Option<usize>, EngineError> {
+        if !self.target.exists() {
+            return Ok(None);
+        }
+        let places = RunPlaces::of(&self.target.path, self.notebooks.state_dir());
+        put_back(&self.notebooks, &places, &self.path)
     }
 
     /// Begins: `known` is what earlier runs say about other cells, `done` what this one need not do again.
@@ -115,12 +138,11 @@ impl RunFile {
         Ok(code.map(|cell| KnownCell::of(&cell)))
     }
 
-    /// Takes the outputs of a cell, and sees to it that they are safe: in the file, or in the journal.
+    /// Takes outputs, and sees to it that they are safe: in the file, or in the journal. What cannot be kept there
+    /// is saved at once.
     pub(crate) fn take(
         &mut self,
-        number: usize,
-        outputs: CellOutputs,
-        stamps: CellStamps,
+        outputs: Vec<(usize, CellOutputs, CellStamps)>,
         ran: Option<&RanCell>,
         urgency: Urgency,
     ) -> Result<Option<SavedRun>, EngineError> {
@@ -128,13 +150,15 @@ impl RunFile {
             // Without it a later command only knows less about this run.
             let _ = self.record.note(ran);
         }
-        let is_due = urgency == Urgency::Now || self.pace.is_due(Instant::now());
-        if !is_due {
-            self.journal
-                .keep(&outputs)
-                .map_err(|source| state_error(self.notebooks.state_dir(), source))?;
+        let mut is_due = urgency == Urgency::Now || self.pace.is_due(Instant::now());
+        for (number, outputs, stamps) in outputs {
+            let safety = match is_due || self.journal.keep(&outputs).is_err() {
+                true => Safety::Nowhere,
+                false => Safety::InJournal,
+            };
+            is_due |= safety == Safety::Nowhere;
+            self.unsaved.insert(number, Unsaved { outputs, stamps, safety });
         }
-        self.unsaved.insert(number, (outputs, stamps));
         if is_due { self.save(Keep::Nothing) } else { Ok(None) }
     }
 
@@ -148,15 +172,17 @@ impl RunFile {
         let unsaved = &self.unsaved;
         let saved = self.notebooks.change_keeping(&self.path, &options, keep, |notebook, _| {
             let entries =
-                unsaved.iter().map(|(number, (outputs, stamps))| (*number, outputs, stamps));
+                unsaved.iter().map(|(number, cell)| (*number, &cell.outputs, &cell.stamps));
             put(notebook, entries, &self.path)
         });
         let saved = match saved {
             Ok(saved) => saved,
             Err(error) => {
                 // What is not in the file must be safe elsewhere.
-                for (outputs, _) in self.unsaved.values() {
-                    let _ = self.journal.keep(outputs);
+                for cell in self.unsaved.values_mut() {
+                    if cell.safety == Safety::Nowhere && self.journal.keep(&cell.outputs).is_ok() {
+                        cell.safety = Safety::InJournal;
+                    }
                 }
                 return Err(error);
             }
@@ -169,7 +195,7 @@ impl RunFile {
 
     /// Takes away what an earlier run said about its failure.
     pub(crate) fn without_markers(&self, stamps: Stamps) -> Result<(), EngineError> {
-        self.change(stamps, |notebook| stamps::without_markers(stamps, notebook))
+        self.change(stamps, |notebook| stamps::without_markers(stamps, notebook)).map(drop)
     }
 
     /// Notes a run that is over, when that was asked for.
@@ -179,7 +205,7 @@ impl RunFile {
         (input, output): (&str, &str),
         span: Span,
         failed: Option<&(KnownCell, Option<u32>)>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Option<Version>, EngineError> {
         self.change(stamps, |notebook| {
             let failed = failed.and_then(|(cell, count)| match cell.find(notebook) {
                 Found::Same(index) | Found::Changed(index) => Some((index, *count)),
@@ -187,16 +213,16 @@ impl RunFile {
             });
             stamps::whole(stamps, notebook, &Whole { input, output, span, failed })
         })?;
-        self.change(stamps, stamps::marker_tags)
+        self.change(stamps, |notebook| stamps::marker_tags(stamps, notebook))
     }
 
     fn change(
         &self,
         stamps: Stamps,
         ops: impl Fn(&Notebook) -> Vec<EditOp>,
-    ) -> Result<(), EngineError> {
+    ) -> Result<Option<Version>, EngineError> {
         if stamps == Stamps::Nothing {
-            return Ok(());
+            return Ok(None);
         }
         let options = in_place();
         let changed = |notebook: &mut Notebook, base: &Base| {
@@ -205,7 +231,8 @@ impl RunFile {
             let failed = |error| EngineError::Edit { path, error, batch: ops.len() };
             notebook.apply(&ops, &mut IdSource::seeded(base.seed)).map_err(failed)
         };
-        self.notebooks.change_keeping(&self.path, &options, Keep::Record, changed).map(drop)
+        let saved = self.notebooks.change_keeping(&self.path, &options, Keep::Record, changed)?;
+        Ok(Some(saved.version))
     }
 }
 
@@ -221,10 +248,23 @@ pub(crate) fn recover(
         return Ok(None);
     }
     let failed = |source| state_error(state, source);
-    let Some(_held) = RunRecord::take(&places, state).map_err(failed)? else {
+    match RunRecord::take(&places, state).map_err(failed)? {
+        Some(_held) => put_back(notebooks, &places, path),
         // A run is under way, and saves itself.
+        None => Ok(None),
+    }
+}
+
+/// The same for whoever has the notebook's record.
+fn put_back(
+    notebooks: &Notebooks,
+    places: &RunPlaces,
+    path: &str,
+) -> Result<Option<usize>, EngineError> {
+    let failed = |source| state_error(notebooks.state_dir(), source);
+    if !places.journal.exists() {
         return Ok(None);
-    };
+    }
     let left = Journal::left(&places.journal).map_err(failed)?;
     // Of two entries for a cell the later counts.
     let mut latest: Vec<&CellOutputs> = Vec::new();
@@ -238,7 +278,7 @@ pub(crate) fn recover(
             latest.iter().enumerate().map(|(number, outputs)| (number, *outputs, &stamps));
         put(notebook, entries, path)
     })?;
-    Journal::new(places.journal).clear().map_err(failed)?;
+    Journal::new(places.journal.clone()).clear().map_err(failed)?;
     let put_in = saved.value.iter().filter(|(_, fate)| *fate == WriteBack::Saved).count();
     Ok(Some(put_in))
 }

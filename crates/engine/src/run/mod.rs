@@ -63,11 +63,6 @@ impl PreparedRun {
     pub fn interpreter(&self) -> Option<&str> {
         self.request.interpreter.as_deref()
     }
-
-    /// Whether there is nothing to run.
-    pub fn is_empty(&self) -> bool {
-        self.request.cells.is_empty()
-    }
 }
 
 /// Reads the notebook and takes it for the run. Nothing is run and, unless it is to be written elsewhere,
@@ -75,19 +70,21 @@ impl PreparedRun {
 pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
     let opened = notebooks.read(&request.path)?;
-    let Plan { mut cells, skipped, on_error, mut notes } = plan(&opened, &request.cells)?;
-    notes.extend(opened.recovered.map(|cells| RunNote::Recovered { cells }));
-    let written = match &request.output {
-        None => request.path.clone(),
-        Some(output) => {
-            if request.start == RunStart::First || !notebooks.exists(output) {
-                notebooks.copy(&opened, output)?;
-            }
-            output.clone()
-        }
-    };
-    notebooks.must_be_writable(&written)?;
+    // What cannot be run is refused before anything is touched.
+    plan(&opened, &request.cells)?;
+    let written = request.output.as_ref().unwrap_or(&request.path).clone();
+    // From here on nobody else runs it, so nothing of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
+    let recovered = opened.recovered.or(file.recover()?);
+    if request.output.is_some() && (request.start == RunStart::First || !notebooks.exists(&written))
+    {
+        notebooks.copy(&opened, &written)?;
+    }
+    notebooks.must_be_writable(&written)?;
+    file.without_markers(request.stamps)?;
+    let source = notebooks.read(&written)?;
+    let Plan { mut cells, skipped, on_error, mut notes } = plan(&source, &request.cells)?;
+    notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
     for planned in &mut cells {
         let cell = &planned.cell;
         let ran = past.cells.iter().find(|ran| ran.is_of(cell.id.as_deref(), cell.index));
@@ -104,13 +101,12 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     let is_chosen = request.cells == CellChoice::default() && request.start == RunStart::First;
     let known = if is_chosen { Vec::new() } else { past.cells };
     file.begin(&known, &done)?;
-    file.without_markers(request.stamps)?;
     let own = opened.path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {
         path: request.path,
         written,
-        cells: opened.notebook.len(),
+        cells: source.notebook.len(),
         version: None,
         skipped,
         resumed: resumed.iter().map(|planned| planned.cell.index).collect(),

@@ -12,6 +12,17 @@ use crate::api::{Stamps, State};
 /// Papermill knows the cells it put there by this tag.
 const MARKER_TAG: &str = "papermill-error-cell-tag";
 
+/// What stands at the top of a notebook whose run failed, around the count of the cell.
+const TOP: (&str, &str) = (
+    "<span style=\"color:red\">The run stopped at an exception: \
+     <a href=\"#papermill-error-cell\">In [",
+    "]</a></span>",
+);
+
+/// What stands before the cell that failed.
+const HERE: &str = "<span id=\"papermill-error-cell\" style=\"color:red\">The exception came from the cell \
+                    below:</span>";
+
 /// When a cell ran, and how it ended.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Span {
@@ -117,25 +128,24 @@ pub(crate) fn whole(stamps: Stamps, notebook: &Notebook, run: &Whole<'_>) -> Vec
     let mut ops = vec![set(None, "papermill", &Value::Object(noted))];
     if let Some((index, count)) = run.failed {
         let count = count.map_or_else(String::new, |count| count.to_string());
-        let top = format!(
-            "<span style=\"color:red\">The run stopped at an exception: \
-             <a href=\"#papermill-error-cell\">In [{count}]</a></span>"
-        );
-        let here = "<span id=\"papermill-error-cell\" style=\"color:red\">The exception came from \
-                    the cell below:</span>";
+        let top = format!("{}{count}{}", TOP.0, TOP.1);
         ops.push(marker(Place::Start, top));
-        ops.push(marker(Place::Before(CellRef::Index(index as i64)), here.to_owned()));
+        ops.push(marker(Place::Before(CellRef::Index(index as i64)), HERE.to_owned()));
     }
     ops
 }
 
-/// The tags of markers, once they stand in the notebook.
-pub(crate) fn marker_tags(notebook: &Notebook) -> Vec<EditOp> {
-    let is_marker = |source: &str| source.contains("papermill-error-cell");
+/// The tags of markers, once they stand in the notebook. Nobody else's cell begins and ends like these.
+pub(crate) fn marker_tags(stamps: Stamps, notebook: &Notebook) -> Vec<EditOp> {
+    if stamps != Stamps::Papermill {
+        return Vec::new();
+    }
+    let is_marker =
+        |source: &str| source == HERE || source.starts_with(TOP.0) && source.ends_with(TOP.1);
     let cells = notebook
         .cells()
         .filter(|cell| cell.kind() == Some(CellKind::Markdown) && is_marker(&cell.source().text));
-    let tag = |index| EditOp::SetTags {
+    let tag = |index: usize| EditOp::SetTags {
         cell: CellRef::Index(index as i64),
         add: vec![MARKER_TAG.to_owned()],
         remove: Vec::new(),

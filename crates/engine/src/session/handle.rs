@@ -26,7 +26,7 @@ pub struct Session {
 }
 
 /// A cell to run.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct CellRequest {
     /// The code.
     pub code: String,
@@ -36,6 +36,18 @@ pub struct CellRequest {
     pub env: Vec<(String, Option<String>)>,
     /// How long it may take.
     pub timeout: Option<Duration>,
+}
+
+/// Of variables only the names: their values are secrets.
+impl std::fmt::Debug for CellRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.env.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("CellRequest")
+            .field("code", &self.code)
+            .field("env", &names)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Session {

@@ -317,6 +317,28 @@ async fn a_second_run_of_a_notebook_is_refused() {
     rig.desk.engine.shutdown().await;
 }
 
+/// A second run into the same file is refused before it touches anything.
+#[tokio::test]
+async fn a_run_into_a_file_that_another_run_has_leaves_it_alone() {
+    let rig = Rig::new();
+    rig.code(&["print('one')", &wait_for("go")]);
+    let request = || RunRequest { output: Some("b.ipynb".to_owned()), ..rig.request() };
+    let begun = rig.run(RunRequest { wait: Some(Duration::ZERO), ..request() }).await;
+    let has_output = || rig.file("b.ipynb")["cells"][0]["outputs"][0]["text"] == json!(["one\n"]);
+    for _ in 0..3000 {
+        if rig.desk.dir.path().join("b.ipynb").exists() && has_output() {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    let refused = rig.desk.engine.notebook(request(), &rig.files, ME).await;
+    assert!(refused.is_err(), "{refused:?}");
+    assert!(has_output(), "the output of the first run is gone");
+    std::fs::write(rig.desk.dir.path().join("go"), "").expect("a file");
+    assert_eq!(rig.desk.end(&begun).await.state, State::Done);
+    rig.desk.engine.shutdown().await;
+}
+
 /// A run that stopped goes on where it stopped, and what it had done is not done again.
 #[tokio::test]
 async fn a_run_is_resumed() {

@@ -3,14 +3,16 @@
 //! Owns where the notebook comes from and goes to, and what a signal means. Running and saving are the engine's;
 //! what is shown is `render/run`.
 
+use std::fs::DirBuilder;
 use std::io::{Read as _, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use inkcell_engine::api::{
-    CellChoice, CellKernel, KernelMode, OnError, PythonReport, Reading, RunRequest, RunStart,
-    Stamps,
+    CellChoice, CellKernel, ExecutionId, KernelMode, OnError, PythonReport, Reading, RunRequest,
+    RunStart, Stamps,
 };
 use inkcell_engine::kernel::EnvMode;
 use inkcell_engine::registry::OwnerId;
@@ -38,6 +40,9 @@ const TICK: Duration = Duration::from_millis(100);
 /// How many events may wait to be shown.
 const QUEUE: usize = 64;
 
+/// How long a reader that does not read is waited for after a signal.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// The name of standard input and output.
 const PIPE: &str = "-";
 
@@ -60,8 +65,11 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         (_, _, true) => Following::Json,
         (_, false, false) => Following::Lines,
     };
-    let done =
-        super::runtime()?.block_on(conduct(args, request, (following, answer), settings, output));
+    // What is shown may have to wait for its reader, and the run must not wait with it.
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+    let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+    let given = (args, piped.as_ref());
+    let done = runtime.block_on(conduct(given, request, (following, answer), settings, output));
     let shown = piped.filter(|_| is_shown).map(|piped| piped.show());
     let exit = done?;
     shown.transpose().map_err(Failure::of_output)?;
@@ -98,7 +106,7 @@ fn request(args: &Run, piped: Option<&Piped>, settings: &Settings) -> RunRequest
 }
 
 async fn conduct(
-    args: &Run,
+    (args, piped): (&Run, Option<&Piped>),
     request: RunRequest,
     (following, answer): (Following, Answer),
     settings: &Settings,
@@ -106,7 +114,10 @@ async fn conduct(
 ) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
     let files = RunFiles {
-        notebooks: settings.notebooks.clone(),
+        notebooks: match piped {
+            Some(piped) => settings.notebooks.keeping_state_in(&piped.folder),
+            None => settings.notebooks.clone(),
+        },
         outputs: size_policy(settings),
         clock: SystemTime::now,
     };
@@ -146,7 +157,8 @@ async fn follow(
 ) -> Result<PythonReport, Failure> {
     let (events, mut told): (mpsc::Sender<Tapped>, _) = mpsc::channel(QUEUE);
     let id = engine.start_run(prepared, chosen, OWNER, Some(events), Lent::default()).await?;
-    let (mut asked, mut is_told) = (0, true);
+    let stopping = tokio::spawn(stop(engine.clone(), id.clone(), signals.clone()));
+    let mut is_told = true;
     let mut tick = tokio::time::interval(TICK);
     let settled = engine.settled(&id);
     tokio::pin!(settled);
@@ -159,11 +171,6 @@ async fn follow(
                 None => is_told = false,
             },
             report = &mut settled => break report?,
-            () = signals.asked(asked + 1), if asked < 2 => {
-                asked += 1;
-                // A run that is over has nothing to be taken back.
-                let _ = engine.cancel(&id);
-            }
             _ = tick.tick() => {
                 let report = engine.result(&id, Duration::ZERO).await?;
                 // Somebody who does not read any more does not stop the run.
@@ -171,8 +178,28 @@ async fn follow(
             }
         }
     };
+    stopping.abort();
     engine.shutdown().await;
     Ok(report)
+}
+
+/// Takes the run back when a signal asks for it, the second time by force. Somebody who does not read what is shown
+/// holds up nothing then: everything is saved, and the process ends.
+async fn stop(engine: Engine, id: ExecutionId, signals: Signals) {
+    signals.asked(1).await;
+    // A run that is over has nothing to be taken back.
+    let _ = engine.cancel(&id);
+    tokio::select! {
+        _ = engine.settled(&id) => {}
+        () = signals.asked(2) => {
+            let _ = engine.cancel(&id);
+            let _ = engine.settled(&id).await;
+        }
+    }
+    tokio::time::sleep(LAST_WORDS).await;
+    if let Some(signal) = signals.first() {
+        let _ = crate::exit::end_by(signal);
+    }
 }
 
 fn engine(args: &Run, settings: &Settings) -> Result<Engine, Failure> {
@@ -191,8 +218,9 @@ fn engine(args: &Run, settings: &Settings) -> Result<Engine, Failure> {
     Ok(Engine::new(config, Arc::new(backend)))
 }
 
-/// A notebook that was piped in, in a file that nobody else sees.
+/// A notebook that was piped in, in a folder that nobody else sees, with everything that is noted about it.
 struct Piped {
+    folder: PathBuf,
     path: PathBuf,
 }
 
@@ -202,10 +230,9 @@ impl Piped {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| Failure::Io("cannot read standard input", error))?;
-        let folder = settings.state_dir.join("piped");
-        std::fs::create_dir_all(&folder).map_err(failed)?;
-        let path = folder.join(format!("{:016x}.ipynb", system_random()));
-        let piped = Piped { path };
+        let folder = settings.state_dir.join("piped").join(format!("{:016x}", system_random()));
+        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        let piped = Piped { path: folder.join("notebook.ipynb"), folder };
         std::fs::write(&piped.path, bytes).map_err(failed)?;
         Ok(piped)
     }
@@ -221,6 +248,6 @@ impl Piped {
 impl Drop for Piped {
     fn drop(&mut self) {
         // It is ours alone, and of no more use.
-        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

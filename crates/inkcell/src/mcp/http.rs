@@ -117,7 +117,12 @@ async fn checked(
     let Ok(body) = to_bytes(body, MOST_BYTES).await else {
         return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"));
     };
-    if let Taken::Refused(refusal) = strict::take(&body) {
+    let taken = strict::take(&body);
+    if matches!(taken, Taken::Nothing) {
+        // As on a stream, a notification that means nothing is passed over.
+        return Err(plain(StatusCode::ACCEPTED, ""));
+    }
+    if let Taken::Refused(refusal) = taken {
         let error = JsonRpcError::new(refusal.id, refusal.error);
         let text = serde_json::to_vec(&error).unwrap_or_default();
         let mut response = Response::new(Body::from(text));

@@ -12,6 +12,7 @@ use rmcp::model::{
 };
 use rmcp::service::{RoleServer, RxJsonRpcMessage};
 use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::skim::Skim;
@@ -122,7 +123,10 @@ fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
         Ok(_) => format!("the message is not JSON: {error}"),
         Err(error) => format!("the message is not UTF-8: {error}"),
     };
-    Refusal { id: None, error: ErrorData::parse_error(problem, None) }
+    // JSON with text that cannot be, such as half a surrogate pair, has an id, and its sender waits for an answer.
+    let is_whole = serde_json::from_slice::<&RawValue>(line).is_ok();
+    let id = if is_whole { skim.id() } else { None };
+    Refusal { id, error: ErrorData::parse_error(problem, None) }
 }
 
 /// What is taken in place of a message that may not be; a notification is never answered.

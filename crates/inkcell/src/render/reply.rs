@@ -5,7 +5,7 @@
 
 use std::io;
 
-use inkcell_engine::api::{CellReport, EndReport, PythonReport, State};
+use inkcell_engine::api::{CellKernel, CellReport, EndReport, PythonReport, State};
 use inkcell_engine::kernel::KernelEvent;
 use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded};
 use inkcell_engine::session::KernelFate;
@@ -114,7 +114,10 @@ fn many(cells: &[CellReport], state: State, kernel: Afterwards) -> String {
         blocks.push(match cell.state {
             State::Error | State::InputRefused | State::KernelDied => {
                 let code = exit_code(cell.state);
+                let is_fresh = cell.source.kernel == CellKernel::Fresh;
                 let rest = match kernel {
+                    // Nothing is left of what came before it.
+                    Afterwards::There if is_fresh => format!(" Fix only cell {number}."),
                     Afterwards::There => format!(
                         " Earlier cells succeeded—their state persists. Fix only cell {number}."
                     ),

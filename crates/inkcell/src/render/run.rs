@@ -89,16 +89,17 @@ impl Progress {
     /// Says which cells have begun and ended since the last time.
     fn tell_news(&mut self, report: &PythonReport) -> io::Result<()> {
         let all = report.cells.len();
-        while let Some(cell) = report.cells.get(self.begun).filter(|cell| has_begun(cell)) {
-            self.begun += 1;
-            if self.following == Following::Json {
-                print(&event_json("cell_started", self.begun, all, cell))?;
+        // A cell that vanished from the file never begins, and those after it do.
+        let last = report.cells.iter().rposition(has_begun).map_or(0, |at| at + 1);
+        for at in self.begun..last {
+            self.begun = at + 1;
+            let cell = &report.cells[at];
+            if self.following == Following::Json && has_begun(cell) {
+                print(&event_json("cell_started", at + 1, all, cell))?;
             }
         }
-        while let Some(cell) = report.cells.get(self.ended).filter(|cell| cell.state.is_end()) {
-            if !has_begun(cell) {
-                break;
-            }
+        while self.ended < last && report.cells[self.ended].state.is_end() {
+            let cell = &report.cells[self.ended];
             self.ended += 1;
             match self.following {
                 Following::Json => print(&event_json("cell_finished", self.ended, all, cell))?,

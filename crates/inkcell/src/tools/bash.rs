@@ -75,7 +75,8 @@ fn call(
         let timeout = limited.limit.unwrap_or(USUAL);
         let cwd = folder(desk, cwd.as_deref());
         check_cwd(&cwd).map_err(EngineError::from)?;
-        let python = desk.settings.python();
+        // An agent's commands get no more than its code does.
+        let python = desk.settings.python_in(profile(desk));
         let rules = EnvRules { mode: python.env_mode, pass: python.env_pass };
         let env = child_environment(&desk.settings.parent_env(), &rules, &Default::default());
         let kept = engine_config(&desk.settings, profile(desk)).output;

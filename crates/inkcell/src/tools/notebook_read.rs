@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector};
 use inkcell_engine::output::size;
-use inkcell_engine::{Notebooks, Opened};
+use inkcell_engine::{Notebooks, Opened, is_notebook_path, parse_notebook};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
@@ -171,6 +171,10 @@ fn raw(
         return Err(ToolError::argument(format!("{name}: {problem}")));
     }
     let (bytes, version) = notebooks.read_bytes(path)?;
+    // A notebook that is broken can be looked at; what is none is for other tools, where they are offered.
+    if !is_notebook_path(path) {
+        parse_notebook(path, bytes.clone())?;
+    }
     let head = format!("{path}  version {version}  {}", size(bytes.len() as u64));
     let text = shown(&String::from_utf8_lossy(&bytes), selector, reader).text;
     Ok(reply(head, text, reader))

@@ -316,3 +316,28 @@ fn a_page_of_a_text_is_bounded() {
     let page = run(&env, &read, &[("PI_OUTPUT_LINES", "5")]).ok().stdout;
     assert!(page.contains("[Showing lines 1-5 of 20"), "{page}");
 }
+
+/// B:E-03: what an agent's code does not get, its commands do not get either.
+#[test]
+fn an_agents_commands_get_no_more_than_its_code() {
+    let env = env();
+    let set = [("OPENAI_API_KEY", "canary-1"), ("DB_PASSWORD", "canary-2")];
+    for arguments in [["bash", r#"{"command": "env"}"#], ["python", r#"{"code": "!env"}"#]] {
+        let ran = run(&env, &[&["tool", "--tools", "all"], &arguments[..]].concat(), &set).ok();
+        assert!(ran.stdout.contains("PATH="), "{ran:?}");
+        assert!(!ran.stdout.contains("canary"), "{ran:?}");
+    }
+}
+
+/// What is no notebook is not shown by a tool for notebooks.
+#[test]
+fn raw_text_is_a_notebooks() {
+    let env = env();
+    env.put("secret.txt", "canary");
+    let read = ["tool", "notebook_read", r#"{"path": "secret.txt", "view": "raw"}"#];
+    let refused = run(&env, &read, &[]);
+    assert!(refused.code != Some(0) && !format!("{refused:?}").contains("canary"), "{refused:?}");
+    env.put("broken.ipynb", "{broken");
+    let read = ["tool", "notebook_read", r#"{"path": "broken.ipynb", "view": "raw"}"#];
+    assert!(run(&env, &read, &[]).ok().stdout.contains("{broken"));
+}

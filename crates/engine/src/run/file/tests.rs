@@ -83,11 +83,55 @@ fn what_cannot_be_saved_is_kept() {
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     std::fs::write(&path, "{").expect("somebody breaks it");
-    let stamps = CellStamps::default();
-    let failed = file.take(0, shown("one", "1", "kept\n"), stamps, None, Urgency::Now);
+    let outputs = vec![(0, shown("one", "1", "kept\n"), CellStamps::default())];
+    let failed = file.take(outputs, None, Urgency::Now);
     assert!(failed.is_err());
     drop(file);
     std::fs::write(&path, notebook("1")).expect("somebody mends it");
     assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, Some(1));
+    assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
+}
+
+/// F-078: what a run into another file left is put in also when that run is taken up again.
+#[test]
+fn what_was_kept_for_another_file_goes_into_it() {
+    let (dir, notebooks) = desk();
+    for name in ["a.ipynb", "b.ipynb"] {
+        std::fs::write(dir.path().join(name), notebook("1")).expect("a file");
+    }
+    let (mut file, _) = RunFile::open(&notebooks, "b.ipynb").expect("a run");
+    file.begin(&[], &[]).expect("it begins");
+    let one = shown("one", "1", "late\n");
+    file.record
+        .note(&RanCell::new(&one.cell, crate::api::State::Done, Duration::ZERO))
+        .expect("a note");
+    file.journal.keep(&one).expect("it is kept");
+    drop(file);
+    let request = serde_json::json!({"path": "a.ipynb", "output": "b.ipynb", "start": "resume"});
+    let request = serde_json::from_value(request).expect("a request");
+    let files = crate::run::RunFiles {
+        notebooks,
+        outputs: crate::output::SizePolicy::Whole,
+        clock: std::time::SystemTime::now,
+    };
+    let prepared = crate::run::prepare(request, &files).expect("a run");
+    assert_eq!(prepared.request.cells.len(), 1);
+    let text = std::fs::read_to_string(dir.path().join("b.ipynb")).expect("the file");
+    assert!(text.contains("late"), "{text}");
+}
+
+/// Where nothing can be kept, what a cell showed is saved at once.
+#[test]
+fn without_a_journal_outputs_are_saved_at_once() {
+    let (dir, notebooks) = desk();
+    let path = dir.path().join("a.ipynb");
+    std::fs::write(&path, notebook("1")).expect("a file");
+    let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
+    let start = Instant::now();
+    file.pace.saved(start, start + Duration::from_secs(100));
+    file.journal = Journal::new(dir.path().join("no/such/folder"));
+    let outputs = vec![(0, shown("one", "1", "kept\n"), CellStamps::default())];
+    let saved = file.take(outputs, None, Urgency::WhenCheap).expect("it is saved");
+    assert!(saved.is_some());
     assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
 }

@@ -81,20 +81,23 @@ pub(super) async fn serve(
     let limits = ConnectionLimits::USUAL;
     let serving = crate::http::serve(listener, site, limits, ended, ends.streams.clone());
     let mut serving = tokio::spawn(serving);
-    tokio::select! {
-        _ = &mut serving => {}
-        () = signals.asked(1) => {}
-    }
+    let is_over = tokio::select! {
+        _ = &mut serving => true,
+        () = signals.asked(1) => false,
+    };
+    // Whoever takes the port next may write a file of the same name.
+    drop(secrets);
     // Nobody is taken any more, what is under way is given up and answered, and then streams end.
     ending.cancel();
     ends.calls.cancel();
     let last = async {
         join_all(engines.iter().map(Engine::shutdown)).await;
         ends.streams.cancel();
-        let _ = serving.await;
+        if !is_over {
+            let _ = serving.await;
+        }
     };
     let _ = tokio::time::timeout(LAST_WORDS, last).await;
-    drop(secrets);
     log::ended(signals.first());
     match signals.first() {
         Some(signal) => Err(Failure::Signal(signal)),

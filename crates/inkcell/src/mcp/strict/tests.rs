@@ -17,8 +17,14 @@ fn what_is_no_message_is_refused() {
         let (open, close) = ("[".repeat(levels), "]".repeat(levels));
         format!(r#"{{"jsonrpc":"2.0","method":"x","params":{{"a":{open}{close}}},"id":5}}"#)
     };
-    let table: [(&str, Option<i64>, i32, &str); 18] = [
+    let table: [(&str, Option<i64>, i32, &str); 19] = [
         ("{", None, -32700, "not JSON"),
+        (
+            r#"{"jsonrpc":"2.0","id":85,"method":"ping","params":{"a":"\ud800"}}"#,
+            Some(85),
+            -32700,
+            "not JSON",
+        ),
         ("\0", None, -32700, "not JSON"),
         ("{\"jsonrpc\":\"2.0\",\"id\":5,\"method\":\"ping\"} x", None, -32700, "not JSON"),
         ("{\"jsonrpc\":\"2.0\",\"id\":1e999,\"method\":\"ping\"}", None, -32700, "not JSON"),

@@ -97,6 +97,10 @@ fn a_cell_that_fails_is_the_one_to_mend() {
     let wanted = "[1/3]\na\n\n[2/3] fit\nTraceback:\nValueError: no\n\nCell 2 failed (exit code 1). \
                   Earlier cells succeeded—their state persists. Fix only cell 2.";
     assert_eq!(text(cells), wanted);
+    let mut fresh = failed("");
+    fresh.source.kernel = CellKernel::Fresh;
+    let said = text(vec![cell(State::Done, "a"), fresh]);
+    assert!(said.ends_with("Cell 2 failed (exit code 1). Fix only cell 2."), "{said}");
 }
 
 /// B:X-07
