@@ -143,6 +143,11 @@ impl Call {
                 self.end(index, State::NeverRun, Some(EndReport::NoKernel(problem)));
                 return State::Error;
             }
+            let is_late = deadline.is_some_and(|deadline| deadline <= Instant::now());
+            if is_late && index > 0 && beside.notebook.is_some() {
+                // Cells may fail and the run goes on, but not beyond its own time.
+                return State::TimedOut;
+            }
             let current = match &mut beside.notebook {
                 None => source.clone(),
                 Some(run) => match run.begin(index, &self.record).await {

@@ -19,6 +19,9 @@ use super::window::{Repeats, Window};
 
 mod value;
 
+/// What helpers say about what they did.
+const STATUS: &str = "application/x-omp-status";
+
 /// What to do with outputs that would make a notebook too large to handle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SizePolicy {
@@ -175,6 +178,7 @@ impl OutputRecorder {
                 }
                 None
             }
+            ExecEvent::Display { data, .. } if is_for_readers_only(data) => None,
             ExecEvent::Display { id, data } => self.display(id.as_ref(), None, data),
             ExecEvent::Result { count, data } => self.display(None, Some(*count), data),
             ExecEvent::UpdateDisplay { id, data } => {
@@ -340,10 +344,21 @@ impl OutputRecorder {
     }
 }
 
-/// One form as the file has it: text by lines, bytes as base64, JSON as JSON.
+/// What helpers say about what they did is for whoever looks on, and no form that a notebook may have.
+fn is_for_readers_only(bundle: &MimeBundle) -> bool {
+    !bundle.data.is_empty() && bundle.data.iter().all(|(mime, _)| mime == STATUS)
+}
+
+/// The only types under which the format takes JSON that is not text.
+fn is_json_type(mime: &str) -> bool {
+    mime.starts_with("application/") && (mime.ends_with("+json") || mime == "application/json")
+}
+
+/// One form as the file has it: text by lines, bytes as base64, JSON as JSON where the format allows it.
 fn form(mime: &str, data: &MimeData) -> String {
     match data {
-        MimeData::Json(json) => value::sorted(json),
+        MimeData::Json(json) if is_json_type(mime) => value::sorted(json),
+        MimeData::Json(json) => value::string(json),
         MimeData::Binary(bytes) => value::string(&STANDARD.encode(bytes)),
         MimeData::Text(text) => {
             let is_split = mime.starts_with("text/")

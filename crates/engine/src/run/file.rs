@@ -146,10 +146,6 @@ impl RunFile {
         ran: Option<&RanCell>,
         urgency: Urgency,
     ) -> Result<Option<SavedRun>, EngineError> {
-        if let Some(ran) = ran {
-            // Without it a later command only knows less about this run.
-            let _ = self.record.note(ran);
-        }
         let mut is_due = urgency == Urgency::Now || self.pace.is_due(Instant::now());
         for (number, outputs, stamps) in outputs {
             let safety = match is_due || self.journal.keep(&outputs).is_err() {
@@ -159,7 +155,13 @@ impl RunFile {
             is_due |= safety == Safety::Nowhere;
             self.unsaved.insert(number, Unsaved { outputs, stamps, safety });
         }
-        if is_due { self.save(Keep::Nothing) } else { Ok(None) }
+        let saved = if is_due { self.save(Keep::Nothing)? } else { None };
+        // A cell has run when what it showed is safe: otherwise a run that is taken up again would leave it out.
+        if let Some(ran) = ran {
+            // Without it a later command only knows less about this run.
+            let _ = self.record.note(ran);
+        }
+        Ok(saved)
     }
 
     /// Puts everything into the file.

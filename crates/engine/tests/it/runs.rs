@@ -215,6 +215,20 @@ async fn a_cell_that_takes_too_long_is_stopped() {
     rig.desk.engine.shutdown().await;
 }
 
+/// The time of the whole run is up also where cells may fail: none begins after it.
+#[tokio::test]
+async fn no_cell_begins_after_the_time_of_the_run() {
+    let rig = Rig::new();
+    rig.code(&["x = 1", "import time\ntime.sleep(600)", "open('never', 'w')"]);
+    let limit = Some(Duration::from_secs(4));
+    let request = RunRequest { timeout: limit, on_error: OnError::GoOn, ..rig.request() };
+    let report = rig.run(request).await;
+    assert_eq!(report.state, State::TimedOut);
+    assert_eq!(states(&report), [State::Done, State::TimedOut, State::NeverRun]);
+    assert!(!rig.desk.dir.path().join("never").exists());
+    rig.desk.engine.shutdown().await;
+}
+
 /// F-080: a kernel that dies stops the run also when errors are allowed; what it said is kept.
 #[tokio::test]
 async fn a_death_is_in_the_file() {

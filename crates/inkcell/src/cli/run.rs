@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use inkcell_engine::api::{
-    CellChoice, CellKernel, ExecutionId, KernelMode, OnError, PythonReport, Reading, RunRequest,
-    RunStart, Stamps,
+    CellChoice, CellKernel, ExecutionId, KernelMode, OnError, Problem, PythonReport, Reading,
+    RunNote, RunRequest, RunStart, Stamps,
 };
 use inkcell_engine::kernel::EnvMode;
 use inkcell_engine::registry::OwnerId;
@@ -141,10 +141,24 @@ async fn conduct(
     }
     let shown = progress.end(&report, began.elapsed(), output, answer);
     shown.map_err(Failure::of_output)?;
-    match signals.first() {
-        Some(signal) => Err(Failure::Signal(signal)),
-        None => Ok(Exit::of_state(report.state)),
+    match (signals.first(), unsaved(&report)) {
+        (Some(signal), _) => Err(Failure::Signal(signal)),
+        (None, Some(problem)) => Err(Failure::Told {
+            exit: Exit::of_kind(problem.kind),
+            kind: problem.kind,
+            message: format!("the outputs are not in the file: {}", problem.message),
+            hint: Some("they are kept and go into it with the next command on it".to_owned()),
+        }),
+        (None, None) => Ok(Exit::of_state(report.state)),
     }
+}
+
+/// Why the file does not have the outputs.
+fn unsaved(report: &PythonReport) -> Option<&Problem> {
+    report.notebook.as_ref()?.notes.iter().find_map(|note| match note {
+        RunNote::NotSaved(problem) => Some(problem),
+        _ => None,
+    })
 }
 
 /// Runs it to its end, showing how far it is.

@@ -143,6 +143,7 @@ impl Progress {
         lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
         if let Some(notebook) = &told.notebook
             && answer == Answer::File
+            && !notebook.notes.iter().any(|note| matches!(note, RunNote::NotSaved(_)))
         {
             let path = &notebook.written;
             lines.push(format!(

@@ -164,6 +164,21 @@ fn two_runs_help_each_other() {
     assert_eq!(one.end().status.code(), Some(0));
 }
 
+/// Outputs that are not in the file are not passed over in silence, and are there when the file is whole again.
+#[test]
+fn outputs_that_could_not_be_saved_are_told() {
+    let env = env();
+    let text = notebook(&["print('kept')\nopen('a.ipynb', 'w').write('{')"]);
+    env.put("a.ipynb", &text);
+    let failed = ran(&env, &["a.ipynb", "--quiet"]).exits(2);
+    assert!(failed.stderr.contains("the outputs are not in the file"), "{failed:?}");
+    env.put("a.ipynb", &text);
+    let mut read = env.inkcell();
+    read.args(["read", "a.ipynb", "--outputs", "full"]);
+    let read = finish(read, b"").exits(0);
+    assert!(read.stdout.contains("kept"), "{read:?}");
+}
+
 /// What cannot be run is told in a sentence, with the code of the table, and nothing is lost.
 #[test]
 fn bad_input_is_told() {

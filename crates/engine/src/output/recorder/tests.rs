@@ -230,3 +230,21 @@ fn a_policy_may_limit_sizes() {
     assert!(recorded[1].contains("kept") && !recorded[1].contains("image/png"));
     assert!(recorded[2].contains("[left out of the notebook: image/png of 2.0KB]"));
 }
+
+/// A notebook may hold JSON that is no text under JSON's own types only; words for whoever looks on stay out.
+#[test]
+fn what_the_format_does_not_allow_is_text_or_left_out() {
+    let value = || MimeData::Json("{\"a\":1}".to_owned());
+    let status = bundle(&[("application/x-omp-status", value())]);
+    let odd = bundle(&[("application/x-odd", value()), ("application/geo+json", value())]);
+    check(
+        &[
+            ExecEvent::Display { id: None, data: status },
+            ExecEvent::Display { id: None, data: odd },
+        ],
+        &[
+            "{\"data\":{\"application/geo+json\":{\"a\":1},\"application/x-odd\":\"{\\\"a\\\":1}\"},\
+           \"metadata\":{},\"output_type\":\"display_data\"}",
+        ],
+    );
+}
