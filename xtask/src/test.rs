@@ -80,7 +80,8 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
     }
     stages.run("gremlin", || {
         let seconds = if depth == Depth::Quick { 15 } else { 60 };
-        gremlin::run(workspace, &gremlin::Options { seconds, seed: None, replay: None })
+        // The same each time, so that a change is judged by what it changed; `cargo xtask gremlin` tries others.
+        gremlin::run(workspace, &gremlin::Options { seconds, seed: Some(151), replay: None })
     })?;
     stages.run("docs", || docs::run(workspace, docs::Mode::Check))?;
     stages.run("spec", || {

@@ -35,9 +35,11 @@ const REST: Duration = Duration::from_millis(200);
 const GUARD_GONE: Duration = Duration::from_secs(2);
 
 /// Starts the guard and becomes the command, which has neither the socket nor any other input. A word on the
-/// socket lets the guard go.
+/// socket lets the guard go. It outlives the signals that ask the command to end.
 const GUARDED: &str = r#"exec 3<&0 </dev/null
+trap '' INT TERM HUP
 (exec >/dev/null 2>&1; read -r _ <&3 && exit; kill -KILL 0) &
+trap - INT TERM HUP
 exec bash -c -- "$1" 3<&-"#;
 
 /// A command that is to be run.
@@ -274,18 +276,25 @@ impl Drop for Group {
 mod tests {
     use super::*;
 
-    /// F-010: when whoever started it is gone without a word, the command and what it started end.
+    /// F-010: when whoever started it is gone without a word, the command and what it started end, also when the
+    /// command was asked to end before and does not listen.
     #[tokio::test]
     async fn the_guard_ends_the_group_when_its_socket_closes() {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let stubborn = "trap '' INT TERM HUP; echo ready; sleep 60 & wait; sleep 60";
         let mut child = tokio::process::Command::new("bash")
-            .args(["-c", GUARDED, "bash", "sleep 60 & wait"])
+            .args(["-c", GUARDED, "bash", stubborn])
             .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::piped())
             .process_group(0)
             .spawn()
             .unwrap();
         let group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
-        assert!(child.try_wait().unwrap().is_none());
+        let mut ready = [0; 6];
+        child.stdout.as_mut().unwrap().read_exact(&mut ready).await.unwrap();
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            group.signal(signal);
+        }
         drop(ours);
         let status = tokio::time::timeout(Duration::from_secs(30), child.wait()).await;
         assert_eq!(status.expect("it ends").unwrap().signal(), Some(9));
