@@ -20,7 +20,9 @@ pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
-pub(crate) use python::{Env, EnvCommand, EnvSetup, Py, PythonArgs, ShowSettings, View};
+pub(crate) use python::{
+    Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShowSettings, View,
+};
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
 

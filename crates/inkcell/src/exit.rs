@@ -65,7 +65,12 @@ impl Exit {
             State::Done => Exit::Ok,
             State::TimedOut => Exit::TimedOut,
             State::KernelDied => Exit::KernelDied,
-            _ => Exit::Failed,
+            State::Error
+            | State::InputRefused
+            | State::Cancelled
+            | State::NeverRun
+            | State::Queued
+            | State::Running => Exit::Failed,
         }
     }
 

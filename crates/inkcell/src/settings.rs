@@ -151,7 +151,6 @@ impl Settings {
 
     /// The interpreter that is set for code that works in this folder. One that a project names is for what
     /// works inside the project (B:C-08).
-    #[allow(dead_code, reason = "a host that works in many folders is still to come")]
     pub(crate) fn interpreter_for(&self, folder: &Path) -> Option<String> {
         self.interpreter_of(self.resolved.get_for(Key::PythonInterpreter, folder))
     }
@@ -173,7 +172,6 @@ impl Settings {
 
     /// What a project's file decides that whoever runs code in this folder should know of, each in a sentence.
     /// It belongs into the first answer of a session (B:C-08).
-    #[allow(dead_code, reason = "the first answer of a session is still to be made")]
     pub(crate) fn decided_by_project(&self, folder: &Path) -> Vec<String> {
         let rows = table::TABLE.iter();
         let rows = rows.filter(|row| row.project_file == ProjectFile::InsideAndTold);

@@ -19,6 +19,20 @@ pub(crate) struct PythonArgs {
     pub(crate) python: Option<String>,
 }
 
+/// How a kernel begins.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct KernelArgs {
+    /// Whose rules the code follows; python.shell when left out.
+    #[arg(long, value_enum)]
+    pub(crate) shell: Option<ShellArg>,
+    /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
+    #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
+    pub(crate) env: Vec<Pattern>,
+    /// Let every variable reach the code, whatever env.mode says; inkcell's own secrets do not.
+    #[arg(long)]
+    pub(crate) env_all: bool,
+}
+
 #[derive(ClapArgs, Debug)]
 #[command(
     override_usage = "inkcell py [OPTIONS] CODE...\n       inkcell py [OPTIONS] -f FILE\n       \
@@ -52,18 +66,11 @@ pub(crate) struct Py {
     pub(crate) timeout: Option<Duration>,
     #[command(flatten)]
     pub(crate) python: PythonArgs,
-    /// Whose rules the code follows; python.shell when left out.
-    #[arg(long, value_enum)]
-    pub(crate) shell: Option<ShellArg>,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
     /// How much is shown, and how.
     #[arg(long, value_enum, default_value_t = View::Stream)]
     pub(crate) view: View,
-    /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
-    #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
-    pub(crate) env: Vec<Pattern>,
-    /// Let every variable reach the code, whatever env.mode says; inkcell's own secrets do not.
-    #[arg(long)]
-    pub(crate) env_all: bool,
     /// Say which Python is used and why.
     #[arg(short, long)]
     pub(crate) verbose: bool,
@@ -141,6 +148,6 @@ pub(super) fn seconds(given: &str) -> Result<Duration, String> {
     }
 }
 
-pub(super) fn pattern(given: &str) -> Result<Pattern, String> {
+fn pattern(given: &str) -> Result<Pattern, String> {
     given.parse().map_err(|error: inkcell_engine::kernel::PatternError| error.to_string())
 }

@@ -7,9 +7,8 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, ValueEnum};
 use inkcell_engine::api::Stamps;
-use inkcell_engine::kernel::Pattern;
 
-use super::python::{PythonArgs, ShellArg, pattern, seconds};
+use super::python::{KernelArgs, PythonArgs, seconds};
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -54,15 +53,8 @@ pub(crate) struct Run {
     pub(crate) record: Option<RecordArg>,
     #[command(flatten)]
     pub(crate) python: PythonArgs,
-    /// Whose rules the code follows; python.shell when left out.
-    #[arg(long, value_enum)]
-    pub(crate) shell: Option<ShellArg>,
-    /// Let this variable reach the code: NAME, NAME=VALUE, or a glob such as 'AWS_*' (may be repeated).
-    #[arg(long = "env", value_name = "NAME", value_parser = pattern)]
-    pub(crate) env: Vec<Pattern>,
-    /// Let every variable reach the code, whatever env.mode says; inkcell's own secrets do not.
-    #[arg(long)]
-    pub(crate) env_all: bool,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
     /// Say nothing but what went wrong.
     #[arg(short, long)]
     pub(crate) quiet: bool,

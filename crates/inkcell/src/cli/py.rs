@@ -3,13 +3,12 @@
 //! Owns how long a reader is waited for at the end. Running and stopping are the engine's.
 
 use std::io::{ErrorKind, IsTerminal};
-use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::api::{EndReport, KernelMode, PythonReport, PythonRequest, Reading, State};
-use inkcell_engine::kernel::{EnvMode, LaunchError, Pattern};
+use inkcell_engine::kernel::{LaunchError, Pattern};
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Chosen, Engine, EngineError, Kind};
+use inkcell_engine::{Chosen, EngineError, Kind};
 use rustix::process::Signal;
 use tokio::time::Instant;
 
@@ -26,7 +25,7 @@ use crate::render::hint;
 use crate::render::live::{Colour, Live, Show, last_words};
 use crate::render::recorded::Recorded;
 use crate::render::reply::Replied;
-use crate::settings::{Profile, Settings, anchored, engine_config, runner_config};
+use crate::settings::{Profile, Settings, anchored};
 
 /// How long a reader that does not read is waited for at the end, at least.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -63,7 +62,7 @@ async fn run_call(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let signals = Signals::listen()?;
-    let engine = engine(args, settings)?;
+    let engine = python::engine(&args.kernel, settings)?;
     let timeout = request.timeout;
     let chosen = tokio::select! {
         chosen = engine.choose(&request.cwd, request.interpreter.as_deref()) => chosen,
@@ -75,7 +74,7 @@ async fn run_call(
     log::stage("interpreter chosen");
     let reason = python::reason(&chosen.interpreter, &args.python, settings);
     let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
-    tell_about(&chosen, &reason, (verbose, &args.env), settings, output);
+    tell_about(&chosen, &reason, (verbose, &args.kernel.env), settings, output);
 
     let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
     let colour = if is_coloured { Colour::On } else { Colour::Off };
@@ -165,23 +164,6 @@ async fn run_call(
             Ok(Exit::TimedOut)
         }
     }
-}
-
-/// An engine for one call.
-fn engine(args: &Py, settings: &Settings) -> Result<Engine, Failure> {
-    python::only_the_runner(settings, Profile::CommandLine)?;
-    let mut config = engine_config(settings, Profile::CommandLine);
-    let kernels = &mut config.kernels;
-    if args.env_all {
-        kernels.env_rules.mode = EnvMode::Inherit;
-    }
-    kernels.env_rules.pass.extend(args.env.iter().cloned());
-    if let Some(shell) = args.shell {
-        kernels.shell = shell.into();
-    }
-    let runner = runner_config(settings, Profile::CommandLine);
-    let backend = log::runner(runner).map_err(EngineError::from)?;
-    Ok(Engine::new(config, Arc::new(backend)))
 }
 
 /// Whether somebody wants to know which Python it is.

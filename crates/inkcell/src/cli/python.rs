@@ -3,16 +3,21 @@
 //! Owns how the choice is told. The choice itself is the kernel crate's.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use inkcell_engine::EngineError;
 use inkcell_engine::kernel::{
-    Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search, check_cwd, find_modules,
+    EnvMode, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search, check_cwd,
+    find_modules,
 };
+use inkcell_engine::{Engine, EngineError};
 use serde_json::{Value, json};
 
-use crate::args::PythonArgs;
+use crate::args::{KernelArgs, PythonArgs};
 use crate::exit::Failure;
-use crate::settings::{BackendSettings, Key, Profile, Settings, anchored};
+use crate::log;
+use crate::settings::{
+    BackendSettings, Key, Profile, Settings, anchored, engine_config, runner_config,
+};
 
 /// Refuses a backend that is not there, which would run code somewhere else than was asked for.
 pub(crate) fn only_the_runner(settings: &Settings, profile: Profile) -> Result<(), Failure> {
@@ -23,6 +28,23 @@ pub(crate) fn only_the_runner(settings: &Settings, profile: Profile) -> Result<(
             "of the backends only runner is there yet; leave python.backend and gateway.url out",
         )),
     }
+}
+
+/// An engine for one command.
+pub(crate) fn engine(args: &KernelArgs, settings: &Settings) -> Result<Engine, Failure> {
+    only_the_runner(settings, Profile::CommandLine)?;
+    let mut config = engine_config(settings, Profile::CommandLine);
+    let kernels = &mut config.kernels;
+    if args.env_all {
+        kernels.env_rules.mode = EnvMode::Inherit;
+    }
+    kernels.env_rules.pass.extend(args.env.iter().cloned());
+    if let Some(shell) = args.shell {
+        kernels.shell = shell.into();
+    }
+    let runner = runner_config(settings, Profile::CommandLine);
+    let backend = log::runner(runner).map_err(EngineError::from)?;
+    Ok(Engine::new(config, Arc::new(backend)))
 }
 
 /// The folder code works in.

@@ -7,18 +7,14 @@ use std::fs::DirBuilder;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use inkcell_engine::api::{
     CellChoice, CellKernel, ExecutionId, KernelMode, OnError, Problem, PythonReport, Reading,
     RunNote, RunRequest, RunStart, Stamps,
 };
-use inkcell_engine::kernel::EnvMode;
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{
-    Engine, EngineError, Lent, PreparedRun, RunFiles, Tapped, prepared, system_random,
-};
+use inkcell_engine::{Engine, Lent, RunFiles, Tapped, prepared, system_random};
 use tokio::sync::mpsc;
 
 use super::py::Verbose;
@@ -29,7 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::output::Output;
 use crate::render::run::{Answer, Following, Progress};
-use crate::settings::{Profile, Settings, anchored, engine_config, runner_config, size_policy};
+use crate::settings::{Settings, anchored, size_policy};
 
 /// The only caller of this engine.
 const OWNER: OwnerId = OwnerId(0);
@@ -122,7 +118,7 @@ async fn conduct(
         clock: SystemTime::now,
     };
     let prepared = prepared(request, &files).await?;
-    let engine = engine(args, settings)?;
+    let engine = python::engine(&args.kernel, settings)?;
     let chosen = tokio::select! {
         chosen = engine.choose(prepared.cwd(), prepared.interpreter()) => chosen?,
         () = signals.asked(1) => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
@@ -131,15 +127,20 @@ async fn conduct(
     let reason = python::reason(&chosen.interpreter, &args.python, settings);
     if !args.quiet {
         let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
-        py::tell_about(&chosen, &reason, (verbose, &args.env), settings, output);
+        py::tell_about(&chosen, &reason, (verbose, &args.kernel.env), settings, output);
     }
     let mut progress = Progress::new(following);
     let began = Instant::now();
-    let report = follow(&engine, prepared, &chosen, &signals, &mut progress).await?;
+    let (events, told) = mpsc::channel(QUEUE);
+    let id = engine.start_run(prepared, &chosen, OWNER, Some(events), Lent::default()).await?;
+    // Until everything is shown: the end may have to wait for its reader, too.
+    let stopping = tokio::spawn(stop(engine.clone(), id.clone(), signals.clone()));
+    let report = follow(&engine, &id, told, &mut progress).await?;
     if let Some(failure) = py::not_begun(&report) {
         return Err(failure);
     }
     let shown = progress.end(&report, began.elapsed(), output, answer);
+    stopping.abort();
     shown.map_err(Failure::of_output)?;
     match (signals.first(), unsaved(&report)) {
         (Some(signal), _) => Err(Failure::Signal(signal)),
@@ -164,17 +165,13 @@ fn unsaved(report: &PythonReport) -> Option<&Problem> {
 /// Runs it to its end, showing how far it is.
 async fn follow(
     engine: &Engine,
-    prepared: PreparedRun,
-    chosen: &inkcell_engine::Chosen,
-    signals: &Signals,
+    id: &ExecutionId,
+    mut told: mpsc::Receiver<Tapped>,
     progress: &mut Progress,
 ) -> Result<PythonReport, Failure> {
-    let (events, mut told): (mpsc::Sender<Tapped>, _) = mpsc::channel(QUEUE);
-    let id = engine.start_run(prepared, chosen, OWNER, Some(events), Lent::default()).await?;
-    let stopping = tokio::spawn(stop(engine.clone(), id.clone(), signals.clone()));
     let mut is_told = true;
     let mut tick = tokio::time::interval(TICK);
-    let settled = engine.settled(&id);
+    let settled = engine.settled(id);
     tokio::pin!(settled);
     let report = loop {
         tokio::select! {
@@ -186,13 +183,12 @@ async fn follow(
             },
             report = &mut settled => break report?,
             _ = tick.tick() => {
-                let report = engine.result(&id, Duration::ZERO).await?;
+                let report = engine.result(id, Duration::ZERO).await?;
                 // Somebody who does not read any more does not stop the run.
                 drop(progress.tick(&report));
             }
         }
     };
-    stopping.abort();
     engine.shutdown().await;
     Ok(report)
 }
@@ -214,22 +210,6 @@ async fn stop(engine: Engine, id: ExecutionId, signals: Signals) {
     if let Some(signal) = signals.first() {
         let _ = crate::exit::end_by(signal);
     }
-}
-
-fn engine(args: &Run, settings: &Settings) -> Result<Engine, Failure> {
-    python::only_the_runner(settings, Profile::CommandLine)?;
-    let mut config = engine_config(settings, Profile::CommandLine);
-    let kernels = &mut config.kernels;
-    if args.env_all {
-        kernels.env_rules.mode = EnvMode::Inherit;
-    }
-    kernels.env_rules.pass.extend(args.env.iter().cloned());
-    if let Some(shell) = args.shell {
-        kernels.shell = shell.into();
-    }
-    let backend =
-        log::runner(runner_config(settings, Profile::CommandLine)).map_err(EngineError::from)?;
-    Ok(Engine::new(config, Arc::new(backend)))
 }
 
 /// A notebook that was piped in, in a folder that nobody else sees, with everything that is noted about it.

@@ -154,7 +154,6 @@ pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConf
 }
 
 /// How much of an output a notebook's file gets.
-#[allow(dead_code, reason = "notebooks that are run are still to come")]
 pub(crate) fn size_policy(settings: &Settings) -> SizePolicy {
     let read = Read { resolved: &settings.resolved, profile: Profile::CommandLine };
     match read.size(Key::OutputNotebookBytes) {

@@ -1,7 +1,7 @@
 //! `inkcell run`, with the real binary.
 
 use std::os::unix::process::ExitStatusExt as _;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::notebooks::pretty;
@@ -144,6 +144,37 @@ fn an_interrupt_saves() {
     assert!(ended.stderr.contains("cell 1 (c1): Interrupted"), "{ended:?}");
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
     assert!(outputs(&env, "a.ipynb", 1).contains("KeyboardInterrupt"));
+}
+
+/// F-021: somebody who does not read what is shown does not hold up the end that is asked for.
+#[test]
+fn an_interrupt_ends_a_run_that_nobody_reads() {
+    let env = env();
+    let mut sources = vec!["pass"; 600];
+    sources[20] = "open('done', 'w').close()";
+    env.put("a.ipynb", notebook(&sources));
+    let mut command = run(&env, &["a.ipynb", "--json"]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
+    let done = env.path("done");
+    let until = |is_so: &mut dyn FnMut() -> bool| {
+        for _ in 0..6000 {
+            if is_so() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        panic!("it did not come to that");
+    };
+    // What is said at the end about so many cells does not fit into a pipe.
+    until(&mut || done.exists());
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, Signal::INT).expect("a signal");
+    let mut ended = None;
+    until(&mut || {
+        ended = child.try_wait().expect("a status");
+        ended.is_some()
+    });
+    assert_eq!(ended.and_then(|status| status.signal()), Some(2));
 }
 
 /// Two that wait for each other's files both finish.
