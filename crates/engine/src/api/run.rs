@@ -58,6 +58,29 @@ pub struct RunRequest {
     pub stamps: Stamps,
 }
 
+impl RunRequest {
+    /// All cells of a notebook, in place, in its own session.
+    pub fn of(path: String) -> RunRequest {
+        RunRequest {
+            path,
+            output: None,
+            cells: CellChoice::default(),
+            kernel: CellKernel::default(),
+            on_error: OnError::default(),
+            timeout: None,
+            cell_timeout: None,
+            wait: None,
+            cwd: None,
+            session: None,
+            interpreter: None,
+            mode: KernelMode::default(),
+            reading: Reading::default(),
+            start: RunStart::default(),
+            stamps: Stamps::default(),
+        }
+    }
+}
+
 /// Which cells of a notebook. What is left out does not restrict.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -145,6 +168,13 @@ pub enum RunNote {
     },
     /// The outputs could not be saved; they are kept and go into the file with the next command on it.
     NotSaved(Problem),
+    /// The outputs could not be saved, and not be kept either: the cells must be run again.
+    NotKept(Problem),
+    /// Outputs that the run had saved were taken out of the file by another program, and are in it again.
+    PutAgain {
+        /// Of how many cells.
+        cells: usize,
+    },
     /// Outputs of an earlier run that had ended before its time were put into the file.
     Recovered {
         /// Of how many cells.

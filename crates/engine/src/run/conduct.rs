@@ -3,13 +3,14 @@
 //!
 //! Owns the order of a run. How code is run and what its reader gets is the call's; the file is `file.rs`'s.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use inkcell_kernel::{DisplayId, ExecEvent, Outcome};
+use inkcell_kernel::{ExecEvent, Outcome};
 use inkcell_notebook::NbOutput;
 
 use super::RunClock;
+use super::displays::{Displays, named};
 use super::file::{RunFile, SavedRun, Urgency};
 use super::journal::CellOutputs;
 use super::plan::{KnownCell, Planned};
@@ -33,8 +34,10 @@ pub(crate) struct NotebookRun {
     rules: RunRules,
     began: SystemTime,
     now: Option<Now>,
-    shown: Shown,
+    displays: Displays,
     failed: Option<(KnownCell, Option<u32>)>,
+    /// Cells whose outputs somebody else took out of the file.
+    put_again: BTreeSet<usize>,
 }
 
 /// What holds for the whole run.
@@ -53,15 +56,6 @@ struct Now {
     began: SystemTime,
     count: Option<u32>,
     recorder: OutputRecorder,
-}
-
-/// Displays that later cells may change.
-#[derive(Default)]
-struct Shown {
-    /// Which output of which cell.
-    places: HashMap<DisplayId, Vec<(usize, usize)>>,
-    /// The outputs of those cells.
-    cells: HashMap<usize, CellOutputs>,
 }
 
 /// What happens after a cell.
@@ -85,10 +79,13 @@ impl NotebookRun {
         cells: Vec<Planned>,
         report: NotebookReport,
         rules: RunRules,
+        known: Vec<RanCell>,
     ) -> NotebookRun {
         let began = (rules.clock)();
-        let (file, now, shown, failed) = (Some(Box::new(file)), None, Shown::default(), None);
-        NotebookRun { file, cells, report, rules, began, now, shown, failed }
+        let displays = Displays::new(&cells, known);
+        let (file, now, failed) = (Some(Box::new(file)), None, None);
+        let put_again = BTreeSet::new();
+        NotebookRun { file, cells, report, rules, began, now, displays, failed, put_again }
     }
 
     /// The cells as a call is told of them.
@@ -138,6 +135,8 @@ impl NotebookRun {
                 told.notebook = Some(in_notebook(&cell, planned.last_took));
             }
         });
+        // Without an id it is found again by what it is now.
+        self.cells[number].cell.clone_from(&cell);
         let recorder = OutputRecorder::new(self.rules.outputs);
         self.now = Some(Now { cell, began: (self.rules.clock)(), count: None, recorder });
         Begun::Run(source)
@@ -176,13 +175,15 @@ impl NotebookRun {
         }
         let mut recorded = now.recorder.finish();
         recorded.outputs.extend(last_words(report));
-        let outputs = self.fold(number, now.cell.clone(), now.count, &mut recorded);
+        self.find_displays(&recorded).await;
+        let mut ran = RanCell::new(&now.cell, report);
+        ran.displays = named(&recorded.displays);
+        let outputs = self.displays.fold(number, (now.cell, now.count), recorded);
         let urgency = match onward {
             Onward::Next => Urgency::WhenCheap,
             Onward::Stop(_) => Urgency::Now,
         };
         let stamps = CellStamps::of(self.rules.stamps, span);
-        let ran = RanCell::new(&now.cell, report.state, report.duration);
         let shown = outputs.last().map_or(0, |(_, own)| own.outputs.len());
         tell(record, number, |cell| (cell.outputs, cell.written) = (shown, WriteBack::Kept));
         let saved = self
@@ -199,41 +200,16 @@ impl NotebookRun {
         onward
     }
 
-    /// The outputs that are different now: those of the cell, and displays of earlier ones that it changed. Its
-    /// own come last.
-    fn fold(
-        &mut self,
-        number: usize,
-        cell: KnownCell,
-        count: Option<u32>,
-        recorded: &mut Recorded,
-    ) -> Vec<(usize, CellOutputs)> {
-        let mut changed: Vec<usize> = Vec::new();
-        for change in &recorded.changes {
-            for (other, at) in self.shown.places.get(&change.id).into_iter().flatten() {
-                let outputs = self.shown.cells.get_mut(other).filter(|_| *other != number);
-                let Some(output) = outputs.and_then(|cell| cell.outputs.get_mut(*at)) else {
-                    continue;
-                };
-                if let Ok(new) = change.apply(output) {
-                    *output = new;
-                    changed.push(*other);
-                }
+    /// Displays of earlier runs that are changed now are looked up in the file.
+    async fn find_displays(&mut self, recorded: &Recorded) {
+        for ran in self.displays.wanted(recorded) {
+            let looked_up = ran.clone();
+            let found = self.with_file(move |file| file.outputs_of(&looked_up)).await;
+            // What cannot be read, or has another source by now, has no such display.
+            if let Ok(Some(outputs)) = found {
+                self.displays.add(&ran, outputs);
             }
         }
-        changed.sort_unstable();
-        changed.dedup();
-        let outputs = CellOutputs { cell, count, outputs: std::mem::take(&mut recorded.outputs) };
-        if !recorded.displays.is_empty() {
-            self.shown.cells.insert(number, outputs.clone());
-        }
-        for (id, at) in recorded.displays.drain(..) {
-            self.shown.places.entry(id).or_default().push((number, at));
-        }
-        let earlier = changed.into_iter().filter_map(|other| {
-            self.shown.cells.get(&other).map(|outputs| (other, outputs.clone()))
-        });
-        earlier.chain(std::iter::once((number, outputs))).collect()
     }
 
     fn onward(&mut self, number: usize, report: &CellReport) -> Onward {
@@ -274,6 +250,7 @@ impl NotebookRun {
             })
             .await;
         self.tell_saved(record, saved);
+        self.tell_places(record).await;
         // The notebook is free for others before its caller hears that it is over.
         self.file = None;
     }
@@ -282,14 +259,17 @@ impl NotebookRun {
         let mut fates = Vec::new();
         match saved {
             Ok(None) => {}
-            Ok(Some(SavedRun { version, cells })) => {
+            Ok(Some(SavedRun { version, cells, put_again })) => {
                 self.report.version = Some(version.to_string());
-                self.report.notes.retain(|note| !matches!(note, RunNote::NotSaved(_)));
+                self.report.notes.retain(|note| !is_unsaved(note));
+                self.tell_put_again(put_again);
                 fates = cells;
             }
             Err(error) => {
-                self.report.notes.retain(|note| !matches!(note, RunNote::NotSaved(_)));
-                self.report.notes.push(RunNote::NotSaved(error.problem()));
+                self.report.notes.retain(|note| !is_unsaved(note));
+                let is_kept = self.file.as_ref().is_some_and(|file| file.is_kept());
+                let note = if is_kept { RunNote::NotSaved } else { RunNote::NotKept };
+                self.report.notes.push(note(error.problem()));
             }
         }
         record.change(|report| {
@@ -300,6 +280,32 @@ impl NotebookRun {
                 }
             }
             report.notebook = Some(self.report.clone());
+        });
+    }
+
+    /// However often somebody takes outputs out, it is told once.
+    fn tell_put_again(&mut self, numbers: Vec<usize>) {
+        self.put_again.extend(numbers);
+        let cells = self.put_again.len();
+        if cells > 0 {
+            self.report.notes.retain(|note| !matches!(note, RunNote::PutAgain { .. }));
+            self.report.notes.push(RunNote::PutAgain { cells });
+        }
+    }
+
+    /// Says where the cells are at the end: others may have moved them, or taken some out.
+    async fn tell_places(&mut self, record: &Record) {
+        let known: Vec<KnownCell> = self.cells.iter().map(|planned| planned.cell.clone()).collect();
+        // A file that cannot be read leaves the places that were told before.
+        let Ok(places) = self.with_file(move |file| file.places(&known)).await else { return };
+        record.change(|report| {
+            let cells = report.cells.iter_mut().filter_map(|cell| cell.notebook.as_mut());
+            for (cell, place) in cells.zip(places) {
+                match place {
+                    Some(index) => cell.index = index,
+                    None => cell.written = WriteBack::Gone,
+                }
+            }
         });
     }
 
@@ -333,6 +339,10 @@ fn tell(record: &Record, number: usize, tell: impl FnOnce(&mut NotebookCell)) {
 fn in_notebook(cell: &KnownCell, last_took: Option<Duration>) -> NotebookCell {
     let (id, written) = (cell.id.clone(), WriteBack::NotYet);
     NotebookCell { index: cell.index, id, outputs: 0, written, last_took }
+}
+
+fn is_unsaved(note: &RunNote) -> bool {
+    matches!(note, RunNote::NotSaved(_) | RunNote::NotKept(_))
 }
 
 fn kept_its_kernel(report: &CellReport) -> bool {

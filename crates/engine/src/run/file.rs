@@ -4,19 +4,19 @@
 //! that may.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use inkcell_notebook::{CellRef, EditOp, IdSource, NbOutput, Notebook};
+use inkcell_notebook::{EditOp, IdSource, NbOutput, Notebook, OutputView};
 
+use super::fold::{Fold, Folded, Safety, ShownCell, in_place, put_back, state_error};
 use super::journal::{CellOutputs, Journal};
 use super::plan::{Found, KnownCell};
 use super::record::{Past, RanCell, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use crate::api::{Stamps, WriteBack};
-use crate::change::{Backup, Base, IfMissing, Mode, SaveOptions};
+use crate::change::Base;
 use crate::error::{EngineError, SessionError};
-use crate::files::{Force, Metadata, Still, Target, Version};
+use crate::files::{Metadata, Still, Target, Version};
 use crate::notebooks::{Keep, Notebooks};
 
 /// A save that takes less is made after every cell.
@@ -41,24 +41,15 @@ pub(crate) struct RunFile {
     target: Target,
     record: RunRecord,
     journal: Journal,
-    /// What is not in the file yet, by the number of the cell in the run.
-    unsaved: BTreeMap<usize, Unsaved>,
+    /// What the cells of this run showed, by the number of the cell in the run. Those that are in the file stay
+    /// here: another program may put an older copy of the notebook over it.
+    shown: BTreeMap<usize, ShownCell>,
+    /// Cells that ran, and are not in the record yet.
+    unnoted: Vec<RanCell>,
+    /// The content that the last save left.
+    left: Option<Version>,
     seen: Option<Seen>,
     pace: Pace,
-}
-
-/// What a cell showed and its file does not have yet.
-struct Unsaved {
-    outputs: CellOutputs,
-    stamps: CellStamps,
-    safety: Safety,
-}
-
-/// Where outputs are while they are not in the file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Safety {
-    Nowhere,
-    InJournal,
 }
 
 /// The notebook as it was when its file was last looked at.
@@ -72,6 +63,8 @@ pub(crate) struct SavedRun {
     pub(crate) version: Version,
     /// What became of the outputs of each cell.
     pub(crate) cells: Vec<(usize, WriteBack)>,
+    /// Cells whose outputs had been in the file, were taken out by somebody else, and are in it again.
+    pub(crate) put_again: Vec<usize>,
 }
 
 impl RunFile {
@@ -87,8 +80,10 @@ impl RunFile {
         let past = record.past().map_err(failed)?;
         let journal = Journal::new(places.journal);
         let (notebooks, path) = (notebooks.clone(), path.to_owned());
-        let (unsaved, seen, pace) = (BTreeMap::new(), None, Pace::default());
-        let file = RunFile { notebooks, path, target, record, journal, unsaved, seen, pace };
+        let (shown, unnoted) = (BTreeMap::new(), Vec::new());
+        let (left, seen, pace) = (None, None, Pace::default());
+        let file =
+            RunFile { notebooks, path, target, record, journal, shown, unnoted, left, seen, pace };
         Ok((file, past))
     }
 
@@ -138,6 +133,21 @@ impl RunFile {
         Ok(code.map(|cell| KnownCell::of(&cell)))
     }
 
+    /// What a cell that ran before shows, when it is still what ran.
+    pub(crate) fn outputs_of(&mut self, ran: &RanCell) -> Result<Option<CellOutputs>, EngineError> {
+        let notebook = self.current()?;
+        let mut of = notebook.cells().filter(|cell| ran.is_of(cell.id().as_deref(), cell.index()));
+        let (Some(cell), None) = (of.next(), of.next()) else { return Ok(None) };
+        let known = KnownCell::of(&cell);
+        let text =
+            |output: &OutputView<'_>| NbOutput::from_json(str::from_utf8(output.json()).ok()?).ok();
+        let outputs: Option<Vec<NbOutput>> = cell.outputs().iter().map(text).collect();
+        let count = cell.execution_count().and_then(|count| u32::try_from(count).ok());
+        let is_same = ran.ran(&known.source);
+        let outputs = outputs.filter(|_| is_same);
+        Ok(outputs.map(|outputs| CellOutputs { cell: known, count, outputs }))
+    }
+
     /// Takes outputs, and sees to it that they are safe: in the file, or in the journal. What cannot be kept there
     /// is saved at once.
     pub(crate) fn take(
@@ -153,46 +163,93 @@ impl RunFile {
                 false => Safety::InJournal,
             };
             is_due |= safety == Safety::Nowhere;
-            self.unsaved.insert(number, Unsaved { outputs, stamps, safety });
+            // A display that a later cell changed leaves what is noted about its own cell.
+            let noted = self.shown.remove(&number).map(|earlier| earlier.stamps);
+            let stamps = stamps.or(noted);
+            self.shown.insert(number, ShownCell { outputs, stamps, safety });
         }
-        let saved = if is_due { self.save(Keep::Nothing)? } else { None };
-        // A cell has run when what it showed is safe: otherwise a run that is taken up again would leave it out.
-        if let Some(ran) = ran {
-            // Without it a later command only knows less about this run.
-            let _ = self.record.note(ran);
+        self.unnoted.extend(ran.cloned());
+        let saved = if is_due { self.save(Keep::Nothing) } else { Ok(None) };
+        self.note_ran();
+        saved
+    }
+
+    /// Whether everything that cells showed is safe somewhere.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.shown.values().all(|cell| cell.safety != Safety::Nowhere)
+    }
+
+    /// A cell has run when what it showed is safe: otherwise a run that is taken up again would leave it out.
+    fn note_ran(&mut self) {
+        if !self.is_kept() {
+            return;
         }
-        Ok(saved)
+        // What cannot be noted now may be later; without it a later command only knows less about this run.
+        let noted = self.unnoted.iter().take_while(|ran| self.record.note(ran).is_ok()).count();
+        self.unnoted.drain(..noted);
     }
 
     /// Puts everything into the file.
     pub(crate) fn save(&mut self, keep: Keep) -> Result<Option<SavedRun>, EngineError> {
-        if self.unsaved.is_empty() && keep == Keep::Nothing {
+        let is_saved = self.shown.values().all(|cell| cell.safety == Safety::InFile);
+        if is_saved && keep == Keep::Nothing {
             return Ok(None);
         }
         let began = Instant::now();
-        let options = in_place();
-        let unsaved = &self.unsaved;
-        let saved = self.notebooks.change_keeping(&self.path, &options, keep, |notebook, _| {
-            let entries =
-                unsaved.iter().map(|(number, cell)| (*number, &cell.outputs, &cell.stamps));
-            put(notebook, entries, &self.path)
+        let (shown, left) = (&self.shown, self.left);
+        let saved = self.notebooks.change_keeping(&self.path, &in_place(), keep, |notebook, _| {
+            let is_as_left = left == Some(Version::of(notebook.original_bytes()));
+            let fold = if is_as_left { Fold::New } else { Fold::All };
+            fold.into(notebook, shown, &self.path)
         });
         let saved = match saved {
             Ok(saved) => saved,
             Err(error) => {
-                // What is not in the file must be safe elsewhere.
-                for cell in self.unsaved.values_mut() {
-                    if cell.safety == Safety::Nowhere && self.journal.keep(&cell.outputs).is_ok() {
-                        cell.safety = Safety::InJournal;
-                    }
-                }
+                self.keep_all();
                 return Err(error);
             }
         };
         self.pace.saved(began, Instant::now());
-        self.unsaved.clear();
-        self.journal.clear().map_err(|source| state_error(self.notebooks.state_dir(), source))?;
-        Ok(Some(SavedRun { version: saved.version, cells: saved.value }))
+        self.left = Some(saved.version);
+        for cell in self.shown.values_mut() {
+            cell.safety = Safety::InFile;
+        }
+        // What is in the file as well may go in once more without harm, so a journal that cannot be removed is
+        // no reason to say that outputs are not there.
+        let _ = self.journal.clear();
+        self.note_ran();
+        let Folded { fates, put_again } = saved.value;
+        Ok(Some(SavedRun { version: saved.version, cells: fates, put_again }))
+    }
+
+    /// What is not in the file must be safe elsewhere; also what was in it, when the file is not what it was.
+    fn keep_all(&mut self) {
+        let current = self.notebooks.read_again(&self.target);
+        let version = current.ok().map(|(notebook, _)| Version::of(notebook.original_bytes()));
+        let is_as_left = version.is_some() && version == self.left;
+        for cell in self.shown.values_mut() {
+            let is_safe = match cell.safety {
+                Safety::Nowhere => false,
+                Safety::InJournal => true,
+                Safety::InFile => is_as_left,
+            };
+            if !is_safe && self.journal.keep(&cell.outputs).is_ok() {
+                cell.safety = Safety::InJournal;
+            }
+        }
+    }
+
+    /// Where these cells are now; none where one is gone.
+    pub(crate) fn places(
+        &mut self,
+        cells: &[KnownCell],
+    ) -> Result<Vec<Option<usize>>, EngineError> {
+        let notebook = self.current()?;
+        let place = |cell: &KnownCell| match cell.find(notebook) {
+            Found::Same(index) | Found::Changed(index) => Some(index),
+            Found::Gone => None,
+        };
+        Ok(cells.iter().map(place).collect())
     }
 
     /// Takes away what an earlier run said about its failure.
@@ -236,95 +293,6 @@ impl RunFile {
         let saved = self.notebooks.change_keeping(&self.path, &options, Keep::Record, changed)?;
         Ok(Some(saved.version))
     }
-}
-
-/// Puts what a host that died had not saved into its notebook.
-pub(crate) fn recover(
-    notebooks: &Notebooks,
-    target: &Target,
-    path: &str,
-) -> Result<Option<usize>, EngineError> {
-    let state = notebooks.state_dir();
-    let places = RunPlaces::of(&target.path, state);
-    if !places.journal.exists() {
-        return Ok(None);
-    }
-    let failed = |source| state_error(state, source);
-    match RunRecord::take(&places, state).map_err(failed)? {
-        Some(_held) => put_back(notebooks, &places, path),
-        // A run is under way, and saves itself.
-        None => Ok(None),
-    }
-}
-
-/// The same for whoever has the notebook's record.
-fn put_back(
-    notebooks: &Notebooks,
-    places: &RunPlaces,
-    path: &str,
-) -> Result<Option<usize>, EngineError> {
-    let failed = |source| state_error(notebooks.state_dir(), source);
-    if !places.journal.exists() {
-        return Ok(None);
-    }
-    let left = Journal::left(&places.journal).map_err(failed)?;
-    // Of two entries for a cell the later counts.
-    let mut latest: Vec<&CellOutputs> = Vec::new();
-    for outputs in &left {
-        latest.retain(|known| !known.cell.is_same_place(&outputs.cell));
-        latest.push(outputs);
-    }
-    let stamps = CellStamps::default();
-    let saved = notebooks.change_keeping(path, &in_place(), Keep::Record, |notebook, _| {
-        let entries =
-            latest.iter().enumerate().map(|(number, outputs)| (number, *outputs, &stamps));
-        put(notebook, entries, path)
-    })?;
-    Journal::new(places.journal.clone()).clear().map_err(failed)?;
-    let put_in = saved.value.iter().filter(|(_, fate)| *fate == WriteBack::Saved).count();
-    Ok(Some(put_in))
-}
-
-/// Sets the outputs of cells whose sources are still what ran.
-fn put<'a>(
-    notebook: &mut Notebook,
-    entries: impl Iterator<Item = (usize, &'a CellOutputs, &'a CellStamps)>,
-    path: &str,
-) -> Result<Vec<(usize, WriteBack)>, EngineError> {
-    let (mut ops, mut fates) = (Vec::new(), Vec::new());
-    for (number, outputs, stamps) in entries {
-        let fate = match outputs.cell.find(notebook) {
-            Found::Same(index) => {
-                let cell = CellRef::Index(index as i64);
-                let kept: Vec<NbOutput> = outputs.outputs.clone();
-                let count = outputs.count.map(u64::from);
-                ops.push(EditOp::SetOutputs { cell: cell.clone(), count, outputs: kept });
-                ops.extend(stamps.op(cell, notebook));
-                WriteBack::Saved
-            }
-            Found::Changed(_) => WriteBack::SourceChanged,
-            Found::Gone => WriteBack::Gone,
-        };
-        fates.push((number, fate));
-    }
-    let failed = |error| EngineError::Edit { path: path.to_owned(), error, batch: ops.len() };
-    notebook.apply(&ops, &mut IdSource::seeded(0)).map_err(failed)?;
-    Ok(fates)
-}
-
-fn in_place() -> SaveOptions {
-    SaveOptions {
-        base: None,
-        output: None,
-        if_missing: IfMissing::Fail,
-        backup: Backup::No,
-        force: Force::No,
-        mode: Mode::Write,
-    }
-}
-
-fn state_error(state: &Path, source: std::io::Error) -> EngineError {
-    EngineError::Io { path: state.display().to_string(), what: "use the state folder", source }
 }
 
 /// How often a file is saved.

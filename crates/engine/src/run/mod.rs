@@ -5,22 +5,25 @@
 //! has too.
 
 mod conduct;
+mod displays;
 mod file;
+mod fold;
 mod journal;
 mod plan;
 mod record;
 mod stamps;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
-pub(crate) use file::recover;
+pub(crate) use fold::recover;
 pub use record::RanCell;
 
 use crate::api::{
-    CellChoice, NotebookReport, OnError, PythonReport, PythonRequest, RunNote, RunRequest,
-    RunStart, State,
+    ExecutionId, NotebookCell, NotebookReport, OnError, PythonReport, PythonRequest, RunNote,
+    RunRequest, RunStart, State,
 };
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -30,6 +33,7 @@ use crate::output::SizePolicy;
 use crate::registry::{OwnerId, SessionName};
 use conduct::RunRules;
 use file::RunFile;
+use fold::must_take_outputs;
 use plan::{Plan, Planned, plan};
 use record::{Past, RunPlaces, RunRecord};
 
@@ -59,6 +63,16 @@ impl PreparedRun {
         &self.request.cwd
     }
 
+    /// The session it runs in.
+    pub fn session(&self) -> Option<&SessionName> {
+        self.request.session.as_ref()
+    }
+
+    /// Takes an interpreter, which may depend on the folder, unless one was asked for.
+    pub fn take_interpreter(&mut self, interpreter: Option<String>) {
+        self.request.interpreter = self.request.interpreter.take().or(interpreter);
+    }
+
     /// The interpreter that was asked for.
     pub fn interpreter(&self) -> Option<&str> {
         self.request.interpreter.as_deref()
@@ -71,7 +85,8 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     let notebooks = &files.notebooks;
     let opened = notebooks.read(&request.path)?;
     // What cannot be run is refused before anything is touched.
-    plan(&opened, &request.cells)?;
+    let chosen = plan(&opened, &request.cells)?.cells;
+    must_take_outputs(&opened.notebook, chosen.iter().map(|planned| &planned.cell), &opened.shown)?;
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
     // From here on nobody else runs it, so nothing of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
@@ -84,10 +99,14 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     file.without_markers(request.stamps)?;
     let source = notebooks.read(&written)?;
     let Plan { mut cells, skipped, on_error, mut notes } = plan(&source, &request.cells)?;
+    must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
     for planned in &mut cells {
         let cell = &planned.cell;
-        let ran = past.cells.iter().find(|ran| ran.is_of(cell.id.as_deref(), cell.index));
+        // One that failed or was stopped says nothing about how long it takes.
+        let is_of =
+            |ran: &&RanCell| ran.is_of(cell.id.as_deref(), cell.index) && ran.state == State::Done;
+        let ran = past.cells.iter().find(is_of);
         planned.last_took = ran.map(|ran| ran.duration).or(planned.last_took);
     }
     let (resumed, cells) = match request.start {
@@ -98,8 +117,13 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
         resumed.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
     };
     let done: Vec<_> = past.last.iter().filter(is_resumed).cloned().collect();
-    let is_chosen = request.cells == CellChoice::default() && request.start == RunStart::First;
-    let known = if is_chosen { Vec::new() } else { past.cells };
+    let ids: HashSet<_> = source.notebook.cells().map(|cell| cell.id()).collect();
+    let is_there = |ran: &RanCell| match &ran.id {
+        Some(id) => ids.contains(&Some(id.as_str().into())),
+        None => ran.index < source.notebook.len(),
+    };
+    // What this run does not come to is still known as it was.
+    let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
     file.begin(&known, &done)?;
     let own = opened.path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let name = || SessionName(opened.path.display().to_string());
@@ -122,7 +146,7 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
         stamps: request.stamps,
         clock: files.clock,
     };
-    let run = NotebookRun::new(file, cells, report, rules);
+    let run = NotebookRun::new(file, cells, report, rules, known);
     let mut cells = run.sources();
     if let Some(first) = cells.first_mut() {
         first.kernel = request.kernel;
@@ -155,12 +179,26 @@ fn resume(past: &Past, mut cells: Vec<Planned>) -> (Vec<Planned>, Vec<Planned>) 
     (cells, rest)
 }
 
+/// A run of this engine that is not over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunningRun {
+    /// Its id.
+    pub execution: ExecutionId,
+    /// The cell that runs, unless it waits for its turn.
+    pub cell: Option<NotebookCell>,
+}
+
 /// How the cells of a notebook ran the last time, as far as that is known.
 pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> Vec<RanCell> {
     RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir())).cells
 }
 
 impl Engine {
+    /// The run of a notebook that is under way here, if there is one.
+    pub fn run_of(&self, notebook: &Path) -> Option<RunningRun> {
+        self.executions().run_in(&SessionName(notebook.display().to_string()))
+    }
+
     /// Runs cells of a notebook. The answer comes when the run is over or the caller has waited long enough;
     /// then the run goes on, and can be asked for by its id.
     pub async fn notebook(

@@ -8,6 +8,7 @@ use std::time::Duration;
 use inkcell_notebook::{CellKind, CellRef, CellView, Notebook};
 use serde_json::Value;
 
+use super::stamps;
 use crate::api::{CellChoice, OnError, RunNote};
 use crate::error::EngineError;
 use crate::notebooks::Opened;
@@ -152,6 +153,14 @@ fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineErro
     };
     let from = choice.from.as_ref().map(named).transpose()?.unwrap_or(0);
     let to = choice.to.as_ref().map(named).transpose()?.unwrap_or(count);
+    if let (Some(first), Some(last)) = (&choice.from, &choice.to)
+        && to < from
+    {
+        let problem = format!(
+            "{last} is cell {to}, which stands before cell {from} ({first}), the first to run"
+        );
+        return Err(EngineError::Argument { argument: "to".to_owned(), problem });
+    }
     let picked = match choice.list.as_deref() {
         None | Some("all") => (0..count).collect(),
         Some(list) => opened.pick_cells(list)?,
@@ -180,10 +189,13 @@ impl Rules {
     }
 }
 
-/// How long a cell took when somebody else ran it and noted that.
+/// How long a cell took when somebody ran it and noted that in the file.
 fn noted(metadata: &Value) -> Option<Duration> {
-    let seconds = metadata["papermill"]["duration"].as_f64()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let papermill = metadata["papermill"]["duration"].as_f64();
+    match papermill.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        None => stamps::noted(&metadata["execution"]),
+        took => took,
+    }
 }
 
 /// Refuses what is not Python, and says so when the kernel that is named will not be the one that runs it.

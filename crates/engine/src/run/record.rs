@@ -14,11 +14,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::plan::KnownCell;
-use crate::api::State;
+use crate::api::{CellReport, State};
 use crate::files::{file_key, private_folder};
 
 /// More of such a file is not read.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// A larger one is written anew when a run begins.
+const ROOMY_BYTES: u64 = 1 << 20;
 
 /// How one cell ran.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -29,17 +32,30 @@ pub struct RanCell {
     pub index: usize,
     /// A digest of its source.
     pub source: String,
+    /// The number it ran under.
+    #[serde(default)]
+    pub count: Option<u32>,
     /// How it ended.
     pub state: State,
     /// How long it took.
     #[serde(with = "crate::encoding::seconds")]
     pub duration: Duration,
+    /// Its displays that later code may change: their names, and which outputs they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<(String, usize)>,
 }
 
 impl RanCell {
-    pub(crate) fn new(cell: &KnownCell, state: State, duration: Duration) -> RanCell {
-        let (id, source) = (cell.id.clone(), digest(&cell.source));
-        RanCell { id, index: cell.index, source, state, duration }
+    pub(crate) fn new(cell: &KnownCell, report: &CellReport) -> RanCell {
+        RanCell {
+            id: cell.id.clone(),
+            index: cell.index,
+            source: digest(&cell.source),
+            count: report.count,
+            state: report.state,
+            duration: report.duration,
+            displays: Vec::new(),
+        }
     }
 
     /// Whether it tells of this cell, whatever its source is now.
@@ -57,7 +73,7 @@ impl RanCell {
     }
 }
 
-fn digest(source: &str) -> String {
+pub(super) fn digest(source: &str) -> String {
     blake3::hash(source.as_bytes()).to_hex()[..16].to_owned()
 }
 
@@ -131,15 +147,21 @@ impl RunRecord {
     /// Begins a run. What is known about other cells stays known.
     pub(crate) fn begin(&mut self, known: &[RanCell], done: &[RanCell]) -> io::Result<()> {
         let mut text = String::new();
-        for cell in known {
+        let size = self.file.seek(SeekFrom::End(0))?;
+        let is_known = !known.is_empty() && size < ROOMY_BYTES;
+        for cell in known.iter().filter(|_| !is_known) {
             text.push_str(&line(&Line::Cell(cell.clone()))?);
         }
         text.push_str(&line(&Line::Began)?);
         for cell in done {
             text.push_str(&line(&Line::Cell(cell.clone()))?);
         }
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
+        // What is known stands there already. A host that dies between two calls here must not forget it, or the
+        // run could not be taken up again.
+        if !is_known {
+            self.file.set_len(0)?;
+            self.file.seek(SeekFrom::Start(0))?;
+        }
         self.file.write_all(text.as_bytes())
     }
 
@@ -169,8 +191,9 @@ impl Latest {
     }
 }
 
+/// A line begins with its separator: one that could not be written to its end costs no other.
 fn line(line: &Line) -> io::Result<String> {
-    Ok(serde_json::to_string(line)? + "\n")
+    Ok(format!("\n{}", serde_json::to_string(line)?))
 }
 
 fn read(file: &mut File) -> io::Result<Past> {

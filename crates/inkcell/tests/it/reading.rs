@@ -174,6 +174,7 @@ fn the_outline_as_json() {
           "id": "aaaa1111",
           "type": "code",
           "execution_count": 3,
+          "run": null,
           "lines": 2,
           "first_line": "x = 1",
           "tags": [

@@ -8,7 +8,15 @@ fn cell(id: Option<&str>, index: usize, source: &str) -> KnownCell {
 fn the_last_word_on_each_cell_is_known() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
-    let ran = |known: &KnownCell, state| RanCell::new(known, state, Duration::from_millis(1500));
+    let ran = |known: &KnownCell, state| RanCell {
+        id: known.id.clone(),
+        index: known.index,
+        source: digest(&known.source),
+        count: Some(7),
+        state,
+        duration: Duration::from_millis(1500),
+        displays: vec![("d".to_owned(), 1)],
+    };
     let (one, two) = (cell(Some("a"), 0, "x"), cell(None, 1, "y"));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     assert!(RunRecord::take(&places, dir.path()).expect("a file").is_none());
@@ -19,6 +27,8 @@ fn the_last_word_on_each_cell_is_known() {
     let past = record.past().expect("the past");
     assert_eq!(past.last, [ran(&one, State::Done), ran(&two, State::Done)]);
     let known = past.cells;
+    // What a full disk cut off costs nothing but itself.
+    record.file.write_all(b"\n{\"cell\":{\"id\":").expect("a part of a line");
     record.begin(&known, &[]).expect("it begins again");
     record.note(&ran(&two, State::Error)).expect("a note");
     drop(record);

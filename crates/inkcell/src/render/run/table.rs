@@ -2,10 +2,10 @@
 //!
 //! Owns the columns, and which cells of a long notebook are worth a line.
 
-use inkcell_engine::api::{CellReport, PythonReport, State};
+use inkcell_engine::api::{CellReport, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 
-use super::duration;
+use super::{duration, ended};
 use crate::output::count;
 
 /// A longer notebook shows what did not end well and what took longest.
@@ -47,10 +47,12 @@ fn row(cell: &CellReport) -> [String; 6] {
     let place = cell.notebook.as_ref();
     let has_run = !matches!(cell.state, State::NeverRun | State::Queued);
     let outputs = place.map_or(0, |place| place.outputs);
+    // What is not in the file any more has no place there.
+    let index = place.filter(|place| place.written != WriteBack::Gone).map(|place| place.index);
     [
-        place.map_or_else(String::new, |place| place.index.to_string()),
+        index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
         place.and_then(|place| place.id.clone()).unwrap_or_default(),
-        if cell.state == State::Done { "ok".to_owned() } else { cell.state.name().to_owned() },
+        if cell.state == State::Done { "ok".to_owned() } else { ended(cell).to_owned() },
         if has_run { duration(cell.duration) } else { String::new() },
         if outputs > 0 { count(outputs, "output") } else { String::new() },
         first_line(&cell.source.code, 50),

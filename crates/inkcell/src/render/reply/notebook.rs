@@ -1,0 +1,144 @@
+//! Cells of a notebook that were run, as a part of one text: each by its position and id, silent ones together.
+//!
+//! Owns what is said about the notebook. What a cell showed is worded as for any other cell.
+
+use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, RunNote, State};
+
+use super::{Terms, annotation, exit_code, joined, never_run, output};
+use crate::output::count;
+use crate::render::ending::exception;
+use crate::render::run::{name, notes};
+
+/// So many cells in a row that ran and showed nothing are told in one line.
+const MANY: usize = 3;
+
+/// So many failed cells are named at the end.
+const NAMED: usize = 20;
+
+/// What the cells showed.
+pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
+    let mut blocks = Vec::new();
+    let is_silent = |cell: &CellReport| {
+        cell.state == State::Done
+            && cell.output.rich.is_empty()
+            && output(cell, None, terms).is_empty()
+    };
+    let told = |cell| block(cell, report.state, terms);
+    for group in report.cells.chunk_by(|one, two| is_silent(one) && is_silent(two)) {
+        match group {
+            [first, .., last] if group.len() >= MANY => {
+                let (first, last) = (name(first), name(last));
+                let last = last.trim_start_matches("cell ");
+                blocks.push(Some(format!("[{first} to {last}] (ok)")));
+            }
+            group => blocks.extend(group.iter().flat_map(told)),
+        }
+    }
+    joined(blocks)
+}
+
+fn block(cell: &CellReport, run: State, terms: Terms) -> [Option<String>; 2] {
+    if matches!(cell.state, State::Queued | State::NeverRun) && cell.end.is_none() {
+        return [None, None];
+    }
+    let name = name(cell);
+    let said = annotation(cell, terms.kernel);
+    let output = output(cell, said.as_deref(), terms);
+    let head = match cell.state {
+        State::Done if output.is_empty() => match &*cell.output.rich {
+            [] => format!("[{name}] (ok)"),
+            _ => format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default()),
+        },
+        _ if output.is_empty() => format!("[{name}]"),
+        _ => format!("[{name}]\n{output}"),
+    };
+    [Some(head), ending(cell, run).map(|words| format!("{} {words}", capital(&name)))]
+}
+
+/// How a cell ended that did not end well.
+fn ending(cell: &CellReport, run: State) -> Option<String> {
+    Some(match cell.state {
+        State::Error if is_exit(cell) => "ended the run: it called exit.".to_owned(),
+        // A run that went on was told, or its notebook says, that the cell may fail.
+        State::Error | State::InputRefused if run == State::Done => "failed, as it may.".to_owned(),
+        State::KernelDied => {
+            "failed: the kernel died with it, and all variables are gone.".to_owned()
+        }
+        State::Error | State::InputRefused => {
+            format!("failed (exit code {}).", exit_code(cell.state))
+        }
+        // The words stand above its output already.
+        State::TimedOut => "ran out of time.".to_owned(),
+        State::Cancelled => "aborted: Command aborted".to_owned(),
+        State::NeverRun => format!("was not run: {}", never_run(cell)),
+        State::Queued | State::Running | State::Done => return None,
+    })
+}
+
+fn is_exit(cell: &CellReport) -> bool {
+    exception(cell).is_some_and(|error| error.name == "SystemExit")
+}
+
+fn capital(name: &str) -> String {
+    name.replacen("cell", "Cell", 1)
+}
+
+/// Whether outputs are not in the file although the run is over.
+pub(super) fn is_unsaved(report: &PythonReport) -> bool {
+    let unsaved =
+        |run: &NotebookReport| run.notes.iter().any(|note| matches!(note, RunNote::NotSaved(_)));
+    report.state.is_end() && report.notebook.as_ref().is_some_and(unsaved)
+}
+
+/// Where the run is or what became of it, and what is in the file.
+pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String> {
+    let mut lines: Vec<String> = notes(report).iter().map(|note| format!("[{note}]")).collect();
+    let id = &report.execution.0;
+    let all = report.cells.len();
+    lines.push(match report.state {
+        State::Queued => format!("[waiting for its turn; execution {id}]"),
+        State::Running => {
+            let at = report.cells.iter().position(|cell| cell.state == State::Running);
+            let at = at.and_then(|at| Some((at + 1, name(report.cells.get(at)?))));
+            match at {
+                Some((at, name)) => {
+                    format!("[still running {name}, {at} of {all}; execution {id}]")
+                }
+                None => format!("[still running; execution {id}]"),
+            }
+        }
+        _ => format!("[{}]", over(report, run)),
+    });
+    lines
+}
+
+/// How many cells ran and failed, and where their outputs are.
+fn over(report: &PythonReport, run: &NotebookReport) -> String {
+    let cells = &report.cells;
+    let skipped = match run.skipped.len() {
+        0 => String::new(),
+        some => format!(", {some} skipped by tag"),
+    };
+    if cells.is_empty() {
+        return format!("there was no cell to run{skipped}; the file is as it was");
+    }
+    let not_run = cells.iter().filter(|cell| cell.state == State::NeverRun).count();
+    let failed = cells.iter().filter(|cell| !matches!(cell.state, State::Done | State::NeverRun));
+    let failed: Vec<String> =
+        failed.map(|cell| name(cell).trim_start_matches("cell ").to_owned()).collect();
+    let mut line = format!("{} of {} ran", cells.len() - not_run, count(cells.len(), "cell"));
+    if failed.len() > 1 {
+        let more = if failed.len() > NAMED { ", …" } else { "" };
+        let named = failed[..failed.len().min(NAMED)].join(", ");
+        line.push_str(&format!(", {} failed: {named}{more}", failed.len()));
+    }
+    line.push_str(&skipped);
+    match &run.version {
+        _ if is_unsaved(report) => {}
+        Some(version) => {
+            line.push_str(&format!("; outputs are in {}, version {version}", run.written));
+        }
+        None => {}
+    }
+    line
+}
