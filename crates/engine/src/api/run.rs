@@ -175,6 +175,11 @@ pub enum RunNote {
         /// Of how many cells.
         cells: usize,
     },
+    /// The host of the last run died while this cell ran; what the cell showed is lost.
+    CutOff {
+        /// Where the cell was.
+        index: usize,
+    },
     /// Outputs of an earlier run that had ended before its time were put into the file.
     Recovered {
         /// Of how many cells.

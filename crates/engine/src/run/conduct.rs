@@ -13,7 +13,8 @@ use super::RunClock;
 use super::displays::{Displays, named};
 use super::file::{RunFile, SavedRun, Urgency};
 use super::journal::CellOutputs;
-use super::plan::{KnownCell, Planned};
+use super::known::KnownCell;
+use super::plan::Planned;
 use super::record::RanCell;
 use super::stamps::{CellStamps, Span};
 use crate::api::{
@@ -350,7 +351,7 @@ fn kept_its_kernel(report: &CellReport) -> bool {
     matches!(report.end, Some(EndReport::Stopped { fate: KernelFate::Kept, .. }))
 }
 
-/// What a kernel that died could not say itself, as an output.
+/// What a kernel that died or was ended could not say itself, as an output.
 fn last_words(report: &CellReport) -> Option<NbOutput> {
     let (name, value) = match (&report.state, &report.end) {
         (State::KernelDied, Some(EndReport::Died(death))) => {
@@ -363,6 +364,12 @@ fn last_words(report: &CellReport) -> Option<NbOutput> {
                 "CellTimeoutError",
                 format!("the cell did not end within {after} s and could not be stopped"),
             )
+        }
+        // Without it, a part of what a cell says would look like all of it.
+        (State::Cancelled, Some(EndReport::Stopped { exception: None, .. }) | None)
+            if report.count.is_some() =>
+        {
+            ("KeyboardInterrupt", "the cell was stopped".to_owned())
         }
         _ => return None,
     };

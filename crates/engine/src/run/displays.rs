@@ -8,7 +8,8 @@ use std::collections::HashMap;
 use inkcell_kernel::DisplayId;
 
 use super::journal::CellOutputs;
-use super::plan::{KnownCell, Planned};
+use super::known::KnownCell;
+use super::plan::Planned;
 use super::record::RanCell;
 use crate::output::Recorded;
 

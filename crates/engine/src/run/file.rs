@@ -10,11 +10,11 @@ use inkcell_notebook::{EditOp, IdSource, NbOutput, Notebook, OutputView};
 
 use super::fold::{Fold, Folded, Safety, ShownCell, in_place, put_back, state_error};
 use super::journal::{CellOutputs, Journal};
-use super::plan::{Found, KnownCell};
+use super::known::{KnownCell, Sight, has_unique_ids};
 use super::record::{Past, RanCell, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use crate::api::{Stamps, WriteBack};
-use crate::change::Base;
+use crate::change::{Base, Effect};
 use crate::error::{EngineError, SessionError};
 use crate::files::{Metadata, Still, Target, Version};
 use crate::notebooks::{Keep, Notebooks};
@@ -25,6 +25,12 @@ const CHEAP: Duration = Duration::from_millis(50);
 /// Otherwise saves are at least so far apart, and so many times what one costs.
 const APART: Duration = Duration::from_secs(2);
 const APART_TIMES: u32 = 10;
+
+/// However long its cells take, a notebook that is larger than this is not written again and again: what was written
+/// on the way is at most so much of its size before it is written once more, or the last time is this long ago.
+const SMALL_BYTES: u64 = 1 << 20;
+const WRITTEN_QUARTERS: u64 = 3;
+const LONG: Duration = Duration::from_secs(600);
 
 /// Whether outputs must be in the file now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,6 +55,8 @@ pub(crate) struct RunFile {
     /// The content that the last save left.
     left: Option<Version>,
     seen: Option<Seen>,
+    /// The notebook as it was when the run was planned, where its ids do not tell all cells apart.
+    planned: Option<Notebook>,
     pace: Pace,
 }
 
@@ -81,9 +89,20 @@ impl RunFile {
         let journal = Journal::new(places.journal);
         let (notebooks, path) = (notebooks.clone(), path.to_owned());
         let (shown, unnoted) = (BTreeMap::new(), Vec::new());
-        let (left, seen, pace) = (None, None, Pace::default());
-        let file =
-            RunFile { notebooks, path, target, record, journal, shown, unnoted, left, seen, pace };
+        let (left, seen, planned, pace) = (None, None, None, Pace::default());
+        let file = RunFile {
+            notebooks,
+            path,
+            target,
+            record,
+            journal,
+            shown,
+            unnoted,
+            left,
+            seen,
+            planned,
+            pace,
+        };
         Ok((file, past))
     }
 
@@ -102,8 +121,19 @@ impl RunFile {
         self.record.begin(known, done).map_err(failed)
     }
 
-    /// The notebook as it is in the file now.
-    fn current(&mut self) -> Result<&Notebook, EngineError> {
+    /// Remembers what the run was planned on.
+    pub(crate) fn plan_on(&mut self, notebook: &Notebook) {
+        self.planned = (!has_unique_ids(notebook)).then(|| notebook.clone());
+    }
+
+    /// The notebook that was looked at last.
+    fn sight(&self) -> Option<(&Notebook, Sight<'_>)> {
+        let notebook = &self.seen.as_ref()?.notebook;
+        Some((notebook, Sight::new(notebook, self.planned.as_ref())))
+    }
+
+    /// Looks at the notebook as it is in the file now.
+    fn look(&mut self) -> Result<(), EngineError> {
         let is_same = match &self.seen {
             Some(seen) => {
                 let still = self.target.still(&seen.metadata).map_err(self.target.io("read it"))?;
@@ -113,29 +143,29 @@ impl RunFile {
         };
         if !is_same {
             let (notebook, metadata) = self.notebooks.read_again(&self.target)?;
-            self.seen = None;
-            return Ok(&self.seen.insert(Seen { metadata, notebook }).notebook);
+            self.seen = Some(Seen { metadata, notebook });
         }
-        match &self.seen {
-            Some(seen) => Ok(&seen.notebook),
-            None => Err(EngineError::NotFound { what: "Notebook", path: self.path.clone() }),
-        }
+        Ok(())
     }
 
-    /// A cell as it is now, to be run; none when it is gone or no code any more.
+    /// A cell as it is now, which is run next; none when it is gone or no code any more.
     pub(crate) fn cell(&mut self, known: &KnownCell) -> Result<Option<KnownCell>, EngineError> {
-        let notebook = self.current()?;
-        let (Found::Same(index) | Found::Changed(index)) = known.find(notebook) else {
-            return Ok(None);
-        };
-        let cell = notebook.cell(index);
+        self.look()?;
+        let Some((notebook, sight)) = self.sight() else { return Ok(None) };
+        let cell = sight.find(known).place().and_then(|index| notebook.cell(index));
         let code = cell.filter(|cell| cell.kind() == Some(inkcell_notebook::CellKind::Code));
-        Ok(code.map(|cell| KnownCell::of(&cell)))
+        let cell = code.map(|cell| KnownCell { planned: known.planned, ..KnownCell::of(&cell) });
+        if let Some(cell) = &cell {
+            // Whoever comes after a host that died only knows less without it.
+            let _ = self.record.note_start(cell);
+        }
+        Ok(cell)
     }
 
     /// What a cell that ran before shows, when it is still what ran.
     pub(crate) fn outputs_of(&mut self, ran: &RanCell) -> Result<Option<CellOutputs>, EngineError> {
-        let notebook = self.current()?;
+        self.look()?;
+        let Some((notebook, _)) = self.sight() else { return Ok(None) };
         let mut of = notebook.cells().filter(|cell| ran.is_of(cell.id().as_deref(), cell.index()));
         let (Some(cell), None) = (of.next(), of.next()) else { return Ok(None) };
         let known = KnownCell::of(&cell);
@@ -158,6 +188,7 @@ impl RunFile {
     ) -> Result<Option<SavedRun>, EngineError> {
         let mut is_due = urgency == Urgency::Now || self.pace.is_due(Instant::now());
         for (number, outputs, stamps) in outputs {
+            self.pace.taken(outputs.outputs.iter().map(|output| output.json().len() as u64).sum());
             let safety = match is_due || self.journal.keep(&outputs).is_err() {
                 true => Safety::Nowhere,
                 false => Safety::InJournal,
@@ -196,11 +227,11 @@ impl RunFile {
             return Ok(None);
         }
         let began = Instant::now();
-        let (shown, left) = (&self.shown, self.left);
+        let (shown, left, planned) = (&self.shown, self.left, self.planned.as_ref());
         let saved = self.notebooks.change_keeping(&self.path, &in_place(), keep, |notebook, _| {
             let is_as_left = left == Some(Version::of(notebook.original_bytes()));
             let fold = if is_as_left { Fold::New } else { Fold::All };
-            fold.into(notebook, shown, &self.path)
+            fold.into(notebook, planned, shown, &self.path)
         });
         let saved = match saved {
             Ok(saved) => saved,
@@ -209,7 +240,10 @@ impl RunFile {
                 return Err(error);
             }
         };
-        self.pace.saved(began, Instant::now());
+        if saved.effect == Effect::Written {
+            let size = saved.after.chunks().iter().map(|chunk| chunk.len() as u64).sum();
+            self.pace.saved(began, Instant::now(), size);
+        }
         self.left = Some(saved.version);
         for cell in self.shown.values_mut() {
             cell.safety = Safety::InFile;
@@ -244,12 +278,9 @@ impl RunFile {
         &mut self,
         cells: &[KnownCell],
     ) -> Result<Vec<Option<usize>>, EngineError> {
-        let notebook = self.current()?;
-        let place = |cell: &KnownCell| match cell.find(notebook) {
-            Found::Same(index) | Found::Changed(index) => Some(index),
-            Found::Gone => None,
-        };
-        Ok(cells.iter().map(place).collect())
+        self.look()?;
+        let Some((_, sight)) = self.sight() else { return Ok(vec![None; cells.len()]) };
+        Ok(cells.iter().map(|cell| sight.find(cell).place()).collect())
     }
 
     /// Takes away what an earlier run said about its failure.
@@ -266,10 +297,8 @@ impl RunFile {
         failed: Option<&(KnownCell, Option<u32>)>,
     ) -> Result<Option<Version>, EngineError> {
         self.change(stamps, |notebook| {
-            let failed = failed.and_then(|(cell, count)| match cell.find(notebook) {
-                Found::Same(index) | Found::Changed(index) => Some((index, *count)),
-                Found::Gone => None,
-            });
+            let sight = Sight::new(notebook, self.planned.as_ref());
+            let failed = failed.and_then(|(cell, count)| Some((sight.find(cell).place()?, *count)));
             stamps::whole(stamps, notebook, &Whole { input, output, span, failed })
         })?;
         self.change(stamps, |notebook| stamps::marker_tags(stamps, notebook))
@@ -300,19 +329,34 @@ impl RunFile {
 struct Pace {
     /// When the last save was over, and what it took.
     last: Option<(Instant, Duration)>,
+    /// How much all saves have written.
+    written_bytes: u64,
+    /// How large the file was then.
+    size_bytes: u64,
+    /// How much is to be put in since.
+    taken_bytes: u64,
 }
 
 impl Pace {
     fn is_due(&self, now: Instant) -> bool {
-        match self.last {
-            None => true,
-            Some((_, cost)) if cost < CHEAP => true,
-            Some((over, cost)) => now.duration_since(over) >= APART.max(cost * APART_TIMES),
+        let Some((over, cost)) = self.last else { return true };
+        let since = now.duration_since(over);
+        if cost >= CHEAP && since < APART.max(cost * APART_TIMES) {
+            return false;
         }
+        let size = self.size_bytes + self.taken_bytes;
+        size <= SMALL_BYTES || self.written_bytes * 4 <= size * WRITTEN_QUARTERS || since >= LONG
     }
 
-    fn saved(&mut self, began: Instant, over: Instant) {
+    /// A cell has shown so much.
+    fn taken(&mut self, bytes: u64) {
+        self.taken_bytes += bytes;
+    }
+
+    fn saved(&mut self, began: Instant, over: Instant, size_bytes: u64) {
         self.last = Some((over, over.duration_since(began)));
+        self.written_bytes += size_bytes;
+        (self.size_bytes, self.taken_bytes) = (size_bytes, 0);
     }
 }
 

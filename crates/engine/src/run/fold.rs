@@ -10,7 +10,7 @@ use inkcell_notebook::{CellRef, CellView, EditOp, IdSource, Notebook};
 use serde_json::Value;
 
 use super::journal::{CellOutputs, Journal};
-use super::plan::{Found, KnownCell};
+use super::known::{Found, KnownCell, Sight};
 use super::record::{RunPlaces, RunRecord};
 use super::stamps::CellStamps;
 use crate::api::WriteBack;
@@ -56,16 +56,18 @@ impl Fold {
     pub(super) fn into(
         self,
         notebook: &mut Notebook,
+        planned: Option<&Notebook>,
         shown: &BTreeMap<usize, ShownCell>,
         path: &str,
     ) -> Result<Folded, EngineError> {
+        let sight = Sight::new(notebook, planned);
         let (mut ops, mut folded) = (Vec::new(), Folded::default());
         for (number, ShownCell { outputs, stamps, safety }) in shown {
             let is_new = *safety != Safety::InFile;
             if !is_new && self == Fold::New {
                 continue;
             }
-            let fate = match outputs.cell.find(notebook) {
+            let fate = match sight.find(&outputs.cell) {
                 // What a save has dealt with keeps its fate, unless it can be mended now.
                 Found::Same(index) if !is_new && outputs.are_in(notebook.cell(index)) => continue,
                 Found::Changed(_) | Found::Gone if !is_new => continue,
@@ -169,7 +171,7 @@ pub(super) fn put_back(
     };
     let shown: BTreeMap<usize, ShownCell> = latest.into_iter().map(shown).enumerate().collect();
     let saved = notebooks.change_keeping(path, &in_place(), Keep::Record, |notebook, _| {
-        Fold::All.into(notebook, &shown, path)
+        Fold::All.into(notebook, None, &shown, path)
     })?;
     Journal::new(places.journal.clone()).clear().map_err(failed)?;
     let is_written = saved.effect == Effect::Written;

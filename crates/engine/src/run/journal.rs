@@ -12,7 +12,7 @@ use inkcell_notebook::NbOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::plan::KnownCell;
+use super::known::KnownCell;
 
 /// What a cell showed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -97,7 +97,8 @@ fn entry(line: &[u8]) -> Option<CellOutputs> {
     let Line { id, index, source, count, outputs } = serde_json::from_slice(line).ok()?;
     let outputs = outputs.iter().map(|output| NbOutput::from_json(output.get()).ok());
     let outputs = outputs.collect::<Option<Vec<_>>>()?;
-    Some(CellOutputs { cell: KnownCell { id, index, source }, count, outputs })
+    let cell = KnownCell { id, index, source, planned: None };
+    Some(CellOutputs { cell, count, outputs })
 }
 
 fn make(path: &Path) -> io::Result<File> {

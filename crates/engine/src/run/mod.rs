@@ -9,6 +9,7 @@ mod displays;
 mod file;
 mod fold;
 mod journal;
+mod known;
 mod plan;
 mod record;
 mod stamps;
@@ -99,8 +100,11 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     file.without_markers(request.stamps)?;
     let source = notebooks.read(&written)?;
     let Plan { mut cells, skipped, on_error, mut notes } = plan(&source, &request.cells)?;
+    file.plan_on(&source.notebook);
     must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
+    let cut_off = past.last.iter().find(|ran| ran.is_cut_off());
+    notes.extend(cut_off.map(|ran| RunNote::CutOff { index: ran.index }));
     for planned in &mut cells {
         let cell = &planned.cell;
         // One that failed or was stopped says nothing about how long it takes.

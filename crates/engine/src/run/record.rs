@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::KnownCell;
+use super::known::KnownCell;
 use crate::api::{CellReport, State};
 use crate::files::{file_key, private_folder};
 
@@ -22,6 +22,10 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// A larger one is written anew when a run begins.
 const ROOMY_BYTES: u64 = 1 << 20;
+
+/// A lock that somebody only looked at is free again after one of so many moments.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// How one cell ran.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -35,7 +39,7 @@ pub struct RanCell {
     /// The number it ran under.
     #[serde(default)]
     pub count: Option<u32>,
-    /// How it ended.
+    /// How it ended: running when it has not, and never run when its host died with it.
     pub state: State,
     /// How long it took.
     #[serde(with = "crate::encoding::seconds")]
@@ -55,6 +59,31 @@ impl RanCell {
             state: report.state,
             duration: report.duration,
             displays: Vec::new(),
+        }
+    }
+
+    /// A cell that has begun.
+    fn begun(cell: &KnownCell) -> RanCell {
+        RanCell {
+            id: cell.id.clone(),
+            index: cell.index,
+            source: digest(&cell.source),
+            count: None,
+            state: State::Running,
+            duration: Duration::ZERO,
+            displays: Vec::new(),
+        }
+    }
+
+    /// Whether its run ended without a word, if it is not under way.
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.state == State::Running
+    }
+
+    /// Its run is not under way.
+    fn cut_off(&mut self) {
+        if self.is_cut_off() {
+            self.state = State::NeverRun;
         }
     }
 
@@ -127,16 +156,30 @@ impl RunRecord {
             .mode(0o600)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
             .open(&places.record)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(RunRecord { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        for _ in 0..LOOKS {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(RunRecord { file })),
+                // Somebody may only be looking whether it is held.
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
+        Ok(None)
+    }
+
+    /// Whether a run is under way.
+    fn is_held(file: &File) -> bool {
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
     /// What is known of earlier runs, without taking anything.
     pub(crate) fn look(places: &RunPlaces) -> Past {
-        File::open(&places.record).and_then(|mut file| read(&mut file)).unwrap_or_default()
+        let Ok(mut file) = File::open(&places.record) else { return Past::default() };
+        let mut past = read(&mut file).unwrap_or_default();
+        if past.cells.iter().any(RanCell::is_cut_off) && !RunRecord::is_held(&file) {
+            past.cells.iter_mut().for_each(RanCell::cut_off);
+        }
+        past
     }
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
@@ -163,6 +206,11 @@ impl RunRecord {
             self.file.seek(SeekFrom::Start(0))?;
         }
         self.file.write_all(text.as_bytes())
+    }
+
+    /// Notes that a cell begins. When nothing follows, its host died with it.
+    pub(crate) fn note_start(&mut self, cell: &KnownCell) -> io::Result<()> {
+        self.file.write_all(line(&Line::Cell(RanCell::begun(cell)))?.as_bytes())
     }
 
     /// Notes a cell. That it survives a power cut is not needed: outputs are what must.

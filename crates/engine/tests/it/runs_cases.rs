@@ -221,7 +221,7 @@ async fn how_long_cells_took_is_known_to_the_next_run() {
     let second = rig.run(rig.request()).await;
     assert_eq!(states(&second), [State::Done, State::Error, State::NeverRun]);
     let known = took(&second);
-    assert!(known[0] >= Some(Duration::from_millis(50)), "{known:?}");
+    assert!(known[0].is_some_and(|took| !took.is_zero()), "{known:?}");
     assert_eq!(known[1], Some(Duration::from_secs_f64(2.5)));
     let third = rig.run(RunRequest { on_error: OnError::GoOn, ..rig.request() }).await;
     assert!(took(&third)[2].is_some(), "{third:?}");

@@ -202,3 +202,37 @@ async fn a_folder_that_vanishes_is_told() {
     assert!(!inner.exists(), "nobody asked for the folder");
     rig.desk.engine.shutdown().await;
 }
+
+/// F-079: cells without ids that hold the same code are told apart by their order: whatever is put in or taken out
+/// above them, each runs once.
+#[tokio::test]
+async fn twins_without_ids_run_once_each() {
+    for is_put_in in [true, false] {
+        let rig = Rig::new();
+        let log = |name: &str| format!("open('log', 'a').write('{name}')");
+        let sources = ["'first'", &gate("a"), &log("b"), "print('x')", &log("b"), &log("d")];
+        rig.code(&sources);
+        let mut notebook = rig.file("a.ipynb");
+        notebook["nbformat_minor"] = json!(4);
+        for cell in notebook["cells"].as_array_mut().expect("cells") {
+            cell.as_object_mut().expect("a cell").remove("id");
+        }
+        std::fs::write(rig.book(), pretty(&notebook)).expect("a file");
+        let begun = rig.begin().await;
+        let edit = |cells: &mut Vec<Value>| match is_put_in {
+            true => {
+                cells.insert(0, json!({"cell_type": "markdown", "metadata": {}, "source": "new"}))
+            }
+            false => drop(cells.remove(0)),
+        };
+        rig.at("a", edit).await;
+        let report = rig.desk.end(&begun).await;
+        assert_eq!(report.state, State::Done, "{report:?}");
+        let log = std::fs::read_to_string(rig.desk.dir.path().join("log")).expect("a log");
+        assert_eq!(log, "bbd", "{is_put_in}");
+        // The cell between them stood at 3.
+        let place = if is_put_in { 4 } else { 2 };
+        assert_eq!(rig.shown(place), ["x\n"], "{is_put_in}");
+        rig.desk.engine.shutdown().await;
+    }
+}

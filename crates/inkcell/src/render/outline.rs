@@ -33,7 +33,8 @@ impl Run {
         let ran = runs.iter().find(|ran| ran.is_of(id.as_deref(), cell.index()))?;
         let is_changed = !ran.ran(&cell.source().text);
         let count = cell.execution_count();
-        if !is_changed && count.is_some() && count != ran.count.map(u64::from) {
+        let has_ended = !matches!(ran.state, State::Running | State::NeverRun);
+        if !is_changed && has_ended && count.is_some() && count != ran.count.map(u64::from) {
             return None;
         }
         Some(Run { state: ran.state, took: ran.duration, is_changed })
@@ -46,7 +47,8 @@ impl Run {
             State::TimedOut => "timed out",
             State::KernelDied => "died",
             State::Cancelled => "stopped",
-            State::NeverRun | State::Queued | State::Running => "not run",
+            State::Queued | State::Running => return "running".to_owned(),
+            State::NeverRun => return "cut off".to_owned(),
         };
         let changed = if self.is_changed { ", changed since" } else { "" };
         format!("{state} {}{changed}", duration(self.took))

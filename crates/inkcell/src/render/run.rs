@@ -401,6 +401,11 @@ pub(crate) fn note(note: &RunNote) -> String {
             "another program had taken the outputs of {} out of the file; they are in it again",
             count(*cells, "cell")
         ),
+        RunNote::CutOff { index } => {
+            format!(
+                "the last run was cut off while cell {index} ran; what that cell showed is lost"
+            )
+        }
         RunNote::Recovered { cells } => report::recovered(*cells),
     }
 }

@@ -17,7 +17,7 @@ use super::files::{self, Reader, joined, on_disk, shown};
 use super::{Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
-use crate::render::{outline, reading};
+use crate::render::{outline, reading, report};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_read",
@@ -103,6 +103,9 @@ fn read(
         Some(list) => opened.pick_cells(list)?,
     };
     let mut head = outline::head(path, &opened);
+    if let Some(cells) = opened.recovered {
+        head.push_str(&format!("\n[{}]", report::recovered(cells)));
+    }
     let outputs = match args.outputs {
         OutputsArg::None => Outputs::None,
         OutputsArg::Digest => Outputs::Digest,

@@ -8,14 +8,42 @@ fn saves_keep_their_distance() {
     let after = |millis| start + Duration::from_millis(millis);
     let mut pace = Pace::default();
     assert!(pace.is_due(start));
-    pace.saved(start, after(49));
+    pace.saved(start, after(49), 1);
     assert!(pace.is_due(after(50)));
-    pace.saved(start, after(60));
+    pace.saved(start, after(60), 1);
     assert!(!pace.is_due(after(2000)));
     assert!(pace.is_due(after(2060)));
-    pace.saved(start, after(1000));
+    pace.saved(start, after(1000), 1);
     assert!(!pace.is_due(after(10_900)));
     assert!(pace.is_due(after(11_000)));
+}
+
+/// However long cells take, a large file is written at most four times over: on the way less than twice its size, at
+/// the end once, and its outputs to the journal.
+#[test]
+fn large_files_are_not_written_again_and_again() {
+    let start = Instant::now();
+    let mb = 1 << 20;
+    // Outputs that come one by one, and outputs in the place of others.
+    for (first, each) in [(0_u64, mb / 2), (50 * mb, 0)] {
+        let (mut pace, mut now, mut size, mut written) = (Pace::default(), start, first, 0_u64);
+        for _ in 0..100 {
+            now += Duration::from_secs(5);
+            size += each;
+            pace.taken(each);
+            if pace.is_due(now) {
+                pace.saved(now, now, size);
+                written += size;
+            }
+        }
+        assert!(written > 0 && written < 2 * size, "{written} of {size}");
+        assert!(pace.is_due(now + LONG), "and yet it is seen now and then");
+    }
+    let mut small = Pace::default();
+    for second in 0..100 {
+        assert!(small.is_due(start + Duration::from_secs(second)));
+        small.saved(start, start, mb);
+    }
 }
 
 fn desk() -> (tempfile::TempDir, Notebooks) {
@@ -42,7 +70,8 @@ fn notebook(first: &str) -> String {
 }
 
 fn shown(id: &str, source: &str, text: &str) -> CellOutputs {
-    let cell = KnownCell { id: Some(id.to_owned()), index: 0, source: source.to_owned() };
+    let cell =
+        KnownCell { id: Some(id.to_owned()), index: 0, source: source.to_owned(), planned: None };
     let output =
         serde_json::json!({"output_type": "stream", "name": "stdout", "text": [text]}).to_string();
     let outputs = vec![NbOutput::from_json(&output).expect("an output")];
@@ -136,7 +165,7 @@ fn without_a_journal_outputs_are_saved_at_once() {
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     let start = Instant::now();
-    file.pace.saved(start, start + Duration::from_secs(100));
+    file.pace.saved(start, start + Duration::from_secs(100), 1);
     file.journal = Journal::new(dir.path().join("no/such/folder"));
     let outputs = vec![(0, shown("one", "1", "kept\n"), CellStamps::default())];
     let saved = file.take(outputs, None, Urgency::WhenCheap).expect("it is saved");
@@ -221,7 +250,7 @@ fn a_changed_display_keeps_the_times_of_its_cell() {
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     let start = Instant::now();
-    file.pace.saved(start, start + Duration::from_secs(100));
+    file.pace.saved(start, start + Duration::from_secs(100), 1);
     let now = std::time::SystemTime::UNIX_EPOCH;
     let span = Span { began: now, ended: now, state: crate::api::State::Done };
     let stamps = CellStamps::of(Stamps::Jupyter, span);

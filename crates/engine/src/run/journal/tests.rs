@@ -1,7 +1,12 @@
 use super::*;
 
 fn outputs(id: &str, text: &str) -> CellOutputs {
-    let cell = KnownCell { id: Some(id.to_owned()), index: 1, source: "x\n\u{e9}".to_owned() };
+    let cell = KnownCell {
+        id: Some(id.to_owned()),
+        index: 1,
+        source: "x\n\u{e9}".to_owned(),
+        planned: None,
+    };
     let json = format!(
         "{{\"output_type\":\"stream\",\"name\":\"stdout\",\"text\":[{}]}}",
         serde_json::json!(text)

@@ -101,40 +101,6 @@ fn the_kernel_that_is_named_decides_whether_it_is_python() {
     }
 }
 
-/// F-079: which cell of a file it is that ran.
-#[test]
-fn a_cell_is_found_again() {
-    let book = |cells: &[(&str, &str)]| {
-        let cells: Vec<_> = cells
-            .iter()
-            .map(|(id, source)| {
-                let mut cell = code(id, source, &json!({}));
-                if id.is_empty() {
-                    cell.as_object_mut().expect("an object").remove("id");
-                }
-                cell
-            })
-            .collect();
-        opened(&json!(cells), &json!({})).notebook
-    };
-    let known = |id: Option<&str>, index| KnownCell {
-        id: id.map(str::to_owned),
-        index,
-        source: "x".to_owned(),
-    };
-    let named = known(Some("aaaa"), 0);
-    assert_eq!(named.find(&book(&[("bbbb", "y"), ("aaaa", "x")])), Found::Same(1));
-    assert_eq!(named.find(&book(&[("bbbb", "x"), ("aaaa", "y")])), Found::Changed(1));
-    assert_eq!(named.find(&book(&[("bbbb", "x")])), Found::Gone);
-    // An id that two cells have names neither.
-    assert_eq!(named.find(&book(&[("aaaa", "y"), ("aaaa", "x")])), Found::Same(1));
-    let unnamed = known(None, 1);
-    assert_eq!(unnamed.find(&book(&[("", "y"), ("", "x")])), Found::Same(1));
-    assert_eq!(unnamed.find(&book(&[("", "x"), ("", "y")])), Found::Same(0));
-    assert_eq!(unnamed.find(&book(&[("", "x"), ("", "y"), ("", "x")])), Found::Changed(1));
-    assert_eq!(unnamed.find(&book(&[("", "y")])), Found::Gone);
-}
-
 /// How long a cell may take is known from whoever ran it and noted that in the file.
 #[test]
 fn durations_in_the_file_are_known() {

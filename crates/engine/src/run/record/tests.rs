@@ -1,7 +1,7 @@
 use super::*;
 
 fn cell(id: Option<&str>, index: usize, source: &str) -> KnownCell {
-    KnownCell { id: id.map(str::to_owned), index, source: source.to_owned() }
+    KnownCell { id: id.map(str::to_owned), index, source: source.to_owned(), planned: None }
 }
 
 #[test]
@@ -48,4 +48,21 @@ fn what_nobody_can_read_says_nothing() {
     drop(RunRecord::take(&places, dir.path()).expect("a file"));
     std::fs::write(&places.record, b"\xff\n{}\n{\"cell\":").expect("a file");
     assert_eq!(RunRecord::look(&places), Past::default());
+}
+
+/// A cell that has begun runs as long as its run is under way, and was cut off when it is not.
+#[test]
+fn a_cell_that_was_cut_off_is_known() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let one = cell(Some("a"), 0, "x");
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.begin(&[], &[]).expect("it begins");
+    record.note_start(&one).expect("a note");
+    let state = || RunRecord::look(&places).cells[0].state;
+    assert_eq!(state(), State::Running);
+    drop(record);
+    assert_eq!(state(), State::NeverRun);
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    assert!(record.past().expect("the past").last[0].is_cut_off());
 }
