@@ -32,7 +32,7 @@ pub use result::{
 };
 pub use run::{
     CellChoice, NotebookCell, NotebookReport, OnError, RunNote, RunRequest, RunStart, Stamps,
-    WriteBack,
+    Unsaved, WriteBack,
 };
 
 /// Anything that can be asked of an engine.

@@ -9,7 +9,7 @@ use super::{CellKernel, KernelMode, Problem, Reading};
 use crate::registry::SessionName;
 
 /// Cells of a notebook to run, with their outputs written back.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
     /// The notebook.
@@ -61,23 +61,7 @@ pub struct RunRequest {
 impl RunRequest {
     /// All cells of a notebook, in place, in its own session.
     pub fn of(path: String) -> RunRequest {
-        RunRequest {
-            path,
-            output: None,
-            cells: CellChoice::default(),
-            kernel: CellKernel::default(),
-            on_error: OnError::default(),
-            timeout: None,
-            cell_timeout: None,
-            wait: None,
-            cwd: None,
-            session: None,
-            interpreter: None,
-            mode: KernelMode::default(),
-            reading: Reading::default(),
-            start: RunStart::default(),
-            stamps: Stamps::default(),
-        }
+        RunRequest { path, ..RunRequest::default() }
     }
 }
 
@@ -148,6 +132,33 @@ pub struct NotebookReport {
     pub resumed: Vec<usize>,
     /// What its reader must know besides.
     pub notes: Vec<RunNote>,
+}
+
+impl NotebookReport {
+    /// Why the file does not have all outputs.
+    pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
+        self.notes.iter().find_map(RunNote::unsaved)
+    }
+}
+
+impl RunNote {
+    /// Why the file does not have all outputs, if this says so.
+    pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
+        match self {
+            RunNote::NotSaved(problem) => Some((Unsaved::Kept, problem)),
+            RunNote::NotKept(problem) => Some((Unsaved::Lost, problem)),
+            _ => None,
+        }
+    }
+}
+
+/// Where outputs are that are not in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unsaved {
+    /// They go into it with the next command on it.
+    Kept,
+    /// Nowhere.
+    Lost,
 }
 
 /// Something about a run that its caller would want to know.

@@ -39,6 +39,8 @@ pub(crate) struct NotebookRun {
     failed: Option<(KnownCell, Option<u32>)>,
     /// Cells whose outputs somebody else took out of the file.
     put_again: BTreeSet<usize>,
+    /// What is noted when the first cell begins.
+    opening: Option<Opening>,
 }
 
 /// What holds for the whole run.
@@ -54,7 +56,8 @@ pub(crate) struct RunRules {
 /// The cell that runs.
 struct Now {
     cell: KnownCell,
-    began: SystemTime,
+    /// When its code began; none as long as there is no kernel for it.
+    started: Option<SystemTime>,
     count: Option<u32>,
     recorder: OutputRecorder,
 }
@@ -65,6 +68,14 @@ pub(crate) enum Onward {
     Next,
     /// The run is over, and this is how.
     Stop(State),
+}
+
+/// What is known when a run begins.
+pub(crate) struct Opening {
+    /// What earlier runs say about the cells of the notebook.
+    pub(crate) known: Vec<RanCell>,
+    /// What this one need not do again.
+    pub(crate) done: Vec<RanCell>,
 }
 
 /// A cell whose turn has come.
@@ -80,13 +91,14 @@ impl NotebookRun {
         cells: Vec<Planned>,
         report: NotebookReport,
         rules: RunRules,
-        known: Vec<RanCell>,
+        opening: Opening,
     ) -> NotebookRun {
         let began = (rules.clock)();
-        let displays = Displays::new(&cells, known);
+        let displays = Displays::new(&cells, opening.known.clone());
+        let opening = Some(opening);
         let (file, now, failed) = (Some(Box::new(file)), None, None);
         let put_again = BTreeSet::new();
-        NotebookRun { file, cells, report, rules, began, now, displays, failed, put_again }
+        NotebookRun { file, cells, report, rules, began, now, displays, failed, put_again, opening }
     }
 
     /// The cells as a call is told of them.
@@ -119,7 +131,13 @@ impl NotebookRun {
     pub(crate) async fn begin(&mut self, number: usize, record: &Record) -> Begun {
         let Some(planned) = self.cells.get(number).cloned() else { return Begun::Gone };
         let known = planned.cell.clone();
-        let found = self.with_file(move |file| file.cell(&known)).await;
+        let opening = self.opening.take();
+        let found = self.with_file(move |file| {
+            // Without it a later command only knows less about this run.
+            let _ = opening.map(|Opening { known, done }| file.begin(&known, &done));
+            file.cell(&known)
+        });
+        let found = found.await;
         let cell = match found {
             Ok(Some(cell)) => cell,
             Ok(None) => {
@@ -139,7 +157,7 @@ impl NotebookRun {
         // Without an id it is found again by what it is now.
         self.cells[number].cell.clone_from(&cell);
         let recorder = OutputRecorder::new(self.rules.outputs);
-        self.now = Some(Now { cell, began: (self.rules.clock)(), count: None, recorder });
+        self.now = Some(Now { cell, started: None, count: None, recorder });
         Begun::Run(source)
     }
 
@@ -147,7 +165,7 @@ impl NotebookRun {
     pub(crate) fn hear(&mut self, event: &ExecEvent) {
         let Some(now) = &mut self.now else { return };
         if let ExecEvent::Started { count } = event {
-            now.count = *count;
+            (now.started, now.count) = (Some((self.rules.clock)()), *count);
         }
         now.recorder.push(event);
     }
@@ -163,10 +181,13 @@ impl NotebookRun {
         {
             self.failed = Some((now.cell.clone(), now.count));
         }
-        if matches!(report.state, State::NeverRun) {
+        let ended = (self.rules.clock)();
+        let died = (report.state == State::KernelDied).then_some(ended);
+        let Some(began) = now.started.or(died) else {
+            // Nothing of it was run, so it keeps what it has.
             return onward;
-        }
-        let span = Span { began: now.began, ended: (self.rules.clock)(), state: report.state };
+        };
+        let span = Span { began, ended, state: report.state };
         // How a cell ended is told by its report, not by an event.
         if let Some(
             EndReport::Exception(error) | EndReport::Stopped { exception: Some(error), .. },
@@ -240,6 +261,7 @@ impl NotebookRun {
         let failed = self.failed.take();
         let saved = self
             .with_file(move |file| {
+                file.note_end();
                 let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
                 // Notes that cannot be made are no reason to say that outputs are not there.
@@ -262,12 +284,12 @@ impl NotebookRun {
             Ok(None) => {}
             Ok(Some(SavedRun { version, cells, put_again })) => {
                 self.report.version = Some(version.to_string());
-                self.report.notes.retain(|note| !is_unsaved(note));
+                self.report.notes.retain(|note| note.unsaved().is_none());
                 self.tell_put_again(put_again);
                 fates = cells;
             }
             Err(error) => {
-                self.report.notes.retain(|note| !is_unsaved(note));
+                self.report.notes.retain(|note| note.unsaved().is_none());
                 let is_kept = self.file.as_ref().is_some_and(|file| file.is_kept());
                 let note = if is_kept { RunNote::NotSaved } else { RunNote::NotKept };
                 self.report.notes.push(note(error.problem()));
@@ -340,10 +362,6 @@ fn tell(record: &Record, number: usize, tell: impl FnOnce(&mut NotebookCell)) {
 fn in_notebook(cell: &KnownCell, last_took: Option<Duration>) -> NotebookCell {
     let (id, written) = (cell.id.clone(), WriteBack::NotYet);
     NotebookCell { index: cell.index, id, outputs: 0, written, last_took }
-}
-
-fn is_unsaved(note: &RunNote) -> bool {
-    matches!(note, RunNote::NotSaved(_) | RunNote::NotKept(_))
 }
 
 fn kept_its_kernel(report: &CellReport) -> bool {

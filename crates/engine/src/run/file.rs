@@ -205,6 +205,12 @@ impl RunFile {
         saved
     }
 
+    /// Notes that no cell is begun any more.
+    pub(crate) fn note_end(&mut self) {
+        // Without it a later command only takes the last cell for one that was cut off.
+        let _ = self.record.note_end();
+    }
+
     /// Whether everything that cells showed is safe somewhere.
     pub(crate) fn is_kept(&self) -> bool {
         self.shown.values().all(|cell| cell.safety != Safety::Nowhere)

@@ -49,7 +49,8 @@ impl KnownCell {
     /// Whether both are the same cell, whatever it held.
     pub(crate) fn is_same_place(&self, other: &KnownCell) -> bool {
         match (&self.id, &other.id) {
-            (Some(one), Some(two)) => one == two,
+            // Two cells may share an id.
+            (Some(one), Some(two)) => one == two && self.index == other.index,
             (None, None) => self.index == other.index,
             _ => false,
         }

@@ -21,6 +21,7 @@ use std::time::{Instant, SystemTime};
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
 pub(crate) use fold::recover;
 pub use record::RanCell;
+pub use record::{LastRuns, OpenCell};
 
 use crate::api::{
     ExecutionId, NotebookCell, NotebookReport, OnError, PythonReport, PythonRequest, RunNote,
@@ -32,7 +33,7 @@ use crate::lent::Lent;
 use crate::notebooks::{Notebooks, Opened};
 use crate::output::SizePolicy;
 use crate::registry::{OwnerId, SessionName};
-use conduct::RunRules;
+use conduct::{Opening, RunRules};
 use file::RunFile;
 use fold::must_take_outputs;
 use plan::{Plan, Planned, plan};
@@ -80,8 +81,8 @@ impl PreparedRun {
     }
 }
 
-/// Reads the notebook and takes it for the run. Nothing is run and, unless it is to be written elsewhere,
-/// nothing is written yet. Waits for disks.
+/// Reads the notebook and takes it for the run. Nothing is run yet. What is written: outputs that a dead host had
+/// kept, the copy where it is to be written elsewhere, and without marks of another runner's failure. Waits for disks.
 pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
     let opened = notebooks.read(&request.path)?;
@@ -103,8 +104,7 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     file.plan_on(&source.notebook);
     must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
-    let cut_off = past.last.iter().find(|ran| ran.is_cut_off());
-    notes.extend(cut_off.map(|ran| RunNote::CutOff { index: ran.index }));
+    notes.extend(past.open.as_ref().map(|cell| RunNote::CutOff { index: cell.index }));
     for planned in &mut cells {
         let cell = &planned.cell;
         // One that failed or was stopped says nothing about how long it takes.
@@ -128,7 +128,6 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     };
     // What this run does not come to is still known as it was.
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
-    file.begin(&known, &done)?;
     let own = opened.path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {
@@ -150,7 +149,7 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
         stamps: request.stamps,
         clock: files.clock,
     };
-    let run = NotebookRun::new(file, cells, report, rules, known);
+    let run = NotebookRun::new(file, cells, report, rules, Opening { known, done });
     let mut cells = run.sources();
     if let Some(first) = cells.first_mut() {
         first.kernel = request.kernel;
@@ -193,8 +192,8 @@ pub struct RunningRun {
 }
 
 /// How the cells of a notebook ran the last time, as far as that is known.
-pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> Vec<RanCell> {
-    RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir())).cells
+pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> LastRuns {
+    RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir()))
 }
 
 impl Engine {

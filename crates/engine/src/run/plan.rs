@@ -1,7 +1,6 @@
 //! Which cells of a notebook run, and under which rules.
 //!
-//! Owns what tags and metadata say about running, and how a cell is found again in a file that may have been
-//! changed since. It is pure: a notebook in, a plan out.
+//! Owns what tags and metadata say about running. It is pure: a notebook in, a plan out.
 
 use std::time::Duration;
 

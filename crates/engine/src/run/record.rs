@@ -39,7 +39,7 @@ pub struct RanCell {
     /// The number it ran under.
     #[serde(default)]
     pub count: Option<u32>,
-    /// How it ended: running when it has not, and never run when its host died with it.
+    /// How it ended.
     pub state: State,
     /// How long it took.
     #[serde(with = "crate::encoding::seconds")]
@@ -59,31 +59,6 @@ impl RanCell {
             state: report.state,
             duration: report.duration,
             displays: Vec::new(),
-        }
-    }
-
-    /// A cell that has begun.
-    fn begun(cell: &KnownCell) -> RanCell {
-        RanCell {
-            id: cell.id.clone(),
-            index: cell.index,
-            source: digest(&cell.source),
-            count: None,
-            state: State::Running,
-            duration: Duration::ZERO,
-            displays: Vec::new(),
-        }
-    }
-
-    /// Whether its run ended without a word, if it is not under way.
-    pub(crate) fn is_cut_off(&self) -> bool {
-        self.state == State::Running
-    }
-
-    /// Its run is not under way.
-    fn cut_off(&mut self) {
-        if self.is_cut_off() {
-            self.state = State::NeverRun;
         }
     }
 
@@ -112,7 +87,31 @@ pub(super) fn digest(source: &str) -> String {
 enum Line {
     /// A run began; what stands before is of earlier ones.
     Began,
+    /// A cell begins.
+    Starts(OpenCell),
     Cell(RanCell),
+    /// The run is over.
+    Ended,
+}
+
+/// A cell that has begun, of a run that has not ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OpenCell {
+    /// Its id.
+    pub id: Option<String>,
+    /// Its position.
+    pub index: usize,
+}
+
+/// How the cells of a notebook ran the last time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LastRuns {
+    /// The last word on each cell.
+    pub cells: Vec<RanCell>,
+    /// The cell that runs now.
+    pub running: Option<OpenCell>,
+    /// The cell that ran when the host of its run died.
+    pub cut_off: Option<OpenCell>,
 }
 
 /// What is known of earlier runs.
@@ -122,6 +121,8 @@ pub(crate) struct Past {
     pub(crate) cells: Vec<RanCell>,
     /// Those of the last run.
     pub(crate) last: Vec<RanCell>,
+    /// The cell of it that has begun and not ended.
+    pub(crate) open: Option<OpenCell>,
 }
 
 /// The file of a notebook, held by the run that is under way.
@@ -173,13 +174,13 @@ impl RunRecord {
     }
 
     /// What is known of earlier runs, without taking anything.
-    pub(crate) fn look(places: &RunPlaces) -> Past {
-        let Ok(mut file) = File::open(&places.record) else { return Past::default() };
-        let mut past = read(&mut file).unwrap_or_default();
-        if past.cells.iter().any(RanCell::is_cut_off) && !RunRecord::is_held(&file) {
-            past.cells.iter_mut().for_each(RanCell::cut_off);
+    pub(crate) fn look(places: &RunPlaces) -> LastRuns {
+        let Ok(mut file) = File::open(&places.record) else { return LastRuns::default() };
+        let Past { cells, open, .. } = read(&mut file).unwrap_or_default();
+        match open.is_some() && RunRecord::is_held(&file) {
+            true => LastRuns { cells, running: open, cut_off: None },
+            false => LastRuns { cells, running: None, cut_off: open },
         }
-        past
     }
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
@@ -210,7 +211,13 @@ impl RunRecord {
 
     /// Notes that a cell begins. When nothing follows, its host died with it.
     pub(crate) fn note_start(&mut self, cell: &KnownCell) -> io::Result<()> {
-        self.file.write_all(line(&Line::Cell(RanCell::begun(cell)))?.as_bytes())
+        let open = OpenCell { id: cell.id.clone(), index: cell.index };
+        self.file.write_all(line(&Line::Starts(open))?.as_bytes())
+    }
+
+    /// Notes that the run is over.
+    pub(crate) fn note_end(&mut self) -> io::Result<()> {
+        self.file.write_all(line(&Line::Ended)?.as_bytes())
     }
 
     /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
@@ -248,10 +255,14 @@ fn read(file: &mut File) -> io::Result<Past> {
     let mut text = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut text)?;
     let (mut cells, mut last) = (Latest::default(), Latest::default());
+    let mut open = None;
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
-            Ok(Line::Began) => last = Latest::default(),
+            Ok(Line::Began) => (last, open) = (Latest::default(), None),
+            Ok(Line::Starts(cell)) => open = Some(cell),
+            Ok(Line::Ended) => open = None,
             Ok(Line::Cell(cell)) => {
+                open = open.filter(|open| !cell.is_of(open.id.as_deref(), open.index));
                 last.put(cell.clone());
                 cells.put(cell);
             }
@@ -259,7 +270,7 @@ fn read(file: &mut File) -> io::Result<Past> {
             Err(_) => {}
         }
     }
-    Ok(Past { cells: cells.cells, last: last.cells })
+    Ok(Past { cells: cells.cells, last: last.cells, open })
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use inkcell_engine::api::{
     CellChoice, CellKernel, ExecutionId, KernelMode, OnError, Problem, PythonReport, Reading,
-    RunNote, RunRequest, RunStart, Stamps,
+    RunRequest, RunStart, Stamps, Unsaved,
 };
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{
@@ -204,10 +204,9 @@ fn refused(error: &EngineError, piped: Option<&Piped>) -> Failure {
 
 /// Why the file does not have the outputs, and what becomes of them.
 fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
-    report.notebook.as_ref()?.notes.iter().find_map(|note| match note {
-        RunNote::NotSaved(problem) => Some((problem, KEPT)),
-        RunNote::NotKept(problem) => Some((problem, NOT_KEPT)),
-        _ => None,
+    report.notebook.as_ref()?.unsaved().map(|(outputs, problem)| match outputs {
+        Unsaved::Kept => (problem, KEPT),
+        Unsaved::Lost => (problem, NOT_KEPT),
     })
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use inkcell_engine::api::State;
 use inkcell_engine::notebook::{CellView, Hit, OutlineCell, OutputDigest};
-use inkcell_engine::{Opened, RanCell, RunningRun};
+use inkcell_engine::{LastRuns, OpenCell, Opened, RunningRun};
 use serde_json::{Value, json};
 
 use super::ending::status;
@@ -19,39 +19,72 @@ struct Row {
 }
 
 /// How a cell ran.
-struct Run {
-    state: State,
-    took: Duration,
-    /// Whether its source is another one now.
-    is_changed: bool,
+enum Run {
+    Running,
+    /// Its host died with it.
+    CutOff,
+    Ended {
+        state: State,
+        took: Duration,
+        /// Whether its source is another one now.
+        is_changed: bool,
+    },
 }
 
 impl Run {
     /// What is known of a cell. One that somebody else has run since is another matter.
-    fn of(cell: &CellView<'_>, runs: &[RanCell]) -> Option<Run> {
+    fn of(cell: &CellView<'_>, runs: &LastRuns) -> Option<Run> {
         let id = cell.id();
-        let ran = runs.iter().find(|ran| ran.is_of(id.as_deref(), cell.index()))?;
+        let is_it = |open: &Option<OpenCell>| {
+            let open = open.as_ref();
+            open.is_some_and(|open| match &open.id {
+                Some(open) => Some(open.as_str()) == id.as_deref(),
+                None => open.index == cell.index(),
+            })
+        };
+        if is_it(&runs.running) {
+            return Some(Run::Running);
+        }
+        if is_it(&runs.cut_off) {
+            return Some(Run::CutOff);
+        }
+        let ran = runs.cells.iter().find(|ran| ran.is_of(id.as_deref(), cell.index()))?;
         let is_changed = !ran.ran(&cell.source().text);
         let count = cell.execution_count();
-        let has_ended = !matches!(ran.state, State::Running | State::NeverRun);
-        if !is_changed && has_ended && count.is_some() && count != ran.count.map(u64::from) {
+        if !is_changed && count.is_some() && count != ran.count.map(u64::from) {
             return None;
         }
-        Some(Run { state: ran.state, took: ran.duration, is_changed })
+        Some(Run::Ended { state: ran.state, took: ran.duration, is_changed })
     }
 
     fn words(&self) -> String {
-        let state = match self.state {
+        let (state, took, is_changed) = match self {
+            Run::Running => return "running".to_owned(),
+            Run::CutOff => return "cut off".to_owned(),
+            Run::Ended { state, took, is_changed } => (*state, *took, *is_changed),
+        };
+        let state = match state {
             State::Done => "ok",
             State::Error | State::InputRefused => "failed",
             State::TimedOut => "timed out",
             State::KernelDied => "died",
             State::Cancelled => "stopped",
-            State::Queued | State::Running => return "running".to_owned(),
-            State::NeverRun => return "cut off".to_owned(),
+            State::NeverRun | State::Queued | State::Running => "not run",
         };
-        let changed = if self.is_changed { ", changed since" } else { "" };
-        format!("{state} {}{changed}", duration(self.took))
+        let changed = if is_changed { ", changed since" } else { "" };
+        format!("{state} {}{changed}", duration(took))
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Run::Running => json!({"status": "running"}),
+            Run::CutOff => json!({"status": "cut_off"}),
+            Run::Ended { state, took, is_changed } => json!({
+                "status": status(*state),
+                "seconds": took.as_secs_f64(),
+                "changed_since": is_changed,
+            }),
+        }
     }
 }
 
@@ -60,7 +93,7 @@ pub(crate) fn write(
     path: &str,
     opened: &Opened,
     cells: &[usize],
-    runs: &[RanCell],
+    runs: &LastRuns,
 ) -> io::Result<()> {
     if output.is_json() {
         let rows: Vec<Value> = rows(opened, cells, runs).iter().map(json_row).collect();
@@ -72,13 +105,13 @@ pub(crate) fn write(
     lines(opened, cells, runs).iter().try_for_each(|line| output.line(line))
 }
 
-fn rows(opened: &Opened, cells: &[usize], runs: &[RanCell]) -> Vec<Row> {
+fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
     let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
     cells.map(|cell| Row { cell: cell.outline(), run: Run::of(&cell, runs) }).collect()
 }
 
 /// One line a cell.
-pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &[RanCell]) -> Vec<String> {
+pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<String> {
     let rows = rows(opened, cells, runs);
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
@@ -151,13 +184,7 @@ fn head_json(path: &str, opened: &Opened) -> Value {
 
 fn json_row(Row { cell, run }: &Row) -> Value {
     let outputs: Vec<Value> = cell.outputs.iter().map(digest_json).collect();
-    let run = run.as_ref().map(|run| {
-        json!({
-            "status": status(run.state),
-            "seconds": run.took.as_secs_f64(),
-            "changed_since": run.is_changed,
-        })
-    });
+    let run = run.as_ref().map(Run::json);
     json!({
         "index": cell.index,
         "id": cell.id,

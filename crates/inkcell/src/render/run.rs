@@ -149,17 +149,16 @@ impl Progress {
         }
         let mut lines = table::of(told);
         lines.push(summary(told, took));
-        let is_saved = |note: &RunNote| !matches!(note, RunNote::NotSaved(_) | RunNote::NotKept(_));
         // What is an error is told as one, and not again.
         let notes = notes_if(told, |note| {
             let is_error = matches!(note, RunNote::Exited { .. }) && told.state != State::Done;
-            is_saved(note) && !is_error
+            note.unsaved().is_none() && !is_error
         });
         lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
         if let Some(notebook) = &told.notebook
             && answer == Answer::File
             && told.cells.iter().any(has_begun)
-            && notebook.notes.iter().all(is_saved)
+            && notebook.unsaved().is_none()
         {
             let path = &notebook.written;
             lines.push(format!(
@@ -390,7 +389,7 @@ pub(crate) fn note(note: &RunNote) -> String {
             format!("the run ended at cell {index}, which called exit with: {status}")
         }
         RunNote::NotKept(problem) => format!(
-            "the outputs could not be saved, and not be kept either ({}); run it again with --resume",
+            "the outputs could not be saved, and not be kept either ({}); those cells must be run again",
             problem.message
         ),
         RunNote::NotSaved(problem) => format!(

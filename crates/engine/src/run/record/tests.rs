@@ -59,10 +59,13 @@ fn a_cell_that_was_cut_off_is_known() {
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     record.begin(&[], &[]).expect("it begins");
     record.note_start(&one).expect("a note");
-    let state = || RunRecord::look(&places).cells[0].state;
-    assert_eq!(state(), State::Running);
+    let open = Some(OpenCell { id: Some("a".to_owned()), index: 0 });
+    let look = || RunRecord::look(&places);
+    assert_eq!((look().running, look().cut_off), (open.clone(), None));
     drop(record);
-    assert_eq!(state(), State::NeverRun);
+    assert_eq!((look().running, look().cut_off), (None, open.clone()));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    assert!(record.past().expect("the past").last[0].is_cut_off());
+    assert_eq!(record.past().expect("the past").open, open);
+    record.note_end().expect("a note");
+    assert_eq!(record.past().expect("the past").open, None);
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns what is said about the notebook. What a cell showed is worded as for any other cell.
 
-use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, RunNote, State};
+use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
 
 use super::{Terms, annotation, exit_code, joined, never_run, output};
 use crate::output::count;
@@ -85,8 +85,7 @@ fn capital(name: &str) -> String {
 
 /// Whether outputs are not in the file although the run is over.
 pub(super) fn is_unsaved(report: &PythonReport) -> bool {
-    let unsaved =
-        |run: &NotebookReport| run.notes.iter().any(|note| matches!(note, RunNote::NotSaved(_)));
+    let unsaved = |run: &NotebookReport| run.unsaved().is_some();
     report.state.is_end() && report.notebook.as_ref().is_some_and(unsaved)
 }
 
