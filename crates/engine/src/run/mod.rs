@@ -18,6 +18,8 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use inkcell_notebook::CellKind;
+
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
 pub(crate) use fold::recover;
 pub use record::RanCell;
@@ -97,6 +99,11 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     {
         notebooks.copy(&opened, &written)?;
     }
+    // Somebody may have taken away the file that the last run could not save to.
+    let recovered = match request.start {
+        RunStart::Resume => recovered.or(file.recover()?),
+        RunStart::First => recovered,
+    };
     notebooks.must_be_writable(&written)?;
     file.without_markers(request.stamps)?;
     let source = notebooks.read(&written)?;
@@ -115,7 +122,10 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     }
     let (resumed, cells) = match request.start {
         RunStart::First => (Vec::new(), cells),
-        RunStart::Resume => resume(&past, cells),
+        RunStart::Resume => {
+            must_be_same_sources(&opened, &source)?;
+            resume(&past, cells, &source)
+        }
     };
     let is_resumed = |ran: &&RanCell| {
         resumed.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
@@ -168,18 +178,37 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
 }
 
 /// What the last run has done of these cells, up to the first that it has not, and the rest.
-fn resume(past: &Past, mut cells: Vec<Planned>) -> (Vec<Planned>, Vec<Planned>) {
+fn resume(past: &Past, mut cells: Vec<Planned>, source: &Opened) -> (Vec<Planned>, Vec<Planned>) {
     let is_done = |planned: &Planned| {
         let cell = &planned.cell;
+        let count = source.notebook.cell(cell.index).and_then(|cell| cell.execution_count());
         past.last.iter().any(|ran| {
             ran.is_of(cell.id.as_deref(), cell.index)
                 && ran.state == State::Done
                 && ran.ran(&cell.source)
+                // Somebody may have put a copy without outputs in its place.
+                && ran.count.map(u64::from) == count
         })
     };
     let first = cells.iter().position(|planned| !is_done(planned)).unwrap_or(cells.len());
     let rest = cells.split_off(first);
     (cells, rest)
+}
+
+/// A run that is taken up in another file goes on with that file, which must still be the same notebook.
+fn must_be_same_sources(asked: &Opened, written: &Opened) -> Result<(), EngineError> {
+    let code = |opened: &Opened| -> Vec<String> {
+        let code = opened.notebook.cells().filter(|cell| cell.kind() == Some(CellKind::Code));
+        code.map(|cell| cell.source().text.into_owned()).collect()
+    };
+    if asked.path == written.path || code(asked) == code(written) {
+        return Ok(());
+    }
+    let problem = format!(
+        "the code of {} is not that of {} any more; run it without --resume",
+        written.shown, asked.shown
+    );
+    Err(EngineError::Argument { argument: "--resume".to_owned(), problem })
 }
 
 /// A run of this engine that is not over.

@@ -10,7 +10,7 @@ use inkcell_testkit::notebooks::pretty;
 use serde_json::{Value, json};
 
 use crate::faults_kit::wait_for;
-use crate::runs::{Rig, states, written};
+use crate::runs::{Rig, notes, states, written};
 
 pub(crate) fn old(text: &str) -> Value {
     json!({"execution_count": 7, "outputs":
@@ -312,5 +312,23 @@ async fn an_update_reaches_an_earlier_cell() {
     let last = CellChoice { list: Some("2".to_owned()), ..CellChoice::default() };
     rig.run(RunRequest { cells: last, ..rig.request() }).await;
     assert_eq!(rig.shown(0), ["'four'"]);
+    rig.desk.engine.shutdown().await;
+}
+
+/// A cell whose time was up before there was a kernel for it keeps what it had: nothing of it was run.
+#[tokio::test]
+async fn a_cell_that_never_began_keeps_its_outputs() {
+    let rig = Rig::new();
+    let old = json!([{"name": "stdout", "output_type": "stream", "text": ["old\n"]}]);
+    rig.put(&[("print('new')", json!({"outputs": old, "execution_count": 9}))]);
+    let before = std::fs::read(rig.desk.dir.path().join("a.ipynb")).expect("the file");
+    let hurried = Some(Duration::from_micros(1));
+    let report = rig.run(RunRequest { cell_timeout: hurried, ..rig.request() }).await;
+    assert_eq!(states(&report), [State::TimedOut]);
+    assert_eq!(report.cells[0].count, None, "{report:?}");
+    assert_eq!(std::fs::read(rig.desk.dir.path().join("a.ipynb")).expect("the file"), before);
+    let again = rig.run(rig.request()).await;
+    assert_eq!(notes(&again), [], "nothing was cut off: {again:?}");
+    assert_eq!(rig.shown(0), ["new\n"]);
     rig.desk.engine.shutdown().await;
 }

@@ -71,7 +71,10 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
             return Err(Failure::argument("--json", problem));
         }
         (_, true, false) => Following::Quiet,
-        (_, _, true) => Following::Json,
+        (_, _, true) => {
+            output.in_lines();
+            Following::Json
+        }
         (_, false, false) => Following::Lines,
     };
     // What is shown may have to wait for its reader, and the run must not wait with it.

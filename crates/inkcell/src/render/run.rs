@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{
-    CellReport, NotebookCell, NotebookReport, PythonReport, RunNote, State, WriteBack,
+    CellReport, EndReport, NotebookCell, NotebookReport, PythonReport, RunNote, State, WriteBack,
 };
 use inkcell_engine::kernel::{ExecEvent, KernelEvent};
 use inkcell_engine::notebook::first_line;
@@ -145,6 +145,8 @@ impl Progress {
             }
         }
         if self.following == Following::Quiet {
+            // What is missing in the file is said also to those who want to hear nothing else.
+            missing(told).iter().for_each(|note| output.aside(&format!("note: {note}")));
             return Ok(());
         }
         let mut lines = table::of(told);
@@ -157,14 +159,10 @@ impl Progress {
         lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
         if let Some(notebook) = &told.notebook
             && answer == Answer::File
-            && told.cells.iter().any(has_begun)
+            && told.cells.iter().any(is_saved)
             && notebook.unsaved().is_none()
         {
-            let path = &notebook.written;
-            lines.push(format!(
-                "Outputs are in {path}; see them with: inkcell read {} --outputs full",
-                quoted(path)
-            ));
+            lines.extend(next(&notebook.written, told.state));
         }
         for line in lines {
             match answer {
@@ -175,6 +173,23 @@ impl Progress {
         }
         Ok(())
     }
+}
+
+/// Where the outputs are, and after a run that went well what to try next.
+fn next(path: &str, state: State) -> Vec<String> {
+    let name = quoted(path);
+    let see = format!("inkcell read {name} --outputs full");
+    if state != State::Done {
+        return vec![format!("Outputs are in {path}; see them with: {see}")];
+    }
+    vec![
+        format!(
+            "Outputs are in {path}. To see them, to run its last cell again, to let an agent do both:"
+        ),
+        format!("  {see}"),
+        format!("  inkcell run {name} --cells -1"),
+        "  inkcell setup claude-code   (or cursor, vscode, codex, zed, goose)".to_owned(),
+    ]
 }
 
 /// What standard output is for.
@@ -194,6 +209,16 @@ fn print(value: &Value) -> io::Result<()> {
 
 fn has_begun(cell: &CellReport) -> bool {
     !matches!(cell.state, State::Queued | State::NeverRun)
+}
+
+/// Whether anything of it was run: a kernel that was not ready in time has run nothing.
+fn has_run(cell: &CellReport) -> bool {
+    cell.count.is_some() || cell.state == State::KernelDied
+}
+
+/// Whether what it showed is in the file.
+fn is_saved(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::Saved)
 }
 
 /// A duration as people read it.
@@ -306,30 +331,44 @@ fn failure(told: &PythonReport) -> Option<String> {
         text.push_str(&lines.join("\n"));
         text.push('\n');
     }
-    let why = words::sentence(cell.state, cell.end.as_ref());
-    let why = why.map_or_else(|| " failed".to_owned(), |why| format!(": {why}"));
-    text.push_str(&format!("error: {}{why}", name(cell)));
+    text.push_str(&format!("error: {}{}", name(cell), why(cell)));
     Some(text)
+}
+
+/// Why a cell did not end well.
+fn why(cell: &CellReport) -> String {
+    match (cell.state, &cell.end) {
+        (State::Cancelled, _) if !has_run(cell) => " was stopped before it began".to_owned(),
+        (State::TimedOut, Some(EndReport::Stopped { after: Some(after), .. })) => {
+            format!(" did not end within {}", duration(*after))
+        }
+        (state, end) => match words::sentence(state, end.as_ref()) {
+            Some(why) => format!(": {why}"),
+            None => " failed".to_owned(),
+        },
+    }
 }
 
 fn summary(told: &PythonReport, took: Duration) -> String {
     let of =
         |wanted: fn(&CellReport) -> bool| told.cells.iter().filter(|cell| wanted(cell)).count();
-    let (well, not_run) = (of(is_well), of(|cell| !has_begun(cell)));
-    let stopped = of(|cell| cell.state == State::Cancelled);
-    let failed = told.cells.len() - well - not_run - stopped;
+    let (ran, not_run) = (of(has_run), of(|cell| !has_run(cell)));
+    let stopped = of(|cell| has_run(cell) && cell.state == State::Cancelled);
+    let failed = ran - stopped - of(|cell| has_run(cell) && is_well(cell));
     let mut parts = match told.cells.len() {
         0 => vec!["there was nothing to run".to_owned()],
-        _ => vec![format!("{} ran", count(well, "cell"))],
+        _ => vec![format!("{} ran", count(ran, "cell"))],
     };
     match failed {
         0 => {}
         // A run that ended well was told, or its notebook says, that these may fail.
-        some if told.state == State::Done => parts.push(format!("{some} failed, as allowed")),
-        some => parts.push(format!("{some} failed")),
+        some if told.state == State::Done => {
+            parts.push(format!("{some} of them failed, as allowed"));
+        }
+        some => parts.push(format!("{some} of them failed")),
     }
     if stopped > 0 {
-        parts.push(format!("{stopped} interrupted"));
+        parts.push(format!("{stopped} of them interrupted"));
     }
     if not_run > 0 {
         parts.push(format!("{not_run} not run"));
@@ -359,6 +398,13 @@ fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<St
             "{cells} that an earlier run had finished {were} not run again; {their} variables are not there"
         ));
     }
+    said.extend(missing(told));
+    said
+}
+
+/// What ran, and is not in the file because of somebody else.
+fn missing(told: &PythonReport) -> Vec<String> {
+    let mut said = Vec::new();
     let changed = |wanted: WriteBack| {
         let is_it =
             |cell: &&CellReport| cell.notebook.as_ref().is_some_and(|cell| cell.written == wanted);

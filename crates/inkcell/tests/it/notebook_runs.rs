@@ -72,10 +72,10 @@ fn a_failure_is_told_and_has_its_code() {
     let failed = ran(&env, &["a.ipynb"]).exits(1);
     assert!(failed.stderr.contains("ZeroDivisionError: division by zero"), "{failed:?}");
     assert!(failed.stderr.ends_with("error: cell 1 (c1) failed\n"), "{failed:?}");
-    assert!(failed.stdout.contains("1 cell ran, 1 failed, 1 not run"), "{failed:?}");
+    assert!(failed.stdout.contains("2 cells ran, 1 of them failed, 1 not run"), "{failed:?}");
     assert!(outputs(&env, "a.ipynb", 1).contains("ZeroDivisionError"));
     let allowed = ran(&env, &["a.ipynb", "--allow-errors"]).exits(0);
-    assert!(allowed.stdout.contains("2 cells ran, 1 failed, as allowed"), "{allowed:?}");
+    assert!(allowed.stdout.contains("3 cells ran, 1 of them failed, as allowed"), "{allowed:?}");
     assert!(outputs(&env, "a.ipynb", 2).contains("three"));
 }
 
@@ -143,7 +143,10 @@ fn an_interrupt_saves() {
     // Where it stopped, and what became of each cell.
     assert!(ended.stdout.contains("c0  ok "), "{ended:?}");
     assert!(ended.stdout.contains("c1  cancelled "), "{ended:?}");
-    assert!(ended.stdout.contains("1 cell ran, 1 interrupted, 1 not run in "), "{ended:?}");
+    assert!(
+        ended.stdout.contains("2 cells ran, 1 of them interrupted, 1 not run in "),
+        "{ended:?}"
+    );
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
     assert!(outputs(&env, "a.ipynb", 1).contains("KeyboardInterrupt"));
 }

@@ -27,7 +27,7 @@ fn an_exit_is_told_as_one() {
             let sums = if exit == 0 {
                 "2 cells ran, 1 not run in"
             } else {
-                "1 cell ran, 1 failed, 1 not run in"
+                "2 cells ran, 1 of them failed, 1 not run in"
             };
             assert!(said.contains(sums), "{code}: {said}");
             let words = if exit == 0 {
@@ -61,7 +61,10 @@ fn a_second_interrupt_ends_at_once() {
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("cell 1 (c1): Interrupted; the kernel ignored"), "{ended:?}");
-    assert!(ended.stdout.contains("1 cell ran, 1 interrupted, 1 not run in "), "{ended:?}");
+    assert!(
+        ended.stdout.contains("2 cells ran, 1 of them interrupted, 1 not run in "),
+        "{ended:?}"
+    );
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
 }
 
@@ -350,4 +353,59 @@ fn a_read_only_disk_is_told_before_anything_runs() {
     "#;
     let wanted = "error: /mnt/nb.ipynb: cannot make a temporary file beside it: Read-only file system (os error 30)\ncode 3\n";
     assert_eq!(in_namespace(&env, script), wanted);
+}
+
+/// A run is taken up where the file is: what is not there any more is run again, and another notebook is refused.
+#[test]
+fn a_run_is_taken_up_by_what_is_in_the_file() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["print('one')", "print('two')"]));
+    ran(&env, &["a.ipynb"]).exits(0);
+    env.run(&["clean", "a.ipynb"]).exits(0);
+    ran(&env, &["a.ipynb", "--resume"]).exits(0);
+    assert!(outputs(&env, "a.ipynb", 0).contains("one"), "it was cleaned, so it ran again");
+
+    env.put("b.ipynb", notebook(&["print('one')", "1/0", "print('three')"]));
+    ran(&env, &["b.ipynb", "-o", "out.ipynb"]).exits(1);
+    env.put("b.ipynb", notebook(&["print('one')", "print('mended')", "print('three')"]));
+    let other = ran(&env, &["b.ipynb", "-o", "out.ipynb", "--resume"]).exits(2);
+    assert!(other.stderr.contains("run it without --resume"), "{other:?}");
+}
+
+/// Outputs that could not be saved because somebody took the file away go into the one that takes its place.
+#[test]
+fn a_file_that_was_taken_away_gets_its_outputs_back() {
+    let env = env();
+    let wait = "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)";
+    env.put("a.ipynb", notebook(&["print('one')", wait, "print('three')"]));
+    let running = Running::start(run(&env, &["a.ipynb", "-o", "out.ipynb"]));
+    until(|| env.path("begun").exists());
+    std::fs::remove_file(env.path("out.ipynb")).expect("it is there");
+    env.put("go", "");
+    let ended = running.end();
+    assert!(ended.stderr.contains("they are kept"), "{ended:?}");
+    ran(&env, &["a.ipynb", "-o", "out.ipynb", "--resume"]).exits(0);
+    assert!(outputs(&env, "out.ipynb", 0).contains("one"));
+    assert!(outputs(&env, "out.ipynb", 2).contains("three"));
+}
+
+/// Somebody who wants to hear nothing else hears what is not in the file; and cells may be counted from the end.
+#[test]
+fn a_quiet_run_tells_of_outputs_that_are_not_in_the_file() {
+    let env = env();
+    let wait = "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)";
+    env.put("a.ipynb", notebook(&[wait, "print('two')"]));
+    let running = Running::start(run(&env, &["a.ipynb", "-q"]));
+    until(|| env.path("begun").exists());
+    env.run(&["edit", "a.ipynb", "replace", "0", "--source", "other"]).exits(0);
+    env.put("go", "");
+    let ended = running.end();
+    assert!(ended.stderr.contains("its outputs are not in the file: cell 0"), "{ended:?}");
+    let last = ran(&env, &["a.ipynb", "--cells", "-1", "--json"]).exits(0);
+    assert!(
+        last.stdout.contains("\"index\":1") && !last.stdout.contains("\"index\":0"),
+        "{last:?}"
+    );
+    let missing = env.run(&["run", "none.ipynb", "--json"]).exits(5);
+    assert_eq!(missing.stdout.lines().count(), 1, "an object a line: {missing:?}");
 }

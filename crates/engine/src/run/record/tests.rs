@@ -31,10 +31,10 @@ fn the_last_word_on_each_cell_is_known() {
     record.file.write_all(b"\n{\"cell\":{\"id\":").expect("a part of a line");
     record.begin(&known, &[]).expect("it begins again");
     record.note(&ran(&two, State::Error)).expect("a note");
+    assert_eq!(record.past().expect("the past").last, [ran(&two, State::Error)]);
     drop(record);
     let past = RunRecord::look(&places);
     assert_eq!(past.cells, [ran(&one, State::Done), ran(&two, State::Error)]);
-    assert_eq!(past.last, [ran(&two, State::Error)]);
     assert!(past.cells[0].ran("x") && !past.cells[0].ran("x "));
     assert!(past.cells[0].is_of(Some("a"), 9) && !past.cells[0].is_of(None, 0));
 }
@@ -44,10 +44,10 @@ fn the_last_word_on_each_cell_is_known() {
 fn what_nobody_can_read_says_nothing() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
-    assert_eq!(RunRecord::look(&places), Past::default());
+    assert_eq!(RunRecord::look(&places), LastRuns::default());
     drop(RunRecord::take(&places, dir.path()).expect("a file"));
     std::fs::write(&places.record, b"\xff\n{}\n{\"cell\":").expect("a file");
-    assert_eq!(RunRecord::look(&places), Past::default());
+    assert_eq!(RunRecord::look(&places), LastRuns::default());
 }
 
 /// A cell that has begun runs as long as its run is under way, and was cut off when it is not.

@@ -5,8 +5,9 @@
 use inkcell_engine::api::{CellReport, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 
-use super::{duration, ended};
+use super::{duration, ended, exit_status, has_run};
 use crate::output::count;
+use crate::render::ending::exception;
 
 /// A longer notebook shows what did not end well and what took longest.
 const MAX_ROWS: usize = 40;
@@ -38,14 +39,13 @@ pub(super) fn of(told: &PythonReport) -> Vec<String> {
     let mut lines: Vec<String> = rows.iter().map(|row| line(row, &widths)).collect();
     if shown.len() < cells.len() {
         let rest = count(cells.len() - shown.len(), "other cell");
-        lines.push(format!("… and {rest}"));
+        lines.push(format!("… and {rest}; the slowest and those that failed are shown"));
     }
     lines
 }
 
 fn row(cell: &CellReport) -> [String; 6] {
     let place = cell.notebook.as_ref();
-    let has_run = !matches!(cell.state, State::NeverRun | State::Queued);
     let outputs = place.map_or(0, |place| place.outputs);
     // What is not in the file any more has no place there.
     let index = place.filter(|place| place.written != WriteBack::Gone).map(|place| place.index);
@@ -53,10 +53,22 @@ fn row(cell: &CellReport) -> [String; 6] {
         index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
         place.and_then(|place| place.id.clone()).unwrap_or_default(),
         if cell.state == State::Done { "ok".to_owned() } else { ended(cell).to_owned() },
-        if has_run { duration(cell.duration) } else { String::new() },
+        if has_run(cell) { duration(cell.duration) } else { String::new() },
         if outputs > 0 { count(outputs, "output") } else { String::new() },
-        first_line(&cell.source.code, 50),
+        what(cell),
     ]
+}
+
+/// The first line of a cell, and the exception of one that failed.
+fn what(cell: &CellReport) -> String {
+    let code = first_line(&cell.source.code, 50);
+    match exception(cell).filter(|_| cell.state == State::Error && exit_status(cell).is_none()) {
+        Some(error) => {
+            let said = format!("{}: {}", error.name, error.value);
+            format!("{code}  → {}", first_line(said.trim_end_matches(": "), 60))
+        }
+        None => code,
+    }
 }
 
 /// Numbers stand to the right, words to the left.
