@@ -221,7 +221,7 @@ async fn twins_without_ids_run_once_each() {
         let begun = rig.begin().await;
         let edit = |cells: &mut Vec<Value>| match is_put_in {
             true => {
-                cells.insert(0, json!({"cell_type": "markdown", "metadata": {}, "source": "new"}))
+                cells.insert(0, json!({"cell_type": "markdown", "metadata": {}, "source": "new"}));
             }
             false => drop(cells.remove(0)),
         };
