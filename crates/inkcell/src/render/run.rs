@@ -162,7 +162,7 @@ impl Progress {
             && told.cells.iter().any(is_saved)
             && notebook.unsaved().is_none()
         {
-            lines.extend(next(&notebook.written, told.state));
+            lines.extend(next(&notebook.written, told));
         }
         for line in lines {
             match answer {
@@ -176,18 +176,19 @@ impl Progress {
 }
 
 /// Where the outputs are, and after a run that went well what to try next.
-fn next(path: &str, state: State) -> Vec<String> {
+fn next(path: &str, told: &PythonReport) -> Vec<String> {
     let name = quoted(path);
     let see = format!("inkcell read {name} --outputs full");
-    if state != State::Done {
+    let last = told.cells.iter().rev().find_map(|cell| Some(cell.notebook.as_ref()?.index));
+    let Some(last) = last.filter(|_| told.state == State::Done) else {
         return vec![format!("Outputs are in {path}; see them with: {see}")];
-    }
+    };
     vec![
         format!(
             "Outputs are in {path}. To see them, to run its last cell again, to let an agent do both:"
         ),
         format!("  {see}"),
-        format!("  inkcell run {name} --cells -1"),
+        format!("  inkcell run {name} --cells {last}"),
         "  inkcell setup claude-code   (or cursor, vscode, codex, zed, goose)".to_owned(),
     ]
 }
