@@ -219,6 +219,18 @@ pub struct CellReport {
     pub notebook: Option<NotebookCell>,
 }
 
+impl CellReport {
+    /// What the code gave as its status when it called exit; nothing to say is the empty text.
+    pub fn exit_status(&self) -> Option<&str> {
+        match &self.end {
+            Some(EndReport::Exception(error)) if error.name == "SystemExit" => {
+                Some(if matches!(&*error.value, "0" | "None") { "" } else { &error.value })
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Why a cell ended as it did, where that is more than its state.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

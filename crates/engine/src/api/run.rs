@@ -174,7 +174,7 @@ pub enum RunNote {
     Exited {
         /// The cell.
         index: usize,
-        /// What the code gave as its status.
+        /// What the code gave as its status; empty when it had nothing to complain about.
         status: String,
     },
     /// The outputs could not be saved; they are kept and go into the file with the next command on it.

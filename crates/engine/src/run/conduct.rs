@@ -235,13 +235,10 @@ impl NotebookRun {
     }
 
     fn onward(&mut self, number: usize, report: &CellReport) -> Onward {
-        if let Some(EndReport::Exception(error)) = &report.end
-            && error.name == "SystemExit"
-        {
+        if let Some(status) = report.exit_status() {
             let index = report.notebook.as_ref().map_or(number, |cell| cell.index);
-            self.report.notes.push(RunNote::Exited { index, status: error.value.clone() });
-            let is_well = matches!(error.value.as_str(), "" | "0" | "None");
-            return Onward::Stop(if is_well { State::Done } else { State::Error });
+            self.report.notes.push(RunNote::Exited { index, status: status.to_owned() });
+            return Onward::Stop(if status.is_empty() { State::Done } else { State::Error });
         }
         let may_fail = self.rules.on_error == OnError::GoOn
             || self.cells.get(number).is_some_and(|planned| planned.on_error == OnError::GoOn);

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 
 use inkcell_notebook::{EditOp, IdSource, NbOutput, Notebook, OutputView};
 
-use super::fold::{Fold, Folded, Safety, ShownCell, in_place, put_back, state_error};
+use super::fold::{Fold, Folded, Safety, ShownCell, put_back, state_error};
 use super::journal::{CellOutputs, Journal};
 use super::known::{KnownCell, Sight, has_unique_ids};
 use super::record::{Past, RanCell, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use crate::api::{Stamps, WriteBack};
-use crate::change::{Base, Effect};
+use crate::change::{Base, Effect, SaveOptions};
 use crate::error::{EngineError, SessionError};
 use crate::files::{Metadata, Still, Target, Version};
 use crate::notebooks::{Keep, Notebooks};
@@ -234,11 +234,16 @@ impl RunFile {
         }
         let began = Instant::now();
         let (shown, left, planned) = (&self.shown, self.left, self.planned.as_ref());
-        let saved = self.notebooks.change_keeping(&self.path, &in_place(), keep, |notebook, _| {
-            let is_as_left = left == Some(Version::of(notebook.original_bytes()));
-            let fold = if is_as_left { Fold::New } else { Fold::All };
-            fold.into(notebook, planned, shown, &self.path)
-        });
+        let saved = self.notebooks.change_keeping(
+            &self.path,
+            &SaveOptions::in_place(),
+            keep,
+            |notebook, _| {
+                let is_as_left = left == Some(Version::of(notebook.original_bytes()));
+                let fold = if is_as_left { Fold::New } else { Fold::All };
+                fold.into(notebook, planned, shown, &self.path)
+            },
+        );
         let saved = match saved {
             Ok(saved) => saved,
             Err(error) => {
@@ -315,10 +320,11 @@ impl RunFile {
         stamps: Stamps,
         ops: impl Fn(&Notebook) -> Vec<EditOp>,
     ) -> Result<Option<Version>, EngineError> {
-        if stamps == Stamps::Nothing {
+        // The others note nothing about a run as a whole.
+        if stamps != Stamps::Papermill {
             return Ok(None);
         }
-        let options = in_place();
+        let options = SaveOptions::in_place();
         let changed = |notebook: &mut Notebook, base: &Base| {
             let ops = ops(notebook);
             let path = self.path.clone();

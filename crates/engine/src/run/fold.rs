@@ -14,9 +14,9 @@ use super::known::{Found, KnownCell, Sight};
 use super::record::{RunPlaces, RunRecord};
 use super::stamps::CellStamps;
 use crate::api::WriteBack;
-use crate::change::{Backup, Effect, IfMissing, Mode, SaveOptions};
+use crate::change::{Effect, SaveOptions};
 use crate::error::EngineError;
-use crate::files::{Force, Target};
+use crate::files::Target;
 use crate::notebooks::{Keep, Notebooks};
 
 /// What a cell of a run showed.
@@ -170,23 +170,13 @@ pub(super) fn put_back(
         safety: Safety::InFile,
     };
     let shown: BTreeMap<usize, ShownCell> = latest.into_iter().map(shown).enumerate().collect();
-    let saved = notebooks.change_keeping(path, &in_place(), Keep::Record, |notebook, _| {
-        Fold::All.into(notebook, None, &shown, path)
-    })?;
+    let saved =
+        notebooks.change_keeping(path, &SaveOptions::in_place(), Keep::Record, |notebook, _| {
+            Fold::All.into(notebook, None, &shown, path)
+        })?;
     Journal::new(places.journal.clone()).clear().map_err(failed)?;
     let is_written = saved.effect == Effect::Written;
     Ok(is_written.then_some(saved.value.put_again.len()))
-}
-
-pub(super) fn in_place() -> SaveOptions {
-    SaveOptions {
-        base: None,
-        output: None,
-        if_missing: IfMissing::Fail,
-        backup: Backup::No,
-        force: Force::No,
-        mode: Mode::Write,
-    }
 }
 
 pub(super) fn state_error(state: &Path, source: std::io::Error) -> EngineError {

@@ -271,15 +271,9 @@ fn left(report: &PythonReport, number: usize, took: Duration) -> Option<(Duratio
     (timed == Timed::All || !left.is_zero()).then_some((left, timed))
 }
 
-/// What the code gave as its status when it called exit.
-fn exit_status(cell: &CellReport) -> Option<&str> {
-    let error = exception(cell).filter(|_| cell.state == State::Error)?;
-    (error.name == "SystemExit").then_some(error.value.as_str())
-}
-
 /// Whether a cell did what it should; one that called exit with nothing to complain about did.
 fn is_well(cell: &CellReport) -> bool {
-    cell.state == State::Done || matches!(exit_status(cell), Some("" | "0" | "None"))
+    cell.state == State::Done || cell.exit_status() == Some("")
 }
 
 /// How a cell ended, in a word or two.
@@ -287,7 +281,7 @@ fn ended(cell: &CellReport) -> &'static str {
     let is_gone = cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::Gone);
     match cell.state {
         State::NeverRun if is_gone => "gone",
-        State::Error if exit_status(cell).is_some() => "exit",
+        State::Error if cell.exit_status().is_some() => "exit",
         state => state.name(),
     }
 }
@@ -323,7 +317,7 @@ fn failure(told: &PythonReport) -> Option<String> {
         return None;
     }
     let cell = told.cells.iter().rev().find(is_failure)?;
-    if let Some(status) = exit_status(cell) {
+    if let Some(status) = cell.exit_status() {
         return Some(format!("error: {} called exit with: {status}", name(cell)));
     }
     let mut text = String::new();
@@ -429,7 +423,7 @@ pub(crate) fn note(note: &RunNote) -> String {
                 "the notebook names the kernel {named}; it was run by the Python that is used here"
             )
         }
-        RunNote::Exited { index, status } if matches!(status.as_str(), "" | "0" | "None") => {
+        RunNote::Exited { index, status } if status.is_empty() => {
             format!("the run ended at cell {index}, which called exit")
         }
         RunNote::Exited { index, status } => {

@@ -6,7 +6,6 @@ use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
 
 use super::{Terms, annotation, exit_code, joined, never_run, output};
 use crate::output::count;
-use crate::render::ending::exception;
 use crate::render::run::{name, notes};
 
 /// So many cells in a row that ran and showed nothing are told in one line.
@@ -17,38 +16,43 @@ const NAMED: usize = 20;
 
 /// What the cells showed.
 pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
+    let is_told = |cell: &&CellReport| !(is_waiting(cell.state) && cell.end.is_none());
+    let told = report.cells.iter().filter(is_told).map(|cell| {
+        let said = annotation(cell, terms.kernel);
+        (cell, output(cell, said.as_deref(), terms))
+    });
+    let told: Vec<(&CellReport, String)> = told.collect();
     let mut blocks = Vec::new();
-    let is_silent = |cell: &CellReport| {
-        cell.state == State::Done
-            && cell.output.rich.is_empty()
-            && output(cell, None, terms).is_empty()
-    };
-    let told = |cell| block(cell, report.state, terms);
-    for group in report.cells.chunk_by(|one, two| is_silent(one) && is_silent(two)) {
+    for group in told.chunk_by(|one, two| is_silent(one) && is_silent(two)) {
         match group {
-            [first, .., last] if group.len() >= MANY => {
+            [(first, _), .., (last, _)] if group.len() >= MANY => {
                 let (first, last) = (name(first), name(last));
                 let last = last.trim_start_matches("cell ");
                 blocks.push(Some(format!("[{first} to {last}] (ok)")));
             }
-            group => blocks.extend(group.iter().flat_map(told)),
+            group => blocks.extend(group.iter().flat_map(|told| block(told, report.state))),
         }
     }
     joined(blocks)
 }
 
-fn block(cell: &CellReport, run: State, terms: Terms) -> [Option<String>; 2] {
-    if matches!(cell.state, State::Queued | State::NeverRun) && cell.end.is_none() {
-        return [None, None];
-    }
+fn is_waiting(state: State) -> bool {
+    matches!(state, State::Queued | State::NeverRun)
+}
+
+/// Whether a cell ran well and there is nothing of it to see.
+fn is_silent((cell, output): &(&CellReport, String)) -> bool {
+    cell.state == State::Done && cell.output.rich.is_empty() && output.is_empty()
+}
+
+fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
+    let (cell, output) = told;
     let name = name(cell);
-    let said = annotation(cell, terms.kernel);
-    let output = output(cell, said.as_deref(), terms);
     let head = match cell.state {
-        State::Done if output.is_empty() => match &*cell.output.rich {
-            [] => format!("[{name}] (ok)"),
-            _ => format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default()),
-        },
+        State::Done if is_silent(told) => format!("[{name}] (ok)"),
+        State::Done if output.is_empty() => {
+            format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default())
+        }
         _ if output.is_empty() => format!("[{name}]"),
         _ => format!("[{name}]\n{output}"),
     };
@@ -58,7 +62,7 @@ fn block(cell: &CellReport, run: State, terms: Terms) -> [Option<String>; 2] {
 /// How a cell ended that did not end well.
 fn ending(cell: &CellReport, run: State) -> Option<String> {
     Some(match cell.state {
-        State::Error if is_exit(cell) => "ended the run: it called exit.".to_owned(),
+        State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
         // A run that went on was told, or its notebook says, that the cell may fail.
         State::Error | State::InputRefused if run == State::Done => "failed, as it may.".to_owned(),
         State::KernelDied => {
@@ -73,10 +77,6 @@ fn ending(cell: &CellReport, run: State) -> Option<String> {
         State::NeverRun => format!("was not run: {}", never_run(cell)),
         State::Queued | State::Running | State::Done => return None,
     })
-}
-
-fn is_exit(cell: &CellReport) -> bool {
-    exception(cell).is_some_and(|error| error.name == "SystemExit")
 }
 
 fn capital(name: &str) -> String {

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::exposure::{Exposure, ToolMode, ToolSet};
-use crate::tools::test_desk::{TestDesk, text};
+use crate::tools::test_desk::{TestDesk, text, until_there};
 use crate::tools::{Content, find};
 
 /// A desk with a notebook of these cells.
@@ -36,16 +36,6 @@ fn cell(desk: &TestDesk, index: usize) -> (Value, String) {
 async fn version(desk: &TestDesk) -> String {
     let head = desk.texts("notebook_read", json!({"path": "nb.ipynb"})).await.remove(0);
     head.split("version ").nth(1).unwrap().split("  ").next().unwrap().to_owned()
-}
-
-async fn until_there(path: &std::path::Path) {
-    for _ in 0..3000 {
-        if path.exists() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("{} is not there", path.display());
 }
 
 /// Cells run in the notebook's own session and folder, the outputs are in the file, and the session is found by
