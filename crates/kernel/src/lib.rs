@@ -7,6 +7,8 @@ mod cwd;
 mod environ;
 mod error;
 mod event;
+#[allow(dead_code, reason = "the backend that uses it comes next")]
+mod jupyter;
 mod kernel;
 mod ladder;
 mod modules;
