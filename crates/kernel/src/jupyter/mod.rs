@@ -1,5 +1,7 @@
 //! What every way to a Jupyter kernel shares: messages, signatures, their meaning, and kernelspecs.
 
-pub(crate) mod lenient;
+mod content;
+pub(crate) mod fold;
+mod lenient;
 pub(crate) mod message;
 pub(crate) mod sign;
