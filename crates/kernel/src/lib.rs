@@ -18,6 +18,8 @@ mod question;
 mod runner;
 mod startup;
 mod trace;
+#[allow(dead_code, reason = "the backend that uses it comes next")]
+mod zmq;
 
 pub use cwd::check_cwd;
 pub use environ::{
@@ -28,6 +30,10 @@ pub use error::LaunchError;
 pub use event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, Fate, KernelEvent, MimeBundle, MimeData,
     Outcome, PyError, Stray, StreamName,
+};
+pub use jupyter::kernelspec::{
+    InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
+    PythonPrefix,
 };
 pub use kernel::{
     Backend, BackendKind, CodeRequest, Force, Gone, History, Kernel, KernelEvents, KernelInfo,

@@ -2,6 +2,7 @@
 
 mod content;
 pub(crate) mod fold;
+pub(crate) mod kernelspec;
 mod lenient;
 pub(crate) mod message;
 pub(crate) mod sign;
