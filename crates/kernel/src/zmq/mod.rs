@@ -7,9 +7,11 @@ mod handle;
 mod launch;
 mod lines;
 mod meet;
+mod own;
 mod pump;
 mod socket;
 mod spool;
+mod starting;
 mod tail;
 mod zmtp;
 
