@@ -248,7 +248,7 @@ async fn a_running_kernel_is_adopted_and_left(start: Start) {
     assert_eq!(death.cause, DeathCause::Unknown);
 }
 
-/// Issue 7, 1: where ipykernel is missing, the answer gives the command.
+/// B:Z-03 Issue 7, 1: where ipykernel is missing, the answer gives the command.
 async fn a_python_without_ipykernel_says_what_to_do(start: Start) {
     let bench = Bench::empty(start);
     let bare = bench.cwd().join("bare");
