@@ -7,6 +7,7 @@ mod cwd;
 mod environ;
 mod error;
 mod event;
+mod jupyter;
 mod kernel;
 mod ladder;
 mod modules;
@@ -16,6 +17,7 @@ mod question;
 mod runner;
 mod startup;
 mod trace;
+mod zmq;
 
 pub use cwd::check_cwd;
 pub use environ::{
@@ -26,6 +28,10 @@ pub use error::LaunchError;
 pub use event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, Fate, KernelEvent, MimeBundle, MimeData,
     Outcome, PyError, Stray, StreamName,
+};
+pub use jupyter::kernelspec::{
+    InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
+    PythonPrefix,
 };
 pub use kernel::{
     Backend, BackendKind, CodeRequest, Force, Gone, History, Kernel, KernelEvents, KernelInfo,
@@ -42,3 +48,4 @@ pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};
 pub use startup::{Prelude, Shell, Startup};
 pub use trace::{Direction, Message, MessageId, Messages, Trace};
+pub use zmq::{Program, Transport, ZmqBackend, ZmqConfig};

@@ -1,0 +1,384 @@
+//! Traces of messages in every order that can be, and in some that should not.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::event::MimeData;
+use crate::jupyter::message::Header;
+
+const EXEC: ExecId = ExecId(7);
+
+fn message_of(session: &str, parent: Option<&str>, kind: &str, content: &Value) -> Message {
+    let header = |msg_id: &str, msg_type: &str, session: &str| Header {
+        msg_id: msg_id.to_owned(),
+        msg_type: msg_type.to_owned(),
+        session: session.to_owned(),
+    };
+    Message {
+        header: header("any", kind, "kernel"),
+        raw_header: Bytes::from_static(b"{\"msg_id\":\"any\"}"),
+        parent: parent.map(|parent| header(parent, "execute_request", session)),
+        content: Bytes::from(content.to_string()),
+    }
+}
+
+fn message(parent: &str, kind: &str, content: &Value) -> Message {
+    message_of("me", Some(parent), kind, content)
+}
+
+fn status(parent: &str, state: &str) -> (Channel, Message) {
+    (Channel::Iopub, message(parent, "status", &json!({"execution_state": state})))
+}
+
+fn iopub(parent: &str, kind: &str, content: &Value) -> (Channel, Message) {
+    (Channel::Iopub, message(parent, kind, content))
+}
+
+fn reply(parent: &str, status: &str) -> (Channel, Message) {
+    let content = json!({"status": status, "execution_count": 3, "ename": "E", "evalue": "v",
+        "traceback": ["E: v"]});
+    (Channel::Shell, message(parent, "execute_reply", &content))
+}
+
+fn stream(parent: &str, text: &str) -> (Channel, Message) {
+    iopub(parent, "stream", &json!({"name": "stdout", "text": text}))
+}
+
+/// A fold in which a cell was just sent.
+fn running(history: History) -> Fold {
+    let mut fold = Fold::new("me".to_owned());
+    fold.begin(EXEC, "r".to_owned(), history);
+    fold
+}
+
+/// Each effect as a line.
+fn told(effects: Vec<Effect>) -> Vec<String> {
+    let line = |effect: Effect| match effect {
+        Effect::Event(KernelEvent::Exec { exec, event }) => {
+            assert_eq!(exec, EXEC);
+            exec_line(&event)
+        }
+        Effect::Event(KernelEvent::Orphan(event)) => format!("orphan {}", exec_line(&event)),
+        Effect::Event(KernelEvent::Notice(text)) => format!("notice {text}"),
+        other => format!("{other:?}"),
+    };
+    effects.into_iter().map(line).collect()
+}
+
+fn exec_line(event: &ExecEvent) -> String {
+    let plain = |data: &crate::event::MimeBundle| match data.get("text/plain") {
+        Some(MimeData::Text(text)) => text.clone(),
+        other => format!("{other:?}"),
+    };
+    match event {
+        ExecEvent::Started { count } => format!("started {count:?}"),
+        ExecEvent::Stream { name, data } => {
+            format!("{} {}", name.as_str(), String::from_utf8_lossy(data).trim_end())
+        }
+        ExecEvent::Display { id, data } => {
+            format!("display {:?} {}", id.as_ref().map(|id| &*id.0), plain(data))
+        }
+        ExecEvent::UpdateDisplay { id, data } => format!("update {} {}", id.0, plain(data)),
+        ExecEvent::Result { count, data } => format!("result {count} {}", plain(data)),
+        ExecEvent::ClearOutput { wait } => format!("clear {wait}"),
+        ExecEvent::InputRequested { prompt, password } => format!("input {prompt:?} {password}"),
+        ExecEvent::Finished(Outcome::Error(error)) => format!("failed {}", error.name),
+        ExecEvent::Finished(outcome) => format!("{outcome:?}").to_lowercase(),
+    }
+}
+
+fn fold_all(fold: &mut Fold, trace: impl IntoIterator<Item = (Channel, Message)>) -> Vec<String> {
+    let heard = trace.into_iter().flat_map(|(channel, message)| fold.heard(channel, &message));
+    told(heard.collect())
+}
+
+/// What a cell that does everything sends on the channel of output, as IPython's kernel does.
+fn rich() -> Vec<(Channel, Message)> {
+    let shown = |text: &str| json!({"data": {"text/plain": text}, "metadata": {}, "transient": {"display_id": "d"}});
+    vec![
+        status("r", "busy"),
+        iopub("r", "execute_input", &json!({"code": "", "execution_count": 3})),
+        stream("r", "one"),
+        iopub("r", "display_data", &shown("shown")),
+        iopub("r", "update_display_data", &shown("again")),
+        iopub("r", "clear_output", &json!({"wait": true})),
+        iopub(
+            "r",
+            "execute_result",
+            &json!({"data": {"text/plain": "42"}, "metadata": {}, "execution_count": 3}),
+        ),
+        status("r", "idle"),
+    ]
+}
+
+const RICH: [&str; 7] = [
+    "started Some(3)",
+    "stdout one",
+    "display Some(\"d\") shown",
+    "update d again",
+    "clear true",
+    "result 3 42",
+    "ok",
+];
+
+/// B:Z-10 B:Z-12: the reply may come at any time between the others.
+#[test]
+fn a_reply_at_any_place_gives_the_same_events() {
+    for at in 0..=rich().len() {
+        let mut trace = rich();
+        trace.insert(at, reply("r", "ok"));
+        let mut fold = running(History::Store);
+        assert_eq!(fold_all(&mut fold, trace), RICH, "{at}");
+        assert!(!fold.is_running());
+    }
+}
+
+/// B:Z-10: neither end alone is the end.
+#[test]
+fn both_ends_are_waited_for() {
+    let mut fold = running(History::Store);
+    assert_eq!(fold.awaited(), None);
+    assert_eq!(fold_all(&mut fold, [reply("r", "ok")]), [""; 0]);
+    assert_eq!(fold.awaited(), Some(Wait::Idle));
+    assert_eq!(fold_all(&mut fold, [stream("r", "late")]), ["started None", "stdout late"]);
+    assert_eq!(fold_all(&mut fold, [status("r", "idle")]), ["ok"]);
+    assert_eq!(fold.awaited(), None);
+
+    let mut fold = running(History::Store);
+    assert_eq!(fold_all(&mut fold, [status("r", "idle")]), [""; 0]);
+    assert_eq!(fold.awaited(), Some(Wait::Reply));
+    assert_eq!(fold_all(&mut fold, [stream("r", "late")]), ["started None", "stdout late"]);
+    assert_eq!(fold_all(&mut fold, [reply("r", "error")]), ["failed E"]);
+}
+
+/// Trap 1: an end that was lost is not waited for without end, and that is told.
+#[test]
+fn an_end_that_is_lost_is_given_up() {
+    let mut fold = running(History::Store);
+    fold_all(&mut fold, [reply("r", "ok")]);
+    let wanted = [
+        "notice the kernel did not say that it was idle; output may be missing",
+        "started Some(3)",
+        "ok",
+    ];
+    assert_eq!(told(fold.gave_up()), wanted);
+    assert_eq!(told(fold.gave_up()), [""; 0], "once");
+    let mut fold = running(History::Store);
+    let error = json!({"ename": "Boom", "evalue": "", "traceback": []});
+    fold_all(&mut fold, [iopub("r", "error", &error), status("r", "idle")]);
+    let wanted =
+        ["notice the kernel did not reply to the cell; it said that it was idle", "failed Boom"];
+    assert_eq!(told(fold.gave_up()), wanted);
+}
+
+/// B:Z-08: what belongs to others is not for us, and what belongs to nobody is nobody's.
+#[test]
+fn only_what_belongs_to_the_cell_is_its_own() {
+    let mut fold = running(History::Store);
+    let theirs = [
+        message_of("other", Some("theirs"), "stream", &json!({"name": "stdout", "text": "x"})),
+        message_of("other", Some("theirs"), "status", &json!({"execution_state": "idle"})),
+        message_of("other", Some("theirs"), "comm_open", &json!({"comm_id": "c"})),
+    ];
+    assert_eq!(fold_all(&mut fold, theirs.map(|message| (Channel::Iopub, message))), [""; 0]);
+    assert_eq!(fold_all(&mut fold, [reply("before", "error"), status("before", "idle")]), [""; 0]);
+    assert_eq!(fold.awaited(), None);
+    let nobody = message_of("", None, "stream", &json!({"name": "stderr", "text": "lost"}));
+    assert_eq!(fold_all(&mut fold, [(Channel::Iopub, nobody)]), ["orphan stderr lost"]);
+    assert_eq!(fold_all(&mut fold, [stream("before", "thread")]), ["orphan stdout thread"]);
+    let mut trace = rich();
+    trace.push(reply("r", "ok"));
+    assert_eq!(fold_all(&mut fold, trace), RICH);
+    assert_eq!(fold_all(&mut fold, [stream("r", "after")]), ["orphan stdout after"]);
+}
+
+/// B:Z-11
+#[test]
+fn a_cell_that_was_aborted_never_began() {
+    let mut fold = running(History::Store);
+    let trace = [status("r", "busy"), reply("r", "aborted"), status("r", "idle")];
+    assert_eq!(fold_all(&mut fold, trace), ["aborted"]);
+}
+
+/// Silent code has no number; it begins when the kernel is busy with it.
+#[test]
+fn silent_code_begins_without_a_number() {
+    let mut fold = running(History::Silent);
+    assert_eq!(fold_all(&mut fold, [status("r", "busy")]), ["started None"]);
+    assert_eq!(fold_all(&mut fold, [reply("r", "ok"), status("r", "idle")]), ["ok"]);
+}
+
+/// B:X-25: nobody can type; asked or raised, it is told and the code goes on.
+#[test]
+fn input_is_refused() {
+    let mut fold = running(History::Store);
+    let ask = message("r", "input_request", &json!({"prompt": "name? ", "password": true}));
+    let effects = fold.heard(Channel::Stdin, &ask);
+    let line = Effect::EmptyLine { parent: Bytes::from_static(b"{\"msg_id\":\"any\"}") };
+    assert_eq!(effects[0], line);
+    assert_eq!(told(effects)[1..], ["started None", "input \"name? \" true"]);
+    assert_eq!(fold_all(&mut fold, [reply("r", "ok"), status("r", "idle")]), ["ok"]);
+    // One of somebody else's, or of a question, is answered too: it would wait for ever.
+    assert_eq!(fold.heard(Channel::Stdin, &ask), [line]);
+
+    let mut fold = running(History::Store);
+    let refused = json!({"status": "error", "ename": NO_INPUT, "evalue": "", "traceback": []});
+    let trace = [(Channel::Shell, message("r", "execute_reply", &refused)), status("r", "idle")];
+    let wanted = ["started None", "input \"\" false", "failed StdinNotImplementedError"];
+    assert_eq!(fold_all(&mut fold, trace), wanted);
+}
+
+/// B:Z-12: widgets are told that nobody is there; their text is shown like any other.
+#[test]
+fn widgets_degrade_to_text() {
+    let mut fold = running(History::Store);
+    let open = iopub("r", "comm_open", &json!({"comm_id": "c1", "target_name": "jupyter.widget"}));
+    let more = iopub("r", "comm_msg", &json!({"comm_id": "c1", "data": {}}));
+    let view = json!({"data": {"text/plain": "IntSlider(value=0)",
+        "application/vnd.jupyter.widget-view+json": {"model_id": "c1"}}, "metadata": {}});
+    let heard = fold.heard(open.0, &open.1);
+    assert_eq!(heard, [Effect::CloseComm { id: "c1".to_owned() }]);
+    let trace = [more, iopub("r", "display_data", &view)];
+    assert_eq!(fold_all(&mut fold, trace), ["started None", "display None IntSlider(value=0)"]);
+}
+
+/// Trap 7: a message that cannot be read is told and passed over.
+#[test]
+fn a_broken_message_harms_nothing() {
+    let mut fold = running(History::Store);
+    let broken = [
+        iopub("r", "stream", &json!({"name": "stdout"})),
+        iopub("r", "display_data", &json!([1])),
+        iopub("r", "status", &json!({})),
+        iopub("r", "something_new", &json!({"a": 1})),
+    ];
+    let lines = fold_all(&mut fold, broken);
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(lines.iter().all(|line| line.starts_with("notice the kernel sent a ")), "{lines:?}");
+    let mut trace = rich();
+    trace.push(reply("r", "ok"));
+    assert_eq!(fold_all(&mut fold, trace), RICH);
+}
+
+/// An exception that the cell shows and survives is output; the one that ends it is not shown twice.
+#[test]
+fn a_caught_exception_is_output() {
+    let error = |name: &str| {
+        iopub("r", "error", &json!({"ename": name, "evalue": "", "traceback": [name]}))
+    };
+    let mut fold = running(History::Store);
+    let trace = [error("Caught"), reply("r", "ok"), status("r", "idle")];
+    assert_eq!(fold_all(&mut fold, trace), ["started None", "stderr Caught", "ok"]);
+    let mut fold = running(History::Store);
+    let trace = [error("Caught"), error("Last"), reply("r", "error"), status("r", "idle")];
+    assert_eq!(fold_all(&mut fold, trace), ["started None", "stderr Caught", "failed Last"]);
+}
+
+/// A kernel that says it is idle before it has shown everything is waited for from the second cell on.
+#[test]
+fn a_kernel_that_is_late_is_waited_for() {
+    let result = || {
+        iopub("r", "execute_result", &json!({"data": {"text/plain": "1"}, "execution_count": 1}))
+    };
+    let mut fold = running(History::Store);
+    let trace = [reply("r", "ok"), status("r", "idle"), result()];
+    assert_eq!(fold_all(&mut fold, trace), ["started Some(3)", "ok", "orphan display None 1"]);
+    fold.begin(EXEC, "r".to_owned(), History::Store);
+    assert_eq!(fold_all(&mut fold, [reply("r", "ok"), status("r", "idle")]), [""; 0]);
+    assert_eq!(fold.awaited(), Some(Wait::Late));
+    assert_eq!(fold_all(&mut fold, [result()]), ["started None", "result 1 1"]);
+    assert_eq!(told(fold.gave_up()), ["ok"]);
+    // A thread that goes on is no such sign.
+    let mut fold = running(History::Store);
+    fold_all(&mut fold, [reply("r", "ok"), status("r", "idle"), stream("r", "thread")]);
+    fold.begin(EXEC, "s".to_owned(), History::Store);
+    assert_eq!(fold_all(&mut fold, [reply("s", "ok"), status("s", "idle")]).last().unwrap(), "ok");
+}
+
+/// F-002: what a kernel that died had read may have had effects.
+#[test]
+fn a_death_tells_whether_the_code_may_have_begun() {
+    assert_eq!(told(running(History::Store).died(Unread::Nothing)), ["started None"]);
+    assert_eq!(told(running(History::Store).died(Unread::LastRequest)), [""; 0]);
+    let mut fold = running(History::Store);
+    fold_all(&mut fold, rich().into_iter().take(2));
+    assert_eq!(told(fold.died(Unread::Nothing)), [""; 0], "it was told already");
+    assert_eq!(told(Fold::new("me".to_owned()).died(Unread::Nothing)), [""; 0]);
+}
+
+/// F-011: an interrupt that hit the kernel itself took the reply away; what came behind it is the proof.
+#[test]
+fn an_interrupt_that_ate_the_reply_is_an_interrupt() {
+    let mut fold = running(History::Store);
+    fold_all(&mut fold, [status("r", "busy")]);
+    assert_eq!(told(fold.passed()), [""; 0]);
+    assert_eq!(fold.awaited(), Some(Wait::Idle), "there may be output on its way");
+    let rest = [stream("r", "last"), status("r", "idle")];
+    let wanted = ["started None", "stdout last", "failed KeyboardInterrupt"];
+    assert_eq!(fold_all(&mut fold, rest), wanted);
+    // Where the reply did come, it counts.
+    let mut fold = running(History::Store);
+    fold_all(&mut fold, [reply("r", "ok")]);
+    fold.passed();
+    assert_eq!(fold_all(&mut fold, [status("r", "idle")]), ["started Some(3)", "ok"]);
+}
+
+/// What `?` shows in a pager is shown.
+#[test]
+fn pages_are_shown() {
+    let mut fold = running(History::Store);
+    let content = json!({"status": "ok", "execution_count": 1,
+        "payload": [{"source": "page", "data": {"text/plain": "help"}}]});
+    let trace = [(Channel::Shell, message("r", "execute_reply", &content)), status("r", "idle")];
+    assert_eq!(fold_all(&mut fold, trace), ["started Some(1)", "display None help", "ok"]);
+}
+
+proptest! {
+    /// B:Z-08 B:Z-10: whatever else comes in between, and wherever the reply does, the cell is the same.
+    #[test]
+    fn any_legal_order_gives_the_same_events(
+        at in 0usize..9,
+        noise in prop::collection::vec((0usize..9, 0usize..5), 0..12),
+    ) {
+        let mut trace = rich();
+        trace.insert(at, reply("r", "ok"));
+        let mut noise = noise;
+        noise.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
+        for (place, kind) in noise {
+            let other = match kind {
+                0 => status("fence", "busy"),
+                1 => status("fence", "idle"),
+                2 => (Channel::Shell, message("fence", "kernel_info_reply", &json!({}))),
+                3 => reply("old", "error"),
+                _ => (Channel::Iopub, message_of("other", Some("r2"), "stream", &json!({"name": "stdout", "text": "x"}))),
+            };
+            trace.insert(place, other);
+        }
+        let mut fold = running(History::Store);
+        prop_assert_eq!(fold_all(&mut fold, trace), RICH);
+    }
+
+    /// Whatever comes, an execution ends at most once, and nothing of it follows its end.
+    #[test]
+    fn any_trace_ends_at_most_once(steps in prop::collection::vec(0usize..12, 0..40)) {
+        let mut fold = running(History::Store);
+        let mut lines = Vec::new();
+        for step in steps {
+            lines.extend(match step {
+                0 => fold_all(&mut fold, [reply("r", "ok")]),
+                1 => fold_all(&mut fold, [reply("r", "error")]),
+                2 => told(fold.gave_up()),
+                3 => told(fold.passed()),
+                step => fold_all(&mut fold, rich().into_iter().nth(step - 4)),
+            });
+        }
+        let is_end = |line: &&String| ["ok", "failed E", "failed KeyboardInterrupt"].contains(&line.as_str());
+        prop_assert!(lines.iter().filter(is_end).count() <= 1);
+        let end = lines.iter().position(|line| is_end(&line)).unwrap_or(lines.len());
+        let is_quiet = |line: &String| line.starts_with("orphan") || line.starts_with("notice");
+        prop_assert!(lines.iter().skip(end + 1).all(is_quiet), "{:?}", lines);
+        let begun = lines.iter().position(|line| line.starts_with("started")).unwrap_or(0);
+        prop_assert!(begun == 0 || lines[..begun].iter().all(is_quiet), "{:?}", lines);
+    }
+}

@@ -1,0 +1,363 @@
+//! Kernelspecs: which kernels are installed, and how each is started.
+//!
+//! Owns where they lie, as Jupyter looks for them, what `kernel.json` says, and what its placeholders stand
+//! for. It reads files and nothing else: variables and folders are given. It must not know how a process is
+//! started.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::environ::ParentEnv;
+
+/// One that is installed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Kernelspec {
+    /// Its name: that of its folder, in lower case.
+    pub name: String,
+    /// Its folder.
+    pub resource_dir: PathBuf,
+    /// The command, with placeholders.
+    pub argv: Vec<String>,
+    /// Its name for people.
+    pub display_name: String,
+    /// The language its cells are in.
+    pub language: String,
+    /// Variables that are added to its environment, with placeholders.
+    pub env: BTreeMap<String, String>,
+    /// How it wants to be interrupted.
+    pub interrupt_mode: InterruptMode,
+    /// Whatever else it says about itself: a JSON object, or nothing.
+    pub metadata: String,
+}
+
+/// How a kernel wants to be interrupted.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum InterruptMode {
+    /// By a signal.
+    #[default]
+    Signal,
+    /// By a message.
+    Message,
+}
+
+/// Where to look.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KernelspecSearch {
+    /// The environment, for Jupyter's own variables.
+    pub env: ParentEnv,
+    /// The home folder.
+    pub home: Option<PathBuf>,
+    /// The environment of the chosen interpreter.
+    pub prefix: Option<PythonPrefix>,
+    /// Where the system's are; [`KernelspecSearch::SYSTEM`] unless a test says otherwise.
+    pub system: Vec<PathBuf>,
+}
+
+/// Where a Python has its files.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PythonPrefix {
+    /// The folder, `sys.prefix`.
+    pub folder: PathBuf,
+    /// Whether it is an environment made from another Python.
+    pub kind: PrefixKind,
+}
+
+/// What a Python's folder is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PrefixKind {
+    /// A virtual environment, whose kernels come before the user's.
+    Environment,
+    /// A Python by itself.
+    Installation,
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Kernelspecs {
+    /// The usable ones, by name.
+    pub found: Vec<Kernelspec>,
+    /// Those that cannot be used. One of them still hides others of its name, as in Jupyter.
+    pub broken: Vec<KernelspecError>,
+}
+
+/// Why there is no kernelspec.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelspecError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read: {source}", .path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not what it should be.
+    #[error("{}: is no kernelspec: {problem}", .path.display())]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// There is none of that name.
+    #[error("there is no kernel named {name:?}; {}", list(.known))]
+    NotFound {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+}
+
+fn list(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none is installed. For Python, install ipykernel: `python -m pip install ipykernel`"
+            .to_owned();
+    }
+    format!("there are: {}", names.join(", "))
+}
+
+impl KernelspecSearch {
+    /// Where systems keep them.
+    pub const SYSTEM: [&str; 2] = ["/usr/local/share/jupyter", "/usr/share/jupyter"];
+
+    /// The folders of kernelspecs, in the order in which Jupyter looks into them.
+    pub fn folders(&self) -> Vec<PathBuf> {
+        let mut roots: Vec<PathBuf> = Vec::new();
+        if let Some(path) = self.env.get("JUPYTER_PATH") {
+            roots.extend(path.split(':').filter(|part| !part.is_empty()).map(PathBuf::from));
+        }
+        let user = self.user();
+        let own = self.prefix.iter().map(|prefix| prefix.folder.join("share/jupyter"));
+        if self.prefers_prefix() {
+            roots.extend(own.chain(user));
+        } else {
+            roots.extend(user.into_iter().chain(own));
+        }
+        roots.extend(self.system.iter().cloned());
+        let mut folders: Vec<PathBuf> = Vec::new();
+        let below = roots.into_iter().map(|root| root.join("kernels"));
+        let old = self.home.iter().map(|home| home.join(".ipython/kernels"));
+        for folder in below.chain(old) {
+            if !folders.contains(&folder) {
+                folders.push(folder);
+            }
+        }
+        folders
+    }
+
+    fn prefers_prefix(&self) -> bool {
+        let is_on = |value: &str| {
+            !matches!(value.to_lowercase().as_str(), "no" | "n" | "false" | "off" | "0" | "0.0")
+        };
+        match self.env.get("JUPYTER_PREFER_ENV_PATH") {
+            Some(value) => is_on(value),
+            None => self.prefix.as_ref().is_some_and(|it| it.kind == PrefixKind::Environment),
+        }
+    }
+
+    fn user(&self) -> Option<PathBuf> {
+        if let Some(folder) = self.env.get("JUPYTER_DATA_DIR") {
+            return Some(PathBuf::from(folder));
+        }
+        if cfg!(target_os = "macos") {
+            return self.home.as_ref().map(|home| home.join("Library/Jupyter"));
+        }
+        let data = self.env.get("XDG_DATA_HOME").map(PathBuf::from);
+        let data = data.or_else(|| self.home.as_ref().map(|home| home.join(".local/share")));
+        data.map(|data| data.join("jupyter"))
+    }
+
+    /// Everything that is installed.
+    pub fn find(&self) -> Kernelspecs {
+        let mut all = BTreeMap::new();
+        for folder in self.folders() {
+            for (name, dir) in candidates(&folder) {
+                all.entry(name).or_insert(dir);
+            }
+        }
+        let mut specs = Kernelspecs::default();
+        for (name, dir) in all {
+            match Kernelspec::read(&name, &dir) {
+                Ok(spec) => specs.found.push(spec),
+                Err(problem) => specs.broken.push(problem),
+            }
+        }
+        specs
+    }
+}
+
+impl Kernelspecs {
+    /// The one of this name, in any case of letters; or why there is none.
+    pub fn take(mut self, name: &str) -> Result<Kernelspec, KernelspecError> {
+        let wanted = name.to_lowercase();
+        if let Some(at) = self.found.iter().position(|spec| spec.name == wanted) {
+            return Ok(self.found.swap_remove(at));
+        }
+        let is_of = |error: &KernelspecError| match error {
+            KernelspecError::Unreadable { path, .. } | KernelspecError::Malformed { path, .. } => {
+                path.parent()
+                    .and_then(Path::file_name)
+                    .is_some_and(|folder| folder.to_string_lossy().to_lowercase() == wanted)
+            }
+            KernelspecError::NotFound { .. } => false,
+        };
+        if let Some(at) = self.broken.iter().position(is_of) {
+            return Err(self.broken.swap_remove(at));
+        }
+        let known = self.found.into_iter().map(|spec| spec.name).collect();
+        Err(KernelspecError::NotFound { name: name.to_owned(), known })
+    }
+}
+
+/// The folders below this one that hold a kernelspec, by their names.
+fn candidates(folder: &Path) -> Vec<(String, PathBuf)> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut found: Vec<(String, PathBuf)> = entries
+        .flatten()
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?.to_lowercase();
+            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
+            let is_spec = name.chars().all(is_name) && entry.path().join("kernel.json").is_file();
+            is_spec.then(|| (name, entry.path()))
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+impl Kernelspec {
+    /// Reads the one in this folder.
+    pub fn read(name: &str, dir: &Path) -> Result<Kernelspec, KernelspecError> {
+        #[derive(Deserialize)]
+        struct File<'a> {
+            argv: Vec<String>,
+            #[serde(default)]
+            display_name: Option<String>,
+            #[serde(default)]
+            language: Option<String>,
+            #[serde(default)]
+            env: Option<BTreeMap<String, String>>,
+            #[serde(default)]
+            interrupt_mode: Option<InterruptMode>,
+            #[serde(borrow, default)]
+            metadata: Option<&'a RawValue>,
+        }
+        let path = dir.join("kernel.json");
+        let text = fs::read_to_string(&path)
+            .map_err(|source| KernelspecError::Unreadable { path: path.clone(), source })?;
+        let malformed =
+            |problem: String| KernelspecError::Malformed { path: path.clone(), problem };
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        let file: File<'_> =
+            serde_json::from_str(text).map_err(|problem| malformed(problem.to_string()))?;
+        if file.argv.is_empty() {
+            return Err(malformed("argv is empty, so there is no command to start".to_owned()));
+        }
+        Ok(Kernelspec {
+            name: name.to_owned(),
+            resource_dir: dir.to_owned(),
+            argv: file.argv,
+            display_name: file.display_name.unwrap_or_else(|| name.to_owned()),
+            language: file.language.unwrap_or_default(),
+            env: file.env.unwrap_or_default(),
+            interrupt_mode: file.interrupt_mode.unwrap_or_default(),
+            metadata: file.metadata.map(|raw| raw.get().to_owned()).unwrap_or_default(),
+        })
+    }
+
+    /// The command with its placeholders filled in. `python` means the chosen interpreter.
+    pub fn command(&self, python: &Path, connection_file: &Path) -> Vec<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let prefix = python.parent().and_then(Path::parent).map(text).unwrap_or_default();
+        let names = [
+            ("{connection_file}", text(connection_file)),
+            ("{resource_dir}", text(&self.resource_dir)),
+            ("{prefix}", prefix),
+        ];
+        let fill = |argument: &String| {
+            // Each name once, from left to right, so that a path with braces in it is not read again.
+            let (mut filled, mut rest) = (String::new(), argument.as_str());
+            while let Some(at) = rest.find('{') {
+                filled.push_str(&rest[..at]);
+                rest = &rest[at..];
+                match names.iter().find(|(name, _)| rest.starts_with(name)) {
+                    Some((name, value)) => {
+                        filled.push_str(value);
+                        rest = &rest[name.len()..];
+                    }
+                    None => {
+                        filled.push('{');
+                        rest = &rest[1..];
+                    }
+                }
+            }
+            filled.push_str(rest);
+            filled
+        };
+        let mut command: Vec<String> = self.argv.iter().map(fill).collect();
+        if let Some(program) = command.first_mut()
+            && is_plain_python(program)
+        {
+            *program = text(python);
+        }
+        command
+    }
+
+    /// The environment with the spec's own variables, in which `$NAME` and `${NAME}` stand for those of the
+    /// environment; a name that is not there stays as it is written.
+    pub fn environment(&self, env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let mut all = env.clone();
+        for (name, value) in &self.env {
+            all.insert(name.clone(), substitute(value, env));
+        }
+        all
+    }
+}
+
+/// Whether a command means whichever Python is there.
+fn is_plain_python(program: &str) -> bool {
+    let Some(version) = program.strip_prefix("python") else { return false };
+    version.split('.').all(|part| part.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// As Python's `string.Template` does it.
+fn substitute(text: &str, env: &BTreeMap<String, String>) -> String {
+    let (mut filled, mut rest) = (String::new(), text);
+    while let Some(at) = rest.find('$') {
+        filled.push_str(&rest[..at]);
+        rest = &rest[at + 1..];
+        if let Some(after) = rest.strip_prefix('$') {
+            filled.push('$');
+            rest = after;
+            continue;
+        }
+        let braced = rest.strip_prefix('{');
+        let start = braced.unwrap_or(rest);
+        let is_name = |(at, c): (usize, char)| {
+            !(c == '_' || c.is_ascii_alphabetic() || (at > 0 && c.is_ascii_digit()))
+        };
+        let end =
+            start.char_indices().find(|found| is_name(*found)).map_or(start.len(), |(at, _)| at);
+        let (name, after) = start.split_at(end);
+        let after = if braced.is_some() { after.strip_prefix('}') } else { Some(after) };
+        match (env.get(name), after) {
+            (Some(value), Some(after)) => {
+                filled.push_str(value);
+                rest = after;
+            }
+            _ => filled.push('$'),
+        }
+    }
+    filled.push_str(rest);
+    filled
+}
+
+#[cfg(test)]
+mod tests;

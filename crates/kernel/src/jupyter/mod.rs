@@ -1,0 +1,8 @@
+//! What every way to a Jupyter kernel shares: messages, signatures, their meaning, and kernelspecs.
+
+mod content;
+pub(crate) mod fold;
+pub(crate) mod kernelspec;
+mod lenient;
+pub(crate) mod message;
+pub(crate) mod sign;

@@ -1,0 +1,258 @@
+//! Starting a Jupyter kernel, or meeting one that runs: which program, where it listens, its process.
+//!
+//! Owns what a kernel is started with. What becomes of its process until it is ready is in `starting.rs`.
+
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio::net::unix::pipe;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::cwd::check_cwd;
+use crate::error::LaunchError;
+use crate::jupyter::kernelspec::{InterruptMode, Kernelspec};
+use crate::kernel::{Backend, BackendKind, KernelSpec, Launched};
+use crate::process::{Mark, Process, Spawner, own_pidfd};
+use crate::runner::install;
+use crate::trace::Trace;
+use crate::zmq::connection::{Connection, Home, Ports, random_hex};
+use crate::zmq::guest::Wires;
+use crate::zmq::starting::{Starting, Young, says_stolen};
+use crate::zmq::tail::Tail;
+
+/// How often a kernel is started whose ports somebody else took.
+const ATTEMPTS: usize = 5;
+
+/// Everything the backend must be told; there are no defaults.
+#[derive(Clone, Debug)]
+pub struct ZmqConfig {
+    /// Where the files lie that are put into Python kernels.
+    pub state_dir: PathBuf,
+    /// Where connection files and sockets are made. Sockets have short names, so this must be short too.
+    pub runtime_dir: PathBuf,
+    /// What carries messages.
+    pub transport: Transport,
+}
+
+/// What carries messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// Sockets in a private folder for kernels that are known to take them, else ports.
+    Auto,
+    /// Sockets in a private folder.
+    Ipc,
+    /// Ports of this machine.
+    Tcp,
+}
+
+/// Which kernel is started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Program {
+    /// IPython's, in the chosen interpreter.
+    Ipykernel,
+    /// An installed one.
+    Spec(Box<Kernelspec>),
+    /// None: the one with this connection file runs already. It is not ended with us.
+    Existing(PathBuf),
+}
+
+/// Makes kernels that speak Jupyter's protocol.
+#[derive(Clone)]
+pub struct ZmqBackend {
+    shared: Arc<Shared>,
+    program: Program,
+}
+
+struct Shared {
+    config: ZmqConfig,
+    spawner: Spawner,
+    ports: Ports,
+    trace: Option<Arc<dyn Trace>>,
+}
+
+impl ZmqBackend {
+    /// A backend for IPython's kernel that starts its children from a thread of its own.
+    pub fn new(config: ZmqConfig) -> Result<ZmqBackend, LaunchError> {
+        ZmqBackend::with(config, None)
+    }
+
+    /// The same, and somebody is told what it does.
+    pub fn traced(config: ZmqConfig, trace: Arc<dyn Trace>) -> Result<ZmqBackend, LaunchError> {
+        ZmqBackend::with(config, Some(trace))
+    }
+
+    fn with(config: ZmqConfig, trace: Option<Arc<dyn Trace>>) -> Result<ZmqBackend, LaunchError> {
+        let what = "start the thread that starts processes";
+        let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
+        let shared = Shared { config, spawner, ports: Ports::default(), trace };
+        Ok(ZmqBackend { shared: Arc::new(shared), program: Program::Ipykernel })
+    }
+
+    /// The same backend for another program.
+    pub fn running(&self, program: Program) -> ZmqBackend {
+        ZmqBackend { shared: Arc::clone(&self.shared), program }
+    }
+
+    async fn start(
+        &self,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let began = Instant::now();
+        let deadline = began + spec.start_timeout;
+        let mut launched = Err(LaunchError::Cancelled);
+        for _ in 0..ATTEMPTS {
+            launched = self.attempt(spec, deadline, cancel).await;
+            if !matches!(&launched, Err(error) if is_stolen(error)) {
+                break;
+            }
+        }
+        if let (Ok(launched), Some(trace)) = (&launched, &self.shared.trace) {
+            trace.started(launched.kernel.info(), began.elapsed());
+        }
+        launched
+    }
+
+    async fn attempt(
+        &self,
+        spec: &KernelSpec,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let Shared { config, ports, .. } = &*self.shared;
+        let home = Home::make(&config.runtime_dir);
+        let home = home.map_err(resources("make a folder for the kernel's sockets"))?;
+        if let Program::Existing(file) = &self.program {
+            let connection =
+                Connection::read(file).map_err(|reason| LaunchError::Startup { reason })?;
+            let name = format!("the kernel of {}", file.display());
+            let starting =
+                Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
+            return starting
+                .meet(spec, &connection, None, InterruptMode::Message, deadline, cancel)
+                .await;
+        }
+        check_cwd(&spec.cwd)?;
+        let key = random_hex::<32>().map_err(resources("get randomness"))?;
+        let reserved;
+        let connection = if self.wants_ipc() && home.is_short_enough() {
+            Connection::ipc(&home, key)
+        } else {
+            reserved = ports.reserve().map_err(resources("find free ports"))?;
+            Connection::tcp(reserved.numbers, key)
+        };
+        let file = home.write(&connection).map_err(resources("write the connection file"))?;
+        let root = install(&config.state_dir).map_err(|source| {
+            let folder = config.state_dir.display().to_string();
+            LaunchError::StateFolder { folder, source }
+        })?;
+        let (argv, mode) = match &self.program {
+            Program::Spec(kernelspec) => {
+                (kernelspec.command(&spec.python, &file), kernelspec.interrupt_mode)
+            }
+            _ => (ipykernel(&spec.python, &file), InterruptMode::Signal),
+        };
+        let starting = self.spawn(spec, &argv, home).await?;
+        starting.meet(spec, &connection, Some(&root), mode, deadline, cancel).await
+    }
+
+    fn wants_ipc(&self) -> bool {
+        match (self.shared.config.transport, &self.program) {
+            (Transport::Ipc, _) => true,
+            (Transport::Tcp, _) => false,
+            (Transport::Auto, Program::Spec(spec)) => {
+                spec.argv.iter().any(|part| part.starts_with("ipykernel"))
+            }
+            (Transport::Auto, _) => true,
+        }
+    }
+
+    async fn spawn(
+        &self,
+        spec: &KernelSpec,
+        argv: &[String],
+        home: Home,
+    ) -> Result<Starting, LaunchError> {
+        let name = argv.first().cloned().unwrap_or_default();
+        let failed = |source| LaunchError::Spawn { python: name.clone(), source };
+        let env = match &self.program {
+            Program::Spec(kernelspec) => kernelspec.environment(&spec.env),
+            _ => spec.env.clone(),
+        };
+        let pipes = resources("make pipes for the kernel");
+        let (lifeline, our_lifeline) = io::pipe().map_err(pipes)?;
+        let (our_stdout, stdout) = io::pipe().map_err(pipes)?;
+        let (our_stderr, stderr) = io::pipe().map_err(pipes)?;
+        let keep: Vec<OwnedFd> = vec![lifeline.into(), own_pidfd().map_err(pipes)?];
+        let wires = Wires { lifeline: keep[0].as_raw_fd(), host: keep[1].as_raw_fd() };
+        let inode = |fd: &io::PipeWriter| rustix::fs::fstat(fd.as_fd()).map(|stat| stat.st_ino);
+        let inodes = [&stdout, &stderr].into_iter().map(inode).collect::<Result<Vec<u64>, _>>();
+        let mark = Mark::new(0, &inodes.map_err(|error| pipes(error.into()))?).map_err(pipes)?;
+        let mut command = Command::new(&name);
+        command
+            .args(&argv[1..])
+            .env_clear()
+            .envs(&env)
+            .env(Mark::VARIABLE, mark.value())
+            .current_dir(&spec.cwd)
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr));
+        let child = self.shared.spawner.spawn(command, keep).await.map_err(failed)?;
+        let mark = mark.with_leader(child.id());
+        let process = Process::own(child);
+        let receiver = |pipe: PipeReader| pipe::Receiver::from_owned_fd(pipe.into());
+        let mut starting =
+            Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
+        let tail = receiver(our_stdout).and_then(|out| Ok([out, receiver(our_stderr)?]));
+        let tail = match tail {
+            Ok(pipes) => Tail::of(pipes),
+            Err(source) => {
+                process.destroy();
+                return Err(pipes(source));
+            }
+        };
+        starting.own = Some(Young { process, mark, tail, lifeline: our_lifeline.into(), wires });
+        Ok(starting)
+    }
+}
+
+impl Backend for ZmqBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Zmq
+    }
+
+    fn launch<'a>(
+        &'a self,
+        spec: &'a KernelSpec,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+        self.start(spec, cancel).boxed()
+    }
+}
+
+fn resources(what: &'static str) -> impl Fn(io::Error) -> LaunchError + Copy {
+    move |source| LaunchError::Resources { what, source }
+}
+
+/// IPython's kernel. Its history stays in memory: a file that all kernels share is no place for cells that an
+/// agent runs.
+fn ipykernel(python: &Path, file: &Path) -> Vec<String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let rest = ["-m", "ipykernel_launcher", "--HistoryManager.hist_file=:memory:", "-f"];
+    let mut argv = vec![text(python)];
+    argv.extend(rest.map(str::to_owned));
+    argv.push(text(file));
+    argv
+}
+
+/// Whether it failed because somebody else had a port.
+fn is_stolen(error: &LaunchError) -> bool {
+    matches!(error, LaunchError::EndedEarly { stderr_tail, .. } if says_stolen(stderr_tail))
+}
