@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::kernel::RunnerBackend;
+use crate::backends::backends;
 use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, FilesConfig, Notebooks, PathBase, Preflight, Roots, system_random};
@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use super::{CallContext, Content, Desk, Progress, ToolError, ToolReply, find};
 use crate::bridge::Bridge;
 use crate::exposure::{Exposure, ToolMode, ToolSet};
-use crate::settings::{Resolved, Settings, engine_config, runner_config};
+use crate::settings::{Resolved, Settings, engine_config};
 
 /// No call of a test takes longer; one that does hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -195,8 +195,8 @@ fn folders() -> (TempDir, PathBuf) {
 
 fn desk(set: ToolSet, settings: Settings, cwd: PathBuf) -> Desk {
     let profile = set.profile();
-    let backend = RunnerBackend::new(runner_config(&settings, profile)).unwrap();
-    let engine = Engine::new(engine_config(&settings, profile), Arc::new(backend));
+    let backends = backends(&settings, profile).unwrap();
+    let engine = Engine::new(engine_config(&settings, profile), backends);
     let exposure = Exposure::new(set, ToolMode::Both, &Preflight::Ready);
     Desk {
         engine,
