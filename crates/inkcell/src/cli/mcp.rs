@@ -8,7 +8,6 @@ mod http;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::backends::backends;
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, Preflight};
 use rmcp::ServiceExt as _;
@@ -18,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::python;
 use super::signals::Signals;
 use crate::args::{Mcp, PythonArgs};
+use crate::backends::backends;
 use crate::bridge::Bridge;
 use crate::exit::{Exit, Failure};
 use crate::exposure::{Exposure, ToolSet};

@@ -37,12 +37,11 @@ const ALIASES: [Alias; 2] = [("kernelId", "session"), ("command", "action")];
 #[serde(deny_unknown_fields)]
 struct Arguments {
     action: Action,
-    /// Session name; the folder's own when left out.
+    /// Session name.
     session: Option<String>,
-    /// Working folder.
     cwd: Option<String>,
     backend: Option<BackendArg>,
-    /// For start: an installed Jupyter kernel, or the connection file of a running one.
+    /// Installed Jupyter kernel, or connection file of a running one.
     kernel: Option<String>,
 }
 

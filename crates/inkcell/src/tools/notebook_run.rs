@@ -58,7 +58,6 @@ struct Arguments {
     #[serde(default, deserialize_with = "files::list")]
     #[schemars(with = "Option<String>")]
     to: Option<String>,
-    /// Start with a new kernel
     #[serde(default)]
     fresh: bool,
     #[serde(default)]
@@ -70,7 +69,7 @@ struct Arguments {
     /// Write here, leave path alone
     output: Option<String>,
     backend: Option<BackendArg>,
-    /// Installed Jupyter kernel; the notebook's own when left out
+    /// Installed Jupyter kernel, if not the notebook's own
     kernel: Option<String>,
 }
 

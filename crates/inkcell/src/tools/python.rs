@@ -62,7 +62,6 @@ const MOST: u16 = 600;
 struct Arguments {
     /// Code of one cell.
     code: Option<String>,
-    /// Several cells, run in order.
     cells: Option<Vec<Cell>>,
     /// A notebook, with cell; not changed.
     path: Option<String>,
@@ -76,7 +75,6 @@ struct Arguments {
     timeout: Option<Seconds>,
     /// Seconds until the answer, default timeout, at most 45; the code goes on.
     wait: Option<Seconds>,
-    /// Start with a new kernel.
     #[serde(default)]
     reset: bool,
     backend: Option<BackendArg>,
@@ -88,7 +86,6 @@ struct Arguments {
 struct Cell {
     code: String,
     title: Option<String>,
-    /// New kernel first.
     #[serde(default)]
     reset: bool,
     /// Seconds.
