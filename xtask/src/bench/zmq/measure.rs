@@ -67,9 +67,10 @@ pub(super) fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let mut tables = Vec::new();
     for code in ["pass", "1+1"] {
         let mut task = arena.task(Job::Trip, code);
-        task.count = size.pick(50, 20);
+        // Few at a time, so that what else the machine does meets all of them.
+        task.count = 10;
         let before = load();
-        let rows = arena.interleave(&all(&task), size.rounds(10, 2))?;
+        let rows = arena.interleave(&all(&task), size.rounds(60, 4))?;
         let mut table = Table {
             family: "trip",
             title: format!("round trip of `{code}` in a warm kernel, to the end of the cell"),
@@ -78,6 +79,7 @@ pub(super) fn trip(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
                 Column("median µs", Shown::Median("us")),
                 Column("min µs", Shown::Least("us")),
                 Column("p99 µs", Shown::P99("us")),
+                Column("client's CPU µs", Shown::Median("cpu_us")),
                 Column("times jupyter_client, ipc", Shown::Times("us", BLOCKING[0])),
                 Column("times jupyter_client, tcp", Shown::Times("us", BLOCKING[1])),
             ],
@@ -130,6 +132,7 @@ pub(super) fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
                 Column("median ms", Shown::Median("ms")),
                 Column("min ms", Shown::Least("ms")),
                 Column("MB/s", Shown::Median("mb_s")),
+                Column("client's CPU ms", Shown::Median("cpu_ms")),
                 Column("parts", Shown::Median("messages")),
                 Column("most bytes lost", Shown::Most("lost")),
                 Column("times jupyter_client, ipc", Shown::Times("ms", BLOCKING[0])),
