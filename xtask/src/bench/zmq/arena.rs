@@ -172,7 +172,7 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         for folder in [&self.runtime, &self.root] {
-            // What cannot be removed is reported by the next run, which empties its folders first.
+            // Nothing can be done about what cannot be removed; the figures are taken all the same.
             let _ = forget(folder);
         }
     }
