@@ -8,7 +8,7 @@ import os
 import sys
 import types
 
-from . import _set_current
+from . import _set_current, guest_output
 
 # The type in which an answer travels.
 ANSWER = "application/x-inkcell-answer"
@@ -31,6 +31,10 @@ class Guest:
         self.namespace = shell.user_ns
         self.capturing = []
         self.hidden = {}
+        # What is done before and after every request.
+        self.between = []
+        # What reads the descriptors 1 and 2.
+        self.watches = []
         self.executor = types.SimpleNamespace(sources={})
         self.hosted = types.SimpleNamespace(shell=shell)
         self.shell_object = shell
@@ -64,15 +68,31 @@ class Guest:
         return capture_output()
 
 
+def prepare(shell, options):
+    """Does what takes time and changes nothing that a cell can see, for a kernel that is to wait."""
+    import json
+
+    global _session
+    options = json.loads(options)
+    _session = Guest(shell)
+    _hold_on(_session, options)
+    if options["prelude"] != "off":
+        from . import displays, prelude  # noqa: F401
+    _preload(options)
+
+
 def begin(shell, options):
     """Makes the kernel what the host wants it to be, before its first cell. Raises what is wrong."""
     import json
 
     global _session
     options = json.loads(options)
-    _session = session = Guest(shell)
+    if _session is None:
+        _session = Guest(shell)
+        _hold_on(_session, options)
+    session = _session
     _set_current(session)
-    _hold_on(session, options)
+    os.environ.update(options["env"])
     _go(options["cwd"])
     _leave_by_error(shell)
     if options["prelude"] != "off":
@@ -81,20 +101,31 @@ def begin(shell, options):
         displays.display = _display
         session.prelude_level = options["prelude"]
         prelude.install(session, options["prelude"])
+    _preload(options)
+    if options["modules"]:
+        _load(session, options["modules"])
+    guest_output.keep(shell)
+    for stream in session.streams.values():
+        settle = guest_output.pace(stream)
+        if settle is not None:
+            session.between.append(settle)
+        watch = guest_output.Watch.over(stream)
+        if watch is not None:
+            session.watches.append(watch)
+    _take_interrupts(shell)
+    shell.events.register("pre_execute", _before_cell)
+    shell.events.register("post_execute", _after_cell)
+    # What is there at the start is not the user's, as `%who` and questions see it.
+    shell.user_ns_hidden.update(shell.user_ns)
+
+
+def _preload(options):
     for name in options["preload"]:
         try:
             __import__(name)
         except Exception:
             # It was only to save time; the cell that needs it says what is wrong.
             pass
-    if options["modules"]:
-        _load(session, options["modules"])
-    _keep_output(shell)
-    _take_interrupts(shell)
-    shell.events.register("pre_execute", _before_cell)
-    shell.events.register("post_execute", _after_cell)
-    # What is there at the start is not the user's, as `%who` and questions see it.
-    shell.user_ns_hidden.update(shell.user_ns)
 
 
 def _display(*objects, **options):
@@ -117,19 +148,6 @@ def _hold_on(session, options):
     _thread.start_new_thread(runner._watch, (lifeline, host))
 
 
-def _keep_output(shell):
-    """A kernel drops messages when a thousand wait to be sent. Here many more may wait."""
-    try:
-        import zmq
-
-        thread = shell.kernel.iopub_thread
-        # Only the thread that owns a socket may touch it.
-        thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 100_000))
-    except Exception:
-        # Another kernel than ipykernel, or one that has changed: its own limit stays.
-        pass
-
-
 def _take_interrupts(shell):
     """ipykernel lets an interrupt hit its own code around a cell, which loses replies or ends the kernel. Here
     it hits cells and questions and nothing else."""
@@ -149,6 +167,8 @@ def _take_interrupts(shell):
         # Also makes good what a cell did to the handler.
         _session.is_interruptible = False
         signal.signal(signal.SIGINT, on_interrupt)
+        for settle in _session.between:
+            settle()
 
     kernel.pre_handler_hook = kernel.post_handler_hook = around_requests
 
@@ -240,6 +260,8 @@ def _after_cell():
     from .session import _flush_c
 
     _flush_c()
+    for watch in _session.watches:
+        watch.take()
 
 
 class _Told:

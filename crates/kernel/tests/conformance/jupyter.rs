@@ -315,7 +315,7 @@ async fn each_message_is_told_by_its_type(start: Start) {
     let notes = Arc::new(Notes::default());
     let transport = if start == Start::Ipc { Transport::Auto } else { Transport::Tcp };
     let runtime_dir = bench.cwd().with_file_name("tmp");
-    let config = ZmqConfig { state_dir: state_dir(), runtime_dir, transport };
+    let config = ZmqConfig { state_dir: state_dir(), runtime_dir, transport, pool: 0 };
     let trace: Arc<dyn Trace> = Arc::clone(&notes) as Arc<dyn Trace>;
     bench.zmq = Some(ZmqBackend::traced(config, trace).expect("a backend"));
     bench.relaunch().await;
@@ -418,3 +418,5 @@ crate::on_jupyter!(
 );
 
 crate::alone!(a_giant_arrives_whole);
+
+crate::on_pooled!(a_kernel_begins_with_what_it_is_to_have, every_way_to_die_has_its_cause,);

@@ -13,7 +13,7 @@ use crate::bench::{Bench, LIMIT, Start};
 const KERNEL: &str = include_str!("bad_kernel.py");
 
 /// A bench whose kernels are bad ones that start in this way.
-fn bad(start: Start, mode: &str) -> Bench {
+pub(crate) fn bad(start: Start, mode: &str) -> Bench {
     let mut bench = Bench::empty(start);
     let script = bench.cwd().join("bad_kernel.py");
     std::fs::write(&script, KERNEL).expect("a file");
