@@ -69,13 +69,11 @@ class Guest:
 
 
 def prepare(shell, options):
-    """Does what takes time and changes nothing that a cell can see, for a kernel that is to wait."""
+    """Does what takes time and is the same for everybody, for a kernel that is to wait."""
     import json
 
-    global _session
     options = json.loads(options)
-    _session = Guest(shell)
-    _hold_on(_session, options)
+    _settle_in(shell, options)
     if options["prelude"] != "off":
         from . import displays, prelude  # noqa: F401
     _preload(options)
@@ -85,16 +83,12 @@ def begin(shell, options):
     """Makes the kernel what the host wants it to be, before its first cell. Raises what is wrong."""
     import json
 
-    global _session
     options = json.loads(options)
     if _session is None:
-        _session = Guest(shell)
-        _hold_on(_session, options)
+        _settle_in(shell, options)
     session = _session
-    _set_current(session)
     os.environ.update(options["env"])
     _go(options["cwd"])
-    _leave_by_error(shell)
     if options["prelude"] != "off":
         from . import displays, prelude
 
@@ -104,6 +98,17 @@ def begin(shell, options):
     _preload(options)
     if options["modules"]:
         _load(session, options["modules"])
+    # What is there at the start is not the user's, as `%who` and questions see it.
+    shell.user_ns_hidden.update(shell.user_ns)
+
+
+def _settle_in(shell, options):
+    """Ties the kernel to its host, and makes its output and its interrupts what the host relies on."""
+    global _session
+    _session = session = Guest(shell)
+    _set_current(session)
+    _hold_on(session, options)
+    _leave_by_error(shell)
     guest_output.keep(shell)
     for stream in session.streams.values():
         settle = guest_output.pace(stream)
@@ -115,8 +120,6 @@ def begin(shell, options):
     _take_interrupts(shell)
     shell.events.register("pre_execute", _before_cell)
     shell.events.register("post_execute", _after_cell)
-    # What is there at the start is not the user's, as `%who` and questions see it.
-    shell.user_ns_hidden.update(shell.user_ns)
 
 
 def _preload(options):

@@ -15,6 +15,8 @@ mod socket;
 mod spool;
 mod starting;
 mod tail;
+#[cfg(test)]
+mod traces;
 mod zmtp;
 
 pub use launch::{Program, Transport, ZmqBackend, ZmqConfig};
