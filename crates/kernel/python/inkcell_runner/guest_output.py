@@ -41,6 +41,14 @@ def pace(stream):
     plain = kind.write
 
     class Paced(kind):
+        watch = None
+
+        def flush(self):
+            # ipykernel flushes before it shows something; what programs wrote before that comes before it.
+            if self.watch is not None:
+                self.watch.take()
+            kind.flush(self)
+
         def write(self, text):
             nonlocal held
             if isinstance(text, str) and len(text) > HELD_BACK:
@@ -93,7 +101,8 @@ class Watch:
         self.stream = stream
         self.source = stream._fid
         self.echo = stream._original_stdstream_copy
-        self.lock = threading.Lock()
+        # What is freed while this is held may print, and so come here again.
+        self.lock = threading.RLock()
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
 
     @classmethod
@@ -112,6 +121,7 @@ class Watch:
         stream._should_watch = True
         stream.watch_fd_thread = threading.Thread(target=watch.run, daemon=True)
         stream.watch_fd_thread.start()
+        stream.watch = watch
         return watch
 
     def run(self):

@@ -1,9 +1,9 @@
 //! Faults of tier 2: floods, odd bytes, streams that a cell broke, readers that lag.
 
-use std::hash::{DefaultHasher, Hasher};
 use std::time::Duration;
 
 use inkcell_kernel::{ExecEvent, ExecId, History, KernelEvent, Outcome, StreamName};
+use sha2::{Digest as _, Sha256};
 
 use crate::bench::{Bench, LIMIT, Start};
 use crate::faults_death::host_memory;
@@ -13,8 +13,8 @@ const ROOM: u64 = 64 << 20;
 
 /// Reads an execution to its end without keeping anything: length and digest of standard output. The host must
 /// not hold more than a bound over what it held before, at any time.
-async fn digest(bench: &mut Bench, exec: ExecId, before: u64) -> (u64, u64) {
-    let (mut hasher, mut size) = (DefaultHasher::new(), 0);
+async fn digest(bench: &mut Bench, exec: ExecId, before: u64) -> (u64, Vec<u8>) {
+    let (mut hasher, mut size) = (Sha256::new(), 0);
     for at in 0u64.. {
         if at % 64 == 0 {
             let grown = host_memory().saturating_sub(before);
@@ -23,12 +23,12 @@ async fn digest(bench: &mut Bench, exec: ExecId, before: u64) -> (u64, u64) {
         let next = tokio::time::timeout(LIMIT, bench.events.next()).await.expect("in time");
         match next.expect("an event") {
             KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, exec: of } if of == exec => {
-                hasher.write(&data);
+                hasher.update(&data);
                 size += data.len() as u64;
             }
             KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => {
                 assert_eq!(outcome, Outcome::Ok);
-                return (size, hasher.finish());
+                return (size, hasher.finalize().to_vec());
             }
             KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } => {}
             other => panic!("{other:?}"),
@@ -38,13 +38,13 @@ async fn digest(bench: &mut Bench, exec: ExecId, before: u64) -> (u64, u64) {
 }
 
 /// The same of bytes that the test makes itself.
-fn digest_of(pieces: impl Iterator<Item = Vec<u8>>) -> (u64, u64) {
-    let (mut hasher, mut size) = (DefaultHasher::new(), 0);
+fn digest_of(pieces: impl Iterator<Item = Vec<u8>>) -> (u64, Vec<u8>) {
+    let (mut hasher, mut size) = (Sha256::new(), 0);
     for piece in pieces {
-        hasher.write(&piece);
+        hasher.update(&piece);
         size += piece.len() as u64;
     }
-    (size, hasher.finish())
+    (size, hasher.finalize().to_vec())
 }
 
 /// F-030 F-031: every byte of a flood arrives, in lines or in one piece, and the host stays small.

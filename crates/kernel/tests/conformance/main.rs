@@ -90,6 +90,7 @@ mod fork_server;
 mod interrupt;
 mod ipython;
 mod jupyter;
+mod jupyter_adopt;
 mod jupyter_faults;
 mod jupyter_pool;
 mod ledger;
