@@ -220,17 +220,25 @@ if mode == "welcomes":
     poller.register(iopub, zmq.POLLIN)
 
 
+waiting = []
+
+
 def welcome(subscription):
+    """At once where it is to everything, which could be somebody else's; later where it is to one topic."""
+    if subscription and not waiting:
+        waiting.append((time.monotonic() + 0.5, subscription))
+        return
     if subscription:
-        # Until then only whoever subscribed to everything was welcomed, and that could be somebody else.
-        time.sleep(0.5)
+        waiting.clear()
         open("welcomed", "w").close()
     publish("iopub_welcome", {}, {"subscription": subscription})
 
 
 while True:
     try:
-        ready = dict(poller.poll())
+        ready = dict(poller.poll(10 if waiting else None))
+        if waiting and time.monotonic() > waiting[0][0]:
+            welcome(waiting[0][1])
         if control in ready:
             who, header, _, _ = unpack(control.recv_multipart())
             if header["msg_type"] == "shutdown_request":
