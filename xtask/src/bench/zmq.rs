@@ -27,7 +27,7 @@ const NOTES: &[&str] = &[
     "Every client has a kernel of its own: the same ipykernel in the same interpreter and environment, its history in memory, on the transport that the row names, which the kernel itself confirms. Goals compare with the quicker of jupyter_client's two clients.",
     "trip, output: to the reply and the idle status. jupyter_client waits without a time limit, which is how it is quickest. A client's CPU is that of its own process, kernel not included: the figure to look at where the machine is busy.",
     "output: every byte is counted; ours fails if one is missing. ZeroMQ holds a thousand messages for a client and drops the rest, so jupyter_client's socket is told to hold all; the row \"as it comes\" is not, and the time it took is of no goal.",
-    "start: to the first value. jupyter_client does what its start_new_kernel does, which ends with 0.2 s of silence. Ours has the prelude in it.",
+    "start: to the first value. jupyter_client does what its start_new_kernel does, which ends with 0.2 s of silence. Ours has the prelude in it. From the pool: one kernel waits, and the next is there before anybody takes another sample.",
     "clients: kernels are light stand-ins, all in one process, the same for both; each has run a cell. A new process for each sample. The first kernel brings in code and libraries, so the growth is that of the further ones alone.",
 ];
 

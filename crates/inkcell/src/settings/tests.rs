@@ -68,7 +68,9 @@ fn samples(kind: Kind) -> [(String, String); 3] {
             [pair("1", "true"), pair("off", "false"), pair("on", "true")]
         }
         Kind::Seconds | Kind::SecondsOr(_) => ["0.25", "17", "86400"].map(same),
-        Kind::Bytes | Kind::BytesOr(_) | Kind::Count => ["11", "22", "33"].map(same),
+        Kind::Bytes | Kind::BytesOr(_) | Kind::Count | Kind::CountOr(_) => {
+            ["11", "22", "33"].map(same)
+        }
         Kind::Url => ["http://a", "https://b", "http://c:1/x"].map(quoted),
         Kind::Text(_) | Kind::Secret(_) => ["/one", "/two", "/three"].map(quoted),
         Kind::List(_) | Kind::Patterns => {

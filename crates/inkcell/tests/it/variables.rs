@@ -17,7 +17,7 @@ const UNITS: &str = "src/settings/tests.rs";
 const LOGGING: &str = "tests/it/logging.rs";
 
 /// Setting, file and test.
-const SHOWN: [(&str, &str, &str); 41] = [
+const SHOWN: [(&str, &str, &str); 42] = [
     ("python.interpreter", HERE, "a_command_is_told_which_python"),
     ("python.shell", HERE, "a_command_is_told_what_a_kernel_begins_with"),
     ("python.prelude", HERE, "a_command_is_told_what_a_kernel_begins_with"),
@@ -39,6 +39,7 @@ const SHOWN: [(&str, &str, &str); 41] = [
     ("gateway.token", UNITS, "an_address_means_a_gateway"),
     ("http.token", "tests/it/http_life.rs", "a_token_is_seen_nowhere"),
     ("kernel.zygote", HERE, "a_server_is_told_which_kernels"),
+    ("kernel.pool", "tests/it/jupyter_kernels.rs", "a_pool_has_a_kernel_ready"),
     ("kernel.interrupt_grace", HERE, "a_server_is_told_when_kernels_end"),
     ("kernel.retry", HERE, "a_server_is_told_when_kernels_end"),
     ("kernel.max_sessions", HERE, "a_server_is_told_which_kernels"),

@@ -91,6 +91,7 @@ impl Arena {
             code: code.to_owned(),
             count: 1,
             bytes: 0,
+            pool: 0,
             connections: Vec::new(),
         }
     }

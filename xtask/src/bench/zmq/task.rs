@@ -26,6 +26,8 @@ pub(super) struct Task {
     pub(super) count: usize,
     /// How much the code prints.
     pub(super) bytes: usize,
+    /// How many of our kernels wait, started ahead of time.
+    pub(super) pool: usize,
     /// Connection files of kernels that are there.
     pub(super) connections: Vec<PathBuf>,
 }
