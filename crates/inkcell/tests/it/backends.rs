@@ -75,17 +75,28 @@ fn script() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Takes out what differs from one run to the next, and the name of the backend.
-fn redacted(text: &str) -> String {
+/// Takes out what differs from one run to the next, the name of the backend, and the frames of a kernel's own code,
+/// which IPython shows.
+fn redacted(text: &str, folder: &str) -> String {
+    let text = text.replace(folder, "[folder]").replace("; zmq kernel", "");
     let mut lines = Vec::new();
+    let mut is_own = false;
     for line in text.lines() {
-        let mut words = Vec::new();
-        for word in line.split(' ') {
+        is_own = (is_own && !line.is_empty()) || line.contains("ipykernel/kernelbase.py");
+        if is_own {
+            continue;
+        }
+        let word = |word: &str| {
             let digits = word.chars().filter(char::is_ascii_digit).count();
             let is_id = word.contains("artifact://") || (digits > 3 && !word.starts_with("line"));
-            words.push(if is_id { "#".to_owned() } else { word.to_owned() });
+            if is_id { "#".to_owned() } else { word.to_owned() }
+        };
+        let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+        // What stood between two empty lines is gone.
+        if line.is_empty() && lines.last().is_some_and(String::is_empty) {
+            continue;
         }
-        lines.push(words.join(" ").replace("; zmq kernel", ""));
+        lines.push(line);
     }
     lines.join("\n")
 }
@@ -95,6 +106,7 @@ fn answers(backend: &str) -> Vec<String> {
     let mut client = Client::with(&env, &[], |command| {
         command.env("INKCELL_PYTHON_BACKEND", backend).env("INKCELL_PYTHON_SHELL", "ipython");
     });
+    let folder = env.dir().display().to_string();
     let calls = script().into_iter().map(|(tool, arguments)| {
         let answer = client.call(tool, arguments);
         let pictures: Vec<String> = answer
@@ -102,7 +114,7 @@ fn answers(backend: &str) -> Vec<String> {
             .iter()
             .map(|picture| picture["mimeType"].as_str().unwrap_or_default().to_owned())
             .collect();
-        format!("{} {pictures:?}\n{}", answer.is_error(), redacted(&answer.text()))
+        format!("{} {pictures:?}\n{}", answer.is_error(), redacted(&answer.text(), &folder))
     });
     calls.collect()
 }

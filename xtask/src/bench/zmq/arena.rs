@@ -88,6 +88,7 @@ impl Arena {
             transport: Carrier::Ipc,
             client: Client::Blocking,
             queue: Queue::Endless,
+            silence_s: None,
             code: code.to_owned(),
             count: 1,
             bytes: 0,

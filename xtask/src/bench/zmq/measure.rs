@@ -24,6 +24,8 @@ struct Printing {
     title: String,
     code: String,
     bytes: usize,
+    /// Set where so many messages come that the peer may lose some.
+    silence_s: Option<u64>,
 }
 
 fn blocking(task: &Task, carrier: usize) -> Contender {
@@ -103,24 +105,27 @@ pub(super) fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
             title: format!("{lines} lines, each flushed"),
             code: format!("for i in range({lines}): print(f\"{{i:09d}}\", flush=True)"),
             bytes: lines * 10,
+            silence_s: Some(10),
         },
         Printing {
             title: format!("{megabytes} MB in {count} lines"),
             code: format!("for i in range({count}): print(f\"{{i:099d}}\")"),
             bytes: count * 100,
+            silence_s: None,
         },
         Printing {
             title: format!("{megabytes} MB in one call of print"),
             code: format!("print('x' * {})", count * 100 - 1),
             bytes: count * 100,
+            silence_s: None,
         },
     ];
     let mut tables = Vec::new();
-    for (number, printing) in printings.into_iter().enumerate() {
+    for printing in printings {
         let mut task = arena.task(Job::Output, &printing.code);
-        task.bytes = printing.bytes;
+        (task.bytes, task.silence_s) = (printing.bytes, printing.silence_s);
         let mut contenders = all(&task);
-        if number == 0 {
+        if printing.silence_s.is_some() {
             let task = Task { queue: Queue::Usual, ..task };
             contenders.push(Contender { name: BOUNDED, ..blocking(&task, 0) });
         }
