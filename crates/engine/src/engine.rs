@@ -21,10 +21,10 @@ use crate::call::{Beside, Call};
 use crate::error::{EngineError, SessionError};
 use crate::executions::{CallEvent, Executions, Record};
 use crate::journal::{Seq, Watch};
-use crate::kernels::{Chosen, ChosenKernel, Insists, Kernels, KernelsConfig};
+use crate::kernels::{Chosen, Kernels, KernelsConfig};
 use crate::lent::Lent;
 use crate::output::{ModelOutput, OutputLimits};
-use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey, SessionName};
+use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey};
 use crate::run::PreparedRun;
 use crate::session::{Loss, Policy, ResetEnd, Session};
 use crate::session_file::SessionFile;
@@ -156,6 +156,10 @@ impl Engine {
         self.shared.registry.list()
     }
 
+    pub(crate) fn kernels(&self) -> &Kernels {
+        &self.shared.kernels
+    }
+
     pub(crate) fn registry(&self) -> &Registry {
         &self.shared.registry
     }
@@ -199,6 +203,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         let shared = &self.shared;
         shared.executions.cancel_all();
+        shared.kernels.close();
         shared.registry.shutdown().await;
         // Kernels that belong to one call end with it.
         shared.tasks.close();
@@ -216,52 +221,6 @@ impl Engine {
     fn session(&self, key: &SessionKey) -> Result<Session, EngineError> {
         let found = self.shared.registry.find(key);
         found.ok_or_else(|| unknown_session(key, &self.sessions()))
-    }
-
-    /// The key of the session a request means: that of the kernel that was chosen for it, or of one that is there
-    /// and that its caller would not tell from it.
-    pub fn key(
-        &self,
-        session: Option<&SessionName>,
-        cwd: &Path,
-        chosen: Option<&ChosenKernel>,
-    ) -> SessionKey {
-        // A folder that is not there is told by the launch.
-        let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-        let key = SessionKey {
-            name: session.cloned().unwrap_or_else(|| SessionName("default".to_owned())),
-            cwd,
-            interpreter: chosen.and_then(|kernel| kernel.interpreter.clone()),
-            backend: chosen.map_or(self.shared.kernels.usual(), |kernel| kernel.backend),
-            kernel: chosen.and_then(|kernel| kernel.name.clone()),
-        };
-        let insists = chosen.map_or(&Insists::Nothing, |kernel| &kernel.insists);
-        self.stand_in(&key, insists).unwrap_or(key)
-    }
-
-    /// The only session of this name and folder, where its caller does not insist on another kernel.
-    fn stand_in(&self, key: &SessionKey, insists: &Insists) -> Option<SessionKey> {
-        let will_do = |listed: &Listed| match insists {
-            Insists::Nothing => true,
-            Insists::Kernel => false,
-            // One that has no kernel at the moment says nothing of itself.
-            Insists::Language(language) => match &listed.state.kernel {
-                Some(kernel) => kernel.language.eq_ignore_ascii_case(language),
-                None => listed.key.kernel == key.kernel,
-            },
-        };
-        let is_same = |listed: &Listed| {
-            let other = &listed.key;
-            other.name == key.name
-                && other.cwd == key.cwd
-                && (key.interpreter.is_none() || other.interpreter == key.interpreter)
-        };
-        let all = self.sessions();
-        let mut same = all.iter().filter(|listed| is_same(listed));
-        match (same.next(), same.next()) {
-            (Some(only), None) if will_do(only) => Some(only.key.clone()),
-            _ => None,
-        }
     }
 
     /// Begins a call in the kernel that was chosen for it. Everything its cells say goes to `tap`, if there

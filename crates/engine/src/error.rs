@@ -251,7 +251,7 @@ pub enum EngineError {
         /// The path.
         path: String,
     },
-    /// The notebook is for another language than the backend that was asked for.
+    /// The notebook is for a language that the backend which was asked for does not run.
     #[error("the notebook is for {language}{}, and the runner runs Python", named(.kernel.as_ref()))]
     NotPython {
         /// The language.

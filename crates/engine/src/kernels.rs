@@ -134,6 +134,11 @@ impl Kernels {
         Kernels { config, finder, backends, recent: Mutex::default() }
     }
 
+    /// Ends kernels that nobody uses yet.
+    pub(crate) fn close(&self) {
+        self.backends.close();
+    }
+
     /// The backend of those who do not name one.
     pub(crate) fn usual(&self) -> BackendKind {
         self.backends.usual()

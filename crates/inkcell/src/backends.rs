@@ -1,7 +1,7 @@
 //! What makes kernels for a command or a server: the settings, made into backends.
 //!
-//! Owns which backends there are and where they keep what must not outlive them. How kernels are made is the
-//! kernel crate's.
+//! Owns what the settings mean for backends, and where those keep what must not outlive them. How kernels are made is
+//! the kernel crate's.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -33,23 +33,29 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
         }
     };
     let runner = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
-    let zmq = ZmqConfig {
-        state_dir: settings.state_dir.clone(),
-        runtime_dir: runtime_folder(settings),
+    let (state_dir, pool) = (settings.state_dir.clone(), kernel_pool(settings, profile));
+    let candidates = runtime_folders(settings);
+    let zmq = move || ZmqConfig {
+        state_dir: state_dir.clone(),
+        runtime_dir: first_private(&candidates).unwrap_or_else(|| state_dir.join("run")),
         transport: Transport::Auto,
-        pool: kernel_pool(settings, profile),
+        pool,
     };
     let backends = Backends::only(Arc::new(runner)).with_zmq(zmq, Some(log::kernels()));
     Ok(backends.usually(usual))
 }
 
-/// Where sockets are made: a folder of this user's alone, with a short name, on a disk of this machine.
-fn runtime_folder(settings: &Settings) -> PathBuf {
+/// Where sockets may be made: short names, on a disk of this machine.
+fn runtime_folders(settings: &Settings) -> Vec<PathBuf> {
     let given = settings.parent_env().get("XDG_RUNTIME_DIR").map(PathBuf::from);
     let given = given.filter(|folder| folder.is_absolute()).map(|folder| folder.join("inkcell"));
     let common = PathBuf::from(format!("/tmp/inkcell-run-{}", getuid().as_raw()));
-    let usable = given.into_iter().chain([common]).find(|folder| is_private(folder));
-    usable.unwrap_or_else(|| settings.state_dir.join("run"))
+    given.into_iter().chain([common]).collect()
+}
+
+/// The first that is this user's alone.
+fn first_private(folders: &[PathBuf]) -> Option<PathBuf> {
+    folders.iter().find(|folder| is_private(folder)).cloned()
 }
 
 /// Whether a folder is there, or can be made, that nobody else can put anything into.

@@ -127,7 +127,6 @@ pub struct KernelInfo {
     /// Its process, when it is on this machine.
     pub pid: Option<u32>,
     /// The language of its cells, as the kernel calls it: `python`.
-    #[serde(default = "python")]
     pub language: String,
     /// The version of the language, such as `3.11.7`.
     pub version: String,
@@ -135,10 +134,6 @@ pub struct KernelInfo {
     pub executable: String,
     /// How it came to be.
     pub origin: Origin,
-}
-
-fn python() -> String {
-    KernelInfo::PYTHON.to_owned()
 }
 
 impl KernelInfo {

@@ -34,17 +34,21 @@ pub(crate) fn pick(
     specs: impl FnOnce() -> Kernelspecs,
 ) -> Result<Picked, EngineError> {
     let backend = wanted.backend.unwrap_or(usual);
+    if backend == BackendKind::Gateway {
+        // What was to run elsewhere must not run here.
+        return Err(EngineError::NoBackend { backend });
+    }
     let python = Picked { program: Program::Python(backend), note: None };
     Ok(match &wanted.kernel {
         None => python,
-        Some(choice @ (KernelChoice::Named(_) | KernelChoice::Existing(_))) => {
-            must_not_be_runner(wanted.backend, choice)?;
-            let program = match choice {
-                KernelChoice::Named(name) => Program::Spec(Box::new(specs().take(&name.0)?)),
-                KernelChoice::Existing(file) => Program::Existing(file.clone()),
-                KernelChoice::OfNotebook { .. } => return Ok(python),
-            };
-            Picked { program, note: None }
+        Some(KernelChoice::Named(name)) => {
+            must_not_be_runner(wanted.backend, "an installed Jupyter kernel")?;
+            let spec = specs().take(&name.0)?;
+            Picked { program: Program::Spec(Box::new(spec)), note: None }
+        }
+        Some(KernelChoice::Existing(file)) => {
+            must_not_be_runner(wanted.backend, "a kernel that runs already")?;
+            Picked { program: Program::Existing(file.clone()), note: None }
         }
         Some(KernelChoice::OfNotebook { name, language }) => {
             let named = name.as_ref().filter(|name| !is_usual(name));
@@ -74,18 +78,11 @@ pub(crate) fn pick(
     })
 }
 
-/// An installed kernel cannot be run by inkcell's own runner.
-fn must_not_be_runner(
-    backend: Option<BackendKind>,
-    choice: &KernelChoice,
-) -> Result<(), EngineError> {
+/// A Jupyter kernel cannot be run by inkcell's own runner.
+fn must_not_be_runner(backend: Option<BackendKind>, which: &str) -> Result<(), EngineError> {
     if backend != Some(BackendKind::Runner) {
         return Ok(());
     }
-    let which = match choice {
-        KernelChoice::Existing(_) => "a kernel that runs already",
-        _ => "an installed Jupyter kernel",
-    };
     let problem = format!("the runner is a kernel of its own; {which} needs zmq");
     Err(EngineError::Argument { argument: "backend".to_owned(), problem })
 }
@@ -133,7 +130,7 @@ fn other(named: &KernelName) -> RunNote {
 
 /// Names under which every Jupyter installs its own Python. They say nothing about which.
 fn is_usual(name: &KernelName) -> bool {
-    matches!(name.0.as_str(), "" | "python3" | "python")
+    matches!(name.0.as_str(), "python3" | "python")
 }
 
 /// The language of kernels that are known by their usual names, for notebooks that say nothing else.

@@ -77,7 +77,7 @@ impl OpenedRun {
 }
 
 /// Reads the notebook. What cannot be run is refused before anything is touched. Waits for disks.
-pub fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
+pub(crate) fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
     let opened = files.notebooks.read(&request.path)?;
     let chosen = plan(&opened, &request.cells)?.cells;
     must_take_outputs(&opened.notebook, chosen.iter().map(|planned| &planned.cell), &opened.shown)?;
@@ -109,7 +109,7 @@ impl PreparedRun {
 /// Takes the notebook for the run, with what is to be noted about its kernel. Nothing is run yet. What is written: outputs that
 /// a dead host had kept, the copy where it is to be written elsewhere, and without marks of another runner's failure.
 /// Waits for disks.
-pub fn prepare(
+pub(crate) fn prepare(
     opened: OpenedRun,
     about_kernel: Option<RunNote>,
     files: &RunFiles,

@@ -2,6 +2,8 @@
 //!
 //! Owns what their words mean. Whether there is such a kernel is for the engine.
 
+use std::path::Path;
+
 use inkcell_engine::Kind;
 use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::BackendKind;
@@ -55,7 +57,14 @@ fn kernel_choice(desk: &Desk, given: &str) -> Result<KernelChoice, ToolError> {
         return Err(ToolError::argument(problem).with_next("leave kernel out for Python"));
     }
     if given.ends_with(".json") {
-        return Ok(KernelChoice::Existing(folder(desk, Some(given))));
+        let file = folder(desk, Some(given));
+        // What is not there may be a name that Jupyter knows.
+        let file = if file.exists() {
+            file
+        } else {
+            desk.settings.connection_file(Path::new(given), &desk.cwd)
+        };
+        return Ok(KernelChoice::Existing(file));
     }
     Ok(KernelChoice::Named(KernelName(given.to_owned())))
 }

@@ -162,6 +162,20 @@ impl KernelspecSearch {
         }
     }
 
+    /// The connection file of a kernel that runs: the path itself, or the name of one where Jupyter keeps those of
+    /// its kernels. Whether it is there is for whoever reads it.
+    pub fn connection_file(&self, given: &Path, cwd: &Path) -> PathBuf {
+        let here = cwd.join(given);
+        if here.exists() || given.components().count() != 1 {
+            return here;
+        }
+        let runtime = match self.env.get("JUPYTER_RUNTIME_DIR") {
+            Some(folder) => Some(PathBuf::from(folder)),
+            None => self.user().map(|user| user.join("runtime")),
+        };
+        runtime.map(|folder| folder.join(given)).filter(|file| file.exists()).unwrap_or(here)
+    }
+
     fn user(&self) -> Option<PathBuf> {
         if let Some(folder) = self.env.get("JUPYTER_DATA_DIR") {
             return Some(PathBuf::from(folder));

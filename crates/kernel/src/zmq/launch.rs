@@ -131,6 +131,12 @@ impl ZmqBackend {
         }
     }
 
+    /// Ends the kernels that wait, and starts no more ahead of time. Those that are in use are nothing to it.
+    pub fn close(&self) {
+        self.wanted.0.cancel();
+        self.shared.pool.close();
+    }
+
     /// How many kernels wait to be used.
     pub fn pooled(&self) -> usize {
         self.shared.pool.len()

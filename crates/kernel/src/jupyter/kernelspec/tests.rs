@@ -150,3 +150,31 @@ fn a_kernel_says_how_it_is_interrupted() {
     let message = spec(r#"{"argv": ["x"], "interrupt_mode": "message"}"#);
     assert_eq!(message.interrupt_mode, InterruptMode::Message);
 }
+
+/// A connection file is a path, or one that Jupyter keeps, as `--existing` of Jupyter's own programs has it.
+#[test]
+fn a_connection_file_is_found_by_its_name() {
+    let temp = tempfile::tempdir().unwrap();
+    let (cwd, home) = (temp.path().join("work"), temp.path().join("home"));
+    let (runtime, other) = (home.join(".local/share/jupyter/runtime"), temp.path().join("runtime"));
+    for folder in [&cwd, &runtime, &other] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    for file in [runtime.join("kernel-1.json"), runtime.join("both.json"), cwd.join("both.json")] {
+        fs::write(file, "{}").unwrap();
+    }
+    fs::write(other.join("kernel-2.json"), "{}").unwrap();
+    let search = |variables: &[(&str, &str)]| KernelspecSearch {
+        env: ParentEnv::from(env(variables)),
+        home: Some(home.clone()),
+        ..KernelspecSearch::default()
+    };
+    let find = |given: &str| search(&[]).connection_file(Path::new(given), &cwd);
+    assert_eq!(find("kernel-1.json"), runtime.join("kernel-1.json"));
+    assert_eq!(find("both.json"), cwd.join("both.json"), "what is here comes first");
+    assert_eq!(find("gone.json"), cwd.join("gone.json"));
+    assert_eq!(find("./kernel-1.json"), cwd.join("./kernel-1.json"), "a path is a path");
+    assert_eq!(find("sub/kernel-1.json"), cwd.join("sub/kernel-1.json"));
+    let set = search(&[("JUPYTER_RUNTIME_DIR", other.to_str().unwrap())]);
+    assert_eq!(set.connection_file(Path::new("kernel-2.json"), &cwd), other.join("kernel-2.json"));
+}
