@@ -256,6 +256,9 @@ fn a_running_kernel_is_joined_and_left_alone() {
     ran(&env, &["e.ipynb", "--existing", &file]).exits(0);
     assert!(outputs(&env, "e.ipynb", 0).contains("x is 42"));
     assert!(theirs.child.try_wait().expect("its state").is_none(), "it was ended");
+    drop(theirs);
+    let ended = done(&env, &["py", "--existing", &file, "x"]).exits(3);
+    assert!(ended.stderr.contains("no kernel listens where"), "{ended:?}");
     let missing = done(&env, &["py", "--existing", "nowhere.json", "1"]).exits(3);
     assert!(missing.stderr.contains("nowhere.json cannot be read"), "{missing:?}");
     env.put("odd.json", "{}");

@@ -277,6 +277,13 @@ impl ZmqBackend {
         if let Program::Existing(file) = &self.program {
             let connection =
                 Connection::read(file).map_err(|reason| LaunchError::Startup { reason })?;
+            if !connection.is_listened_on().await {
+                let reason = format!(
+                    "no kernel listens where {} says; the kernel has ended, or runs on another machine",
+                    file.display()
+                );
+                return Err(LaunchError::Startup { reason });
+            }
             let name = format!("the kernel of {}", file.display());
             let starting =
                 Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
