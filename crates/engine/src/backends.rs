@@ -45,11 +45,13 @@ impl Backends {
     }
 
     /// Ends kernels that nobody uses yet.
-    pub(crate) fn close(&self) {
-        if let Some(zmq) = &self.zmq
-            && let Some(made) = &*zmq.made.lock().unwrap_or_else(PoisonError::into_inner)
-        {
-            made.close();
+    pub(crate) async fn close(&self) {
+        let made = self
+            .zmq
+            .as_ref()
+            .and_then(|zmq| zmq.made.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        if let Some(made) = made {
+            made.close().await;
         }
     }
 

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{Kernelspecs, MANAGED};
+use inkcell_kernel::{Kernelspecs, MANAGED, Origin};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{
-    CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, State, Wanted,
+    CellKernel, CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest,
+    State, Wanted,
 };
 use crate::artifact::{ArtifactOwner, ArtifactSession, Artifacts, ArtifactsConfig};
 use crate::backends::Backends;
@@ -119,7 +120,8 @@ impl Engine {
         owner: OwnerId,
     ) -> Result<PythonReport, EngineError> {
         let (began, wait) = (tokio::time::Instant::now(), request.wait);
-        let chosen = self.choose(&request.cwd, &request.wanted).await?;
+        let session = request.session.as_ref();
+        let (_, chosen) = self.place(session, &request.cwd, &request.wanted).await?;
         let id = self.start(request, &chosen, owner, None).await?;
         // Waiting for a place is waiting, too.
         let left = wait.map(|wait| wait.saturating_sub(began.elapsed()));
@@ -181,6 +183,7 @@ impl Engine {
 
     /// Gives a session a new kernel.
     pub async fn restart(&self, key: &SessionKey) -> Result<(), EngineError> {
+        self.must_be_ours(key)?;
         match self.session(key)?.reset().await {
             ResetEnd::Done => Ok(()),
             ResetEnd::Refused => Err(SessionError::ResetInProgress(key.name.clone()).into()),
@@ -203,7 +206,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         let shared = &self.shared;
         shared.executions.cancel_all();
-        shared.kernels.close();
+        shared.kernels.close().await;
         shared.registry.shutdown().await;
         // Kernels that belong to one call end with it.
         shared.tasks.close();
@@ -216,6 +219,15 @@ impl Engine {
             SessionError::NoExecution { id: id.clone(), known }.into()
         };
         self.shared.executions.find(id).ok_or_else(unknown)
+    }
+
+    /// A kernel that somebody else has started cannot be made new.
+    fn must_be_ours(&self, key: &SessionKey) -> Result<(), EngineError> {
+        let kernel = self.shared.registry.find(key).and_then(|session| session.state().kernel);
+        match kernel.map(|kernel| kernel.origin) {
+            Some(Origin::Joined { .. }) => Err(SessionError::NotOurs(key.name.clone()).into()),
+            _ => Ok(()),
+        }
     }
 
     fn session(&self, key: &SessionKey) -> Result<Session, EngineError> {
@@ -272,6 +284,9 @@ impl Engine {
     ) -> Result<ExecutionId, EngineError> {
         let shared = &self.shared;
         let key = self.key(request.session.as_ref(), &request.cwd, Some(&chosen.kernel));
+        if request.cells.iter().any(|cell| cell.kernel == CellKernel::Fresh) {
+            self.must_be_ours(&key)?;
+        }
         let id = shared.executions.new_id();
         let shares = (request.mode == KernelMode::Session).then(|| key.clone());
         let mut report = PythonReport {

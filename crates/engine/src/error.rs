@@ -269,6 +269,14 @@ pub enum EngineError {
         /// The kernels that are installed.
         known: Vec<String>,
     },
+    /// The notebook names a kernel that is not here, and says nothing else of what it is in.
+    #[error("the notebook names the kernel {kernel}, which is not installed, and does not say its language{}", there_are(.known))]
+    UnknownKernel {
+        /// The kernel it names.
+        kernel: KernelName,
+        /// The kernels that are installed.
+        known: Vec<String>,
+    },
     /// There is no such kernel, or it cannot be used.
     #[error(transparent)]
     Kernelspec(#[from] KernelspecError),

@@ -82,7 +82,7 @@ pub struct Chosen {
     /// Which kernel it is.
     pub kernel: ChosenKernel,
     /// What whoever gave a notebook must know about the choice.
-    pub note: Option<RunNote>,
+    pub notes: Vec<RunNote>,
     /// What starts it.
     pub(crate) backend: Arc<dyn Backend>,
 }
@@ -135,8 +135,8 @@ impl Kernels {
     }
 
     /// Ends kernels that nobody uses yet.
-    pub(crate) fn close(&self) {
-        self.backends.close();
+    pub(crate) async fn close(&self) {
+        self.backends.close().await;
     }
 
     /// The backend of those who do not name one.
@@ -248,7 +248,8 @@ impl Kernels {
         let explicit = explicit.map(|interpreter| interpreter.real_path.clone());
         let kernel = identity(&program, explicit, wanted);
         let backend = self.backend(program)?;
-        Ok(Chosen { spec, interpreter, env, kernel, note, backend })
+        let notes = Vec::from_iter(note);
+        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
     }
 
     fn backend(&self, program: Program) -> Result<Arc<dyn Backend>, EngineError> {

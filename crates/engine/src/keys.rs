@@ -4,11 +4,43 @@
 
 use std::path::Path;
 
+use crate::api::{KernelChoice, KernelName, RunNote, Wanted};
 use crate::engine::Engine;
-use crate::kernels::{ChosenKernel, Insists};
+use crate::error::{EngineError, SessionError};
+use crate::kernels::{Chosen, ChosenKernel, Insists};
 use crate::registry::{Listed, SessionKey, SessionName};
 
 impl Engine {
+    /// The session a request means, and the kernel it has or gets. A session has one kernel: whoever insists on
+    /// another is told so, and a notebook that asks for one of another kind than before gets it instead.
+    pub async fn place(
+        &self,
+        session: Option<&SessionName>,
+        cwd: &Path,
+        wanted: &Wanted,
+    ) -> Result<(SessionKey, Chosen), EngineError> {
+        let mut chosen = self.choose(cwd, wanted).await?;
+        let key = self.key(session, cwd, Some(&chosen.kernel));
+        let is_live = self.registry().find(&key).is_some();
+        if !is_live && (key.backend != chosen.kernel.backend || key.kernel != chosen.kernel.name) {
+            // It was let go of, and comes back as what it was.
+            chosen = self.choose(cwd, &as_before(&key, wanted)).await?;
+        }
+        let in_the_way = self.sessions().into_iter().find(|listed| {
+            is_namesake(&listed.key, &key)
+                && (listed.key.backend != key.backend || listed.key.kernel != key.kernel)
+        });
+        if let Some(listed) = in_the_way.filter(|_| !is_live) {
+            let had = shown(&listed.key);
+            if !matches!(chosen.kernel.insists, Insists::Language(_)) || listed.state.is_busy {
+                return Err(SessionError::OtherKernel { name: key.name, had }.into());
+            }
+            self.close(&listed.key).await?;
+            chosen.notes.push(RunNote::ReplacedKernel { had });
+        }
+        Ok((key, chosen))
+    }
+
     /// The key of the session a request means: that of the kernel that was chosen for it, or of one that is there
     /// and that its caller would not tell from it.
     pub fn key(
@@ -41,17 +73,42 @@ impl Engine {
                 None => listed.key.kernel == key.kernel,
             },
         };
-        let is_same = |listed: &Listed| {
-            let other = &listed.key;
-            other.name == key.name
-                && other.cwd == key.cwd
-                && (key.interpreter.is_none() || other.interpreter == key.interpreter)
-        };
+        let is_same = |listed: &Listed| is_namesake(&listed.key, key);
         let all = self.sessions();
         let mut same = all.iter().filter(|listed| is_same(listed));
         match (same.next(), same.next()) {
             (Some(only), None) if will_do(only) => Some(only.key.clone()),
+            // One that was let go of comes back as what it was.
+            (None, _) if *insists == Insists::Nothing => self.registry().lost(&key.name, &key.cwd),
             _ => None,
         }
+    }
+}
+
+/// Whether two keys are told apart by their kernels alone.
+fn is_namesake(other: &SessionKey, key: &SessionKey) -> bool {
+    other.name == key.name
+        && other.cwd == key.cwd
+        && (key.interpreter.is_none() || other.interpreter == key.interpreter)
+}
+
+/// The wish for the kernel that a session had.
+fn as_before(key: &SessionKey, wanted: &Wanted) -> Wanted {
+    let choice = |name: &KernelName| match Path::new(&name.0).is_absolute() {
+        true => KernelChoice::Existing(name.0.clone().into()),
+        false => KernelChoice::Named(name.clone()),
+    };
+    Wanted {
+        interpreter: wanted.interpreter.clone(),
+        backend: Some(key.backend),
+        kernel: key.kernel.as_ref().map(choice),
+    }
+}
+
+/// What a session has, in words.
+fn shown(key: &SessionKey) -> String {
+    match &key.kernel {
+        Some(name) => format!("{name}, by {}", key.backend.name()),
+        None => format!("Python, by {}", key.backend.name()),
     }
 }

@@ -51,6 +51,6 @@ pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use run::{
     LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, RunClock, RunFiles, RunningRun, last_runs,
-    opened_run, prepared,
+    notebook_kernel, opened_run, prepared,
 };
 pub use tap::Tapped;

@@ -157,6 +157,11 @@ pub enum Origin {
         /// Why it is no copy of a fork server.
         reason: String,
     },
+    /// Somebody else has started it.
+    Joined {
+        /// Where it was found.
+        reason: String,
+    },
     /// It was started when it was asked for, because of this.
     Started {
         /// Why it is no copy of a fork server.

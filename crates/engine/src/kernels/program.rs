@@ -53,6 +53,7 @@ pub(crate) fn pick(
         Some(KernelChoice::OfNotebook { name, language }) => {
             let named = name.as_ref().filter(|name| !is_usual(name));
             let language = language.clone().or_else(|| by_name(named?));
+            let is_known = language.is_some();
             match (language.filter(|language| !is_python(language)), named) {
                 (Some(language), _) if wanted.backend == Some(BackendKind::Runner) => {
                     return Err(EngineError::NotPython { language, kernel: name.clone() });
@@ -67,6 +68,9 @@ pub(crate) fn pick(
                 }
                 (None, Some(named)) => match specs().take(&named.0) {
                     Ok(spec) => of_spec(spec, None),
+                    Err(KernelspecError::NotFound { known, .. }) if !is_known => {
+                        return Err(EngineError::UnknownKernel { kernel: named.clone(), known });
+                    }
                     Err(KernelspecError::NotFound { .. }) => {
                         Picked { note: Some(other(named)), ..python }
                     }

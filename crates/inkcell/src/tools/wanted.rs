@@ -4,14 +4,15 @@
 
 use std::path::Path;
 
-use inkcell_engine::Kind;
 use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::{Kind, notebook_kernel};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::session::folder;
-use super::{Desk, ToolError};
+use super::files::{notebooks, on_disk};
+use super::session::{folder, notebook};
+use super::{CallContext, Desk, ToolError};
 
 /// What makes a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
@@ -28,6 +29,27 @@ pub(crate) fn wanted(
     let backend = backend.map(|BackendArg(name)| named(name)).transpose()?;
     let kernel = kernel.map(|given| kernel_choice(desk, given)).transpose()?;
     Ok(Wanted { interpreter: None, backend, kernel })
+}
+
+/// The same for code that runs in a session. A notebook's own session begins with the kernel that the notebook asks
+/// for, whoever comes first.
+pub(crate) async fn in_session(
+    desk: &Desk,
+    session: Option<&str>,
+    backend: Option<&BackendArg>,
+    context: &CallContext,
+) -> Result<Wanted, ToolError> {
+    let mut wanted = wanted(desk, backend, None)?;
+    let Some(path) = session.and_then(|given| notebook(desk, given)) else { return Ok(wanted) };
+    let name = path.display().to_string();
+    if desk.engine.sessions().iter().any(|listed| listed.key.name.0 == name) {
+        return Ok(wanted);
+    }
+    let notebooks = notebooks(desk);
+    // A file that cannot be read says nothing, and whoever reads it is told.
+    let says = on_disk(context, move || Ok(notebooks.read(&name).ok())).await?;
+    wanted.kernel = says.as_ref().and_then(notebook_kernel);
+    Ok(wanted)
 }
 
 fn named(name: &str) -> Result<BackendKind, ToolError> {

@@ -94,6 +94,21 @@ fn tools_run_another_language() {
     let told = said(&mut client, "notebook_run", json!({"path": "b.ipynb"}));
     assert!(told.contains("run by the Jupyter kernel bash (Bash)"), "{told}");
     assert!(told.contains("from the notebook"), "{told}");
+    // Whoever comes first to a notebook's session finds the kernel that the notebook asks for.
+    env.put("first.ipynb", of_bash(&["echo $y"]));
+    said(&mut client, "python", json!({"code": "y=9", "session": "first.ipynb"}));
+    let seen = said(&mut client, "notebook_run", json!({"path": "first.ipynb"}));
+    assert!(seen.contains("\n9"), "{seen}");
+    let refused = client.call("python", json!({"path": "b.ipynb", "cell": 0})).text();
+    assert!(refused.contains("is for bash, and this session runs Python"), "{refused}");
+    // One that asks for another language than before gets another kernel.
+    let python = json!({"kernelspec": {"name": "python3", "language": "python"}});
+    env.put("first.ipynb", for_kernel(&["40 + 2"], &python));
+    let seen = said(&mut client, "notebook_run", json!({"path": "first.ipynb"}));
+    assert!(
+        seen.contains("42") && seen.contains("the one it had (bash, by zmq) was ended"),
+        "{seen}"
+    );
     // The notebook's own session is found by its path, with the language it has.
     let shared =
         said(&mut client, "python", json!({"code": "echo $((6 * 7))", "session": "b.ipynb"}));
@@ -350,4 +365,71 @@ fn a_pool_has_a_kernel_ready() {
     client.leave();
     assert!(client.end().0.success());
     assert_eq!(homes(), 0);
+}
+
+/// A session that had to give up its place comes back as what it was, and its user is told; sessions whose kernels
+/// never started give up theirs first.
+#[test]
+fn a_session_keeps_its_kind() {
+    if !has("a_session_keeps_its_kind", "ipykernel") {
+        return;
+    }
+    let env = env();
+    let user = env.path(".local/share/jupyter");
+    install(
+        &user,
+        "nope",
+        &json!({"argv": ["/no/such/program"], "display_name": "Nope", "language": "odd"}),
+    );
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("INKCELL_KERNEL_MAX_SESSIONS", "2");
+    });
+    said(&mut client, "kernel", json!({"action": "start", "session": "z", "backend": "zmq"}));
+    said(&mut client, "python", json!({"code": "x = 5", "session": "z"}));
+    for name in ["one", "two", "three"] {
+        let start = json!({"action": "start", "session": name, "kernel": "nope"});
+        let failed = client.call("kernel", start).text();
+        assert!(failed.contains("the kernel nope (/no/such/program)"), "{failed}");
+    }
+    assert_eq!(said(&mut client, "python", json!({"code": "x", "session": "z"})), "5");
+    for name in ["four", "five"] {
+        said(&mut client, "python", json!({"code": "1", "session": name}));
+    }
+    let code = "import sys; ('x' in globals(), 'ipykernel' in sys.modules)";
+    let back = said(&mut client, "python", json!({"code": code, "session": "z"}));
+    assert!(back.starts_with("(False, True)"), "{back}");
+    assert!(back.contains("variables of earlier calls are gone"), "{back}");
+}
+
+/// A kernel of somebody else is neither restarted nor reset nor ended, and whoever asks for that is told.
+#[test]
+fn a_kernel_of_somebody_else_is_not_made_new() {
+    if !has("a_kernel_of_somebody_else_is_not_made_new", "ipykernel") {
+        return;
+    }
+    let env = env();
+    let mut theirs = Theirs::start(&env);
+    let mut client = Client::start(&env, &[]);
+    let file = theirs.file.display().to_string();
+    said(&mut client, "kernel", json!({"action": "start", "session": "e", "kernel": file}));
+    said(&mut client, "python", json!({"code": "x = 5", "session": "e"}));
+    for (tool, arguments) in [
+        ("kernel", json!({"action": "restart", "session": "e"})),
+        ("python", json!({"code": "x", "session": "e", "reset": true})),
+    ] {
+        let refused = client.call(tool, arguments);
+        assert!(refused.is_error(), "{refused:?}");
+        assert!(refused.text().contains("it is not inkcell's to restart or reset"), "{refused:?}");
+    }
+    let names = said(&mut client, "inspect", json!({"session": "e", "code": "impor"}));
+    assert!(names.contains("import"), "{names}");
+    let deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
+                time.sleep(9)\nsignal.signal(signal.SIGINT, signal.default_int_handler)";
+    let left = client.call("python", json!({"code": deaf, "session": "e", "timeout": 1})).text();
+    assert!(left.contains("it is not inkcell's to end, and was left alone"), "{left}");
+    let again = said(&mut client, "python", json!({"code": "x", "session": "e", "timeout": 60}));
+    assert!(again.starts_with('5'), "{again}");
+    client.leave();
+    client.end();
+    assert!(theirs.child.try_wait().expect("its state").is_none(), "it was ended");
 }

@@ -123,9 +123,8 @@ impl Kernel for ZmqKernel {
         match (force, self.pid) {
             (Force::Terminate, Some(_)) => self.signal(Signal::TERM, "terminate"),
             (Force::Kill, Some(_)) => self.signal(Signal::KILL, "kill"),
-            (Force::Terminate, None) => self.say_shutdown(),
-            // It is not ours to kill; it is left, and what it does is its own affair.
-            (Force::Kill, None) => self.intent.stop.cancel(),
+            // It is not ours to end; it is left, and what it does is its own affair.
+            (Force::Terminate | Force::Kill, None) => self.intent.stop.cancel(),
         }
         Ok(())
     }

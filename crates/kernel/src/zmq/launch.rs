@@ -36,6 +36,9 @@ const ATTEMPTS: usize = 5;
 /// How long after a kernel was taken the next is started in its place.
 const REFILL_AFTER: Duration = Duration::from_millis(100);
 
+/// How often it is looked whether kernels that were being started are gone, a hundred times a second.
+const CLOSING: usize = 100;
+
 /// Everything the backend must be told; there are no defaults.
 #[derive(Clone, Debug)]
 pub struct ZmqConfig {
@@ -132,9 +135,16 @@ impl ZmqBackend {
     }
 
     /// Ends the kernels that wait, and starts no more ahead of time. Those that are in use are nothing to it.
-    pub fn close(&self) {
+    pub async fn close(&self) {
         self.wanted.0.cancel();
         self.shared.pool.close();
+        // One that was just being started takes its files along when it is let go of.
+        for _ in 0..CLOSING {
+            if !self.shared.pool.is_filling() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// How many kernels wait to be used.
@@ -196,13 +206,17 @@ impl ZmqBackend {
         patience: Patience<'_>,
     ) -> Result<Launched, LaunchError> {
         let ready = self.ready(spec, &self.environment(spec), patience).await?;
-        let reason = match &self.program {
+        let origin = match &self.program {
             Program::Existing(file) => {
-                format!("the kernel of {} was running already", file.display())
+                let reason = format!("the kernel of {} was running already", file.display());
+                Origin::Joined { reason }
             }
-            _ => "a Jupyter kernel is started for each session".to_owned(),
+            _ => {
+                let reason = "a Jupyter kernel is started for each session".to_owned();
+                Origin::Started { reason }
+            }
         };
-        ready.begin(spec, &BTreeMap::new(), Origin::Started { reason }, patience).await
+        ready.begin(spec, &BTreeMap::new(), origin, patience).await
     }
 
     /// Starts kernels until as many wait as may. Nobody waits for this.
@@ -285,8 +299,13 @@ impl ZmqBackend {
                 return Err(LaunchError::Startup { reason });
             }
             let name = format!("the kernel of {}", file.display());
-            let starting =
-                Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
+            let starting = Starting {
+                program: name.clone(),
+                name,
+                own: None,
+                home: Some(home),
+                trace: self.shared.trace.clone(),
+            };
             return starting.meet(&connection, None, InterruptMode::Message, patience).await;
         }
         check_cwd(&spec.cwd)?;
@@ -340,7 +359,11 @@ impl ZmqBackend {
         home: Home,
     ) -> Result<Starting, LaunchError> {
         let name = argv.first().cloned().unwrap_or_default();
-        let failed = |source| LaunchError::Spawn { python: name.clone(), source };
+        let shown = match &self.program {
+            Program::Spec(spec) => format!("the kernel {} ({name})", spec.name),
+            _ => name.clone(),
+        };
+        let failed = |source| LaunchError::Spawn { python: shown.clone(), source };
         let pipes = resources("make pipes for the kernel");
         let (lifeline, our_lifeline) = io::pipe().map_err(pipes)?;
         let (our_stdout, stdout) = io::pipe().map_err(pipes)?;
@@ -366,8 +389,13 @@ impl ZmqBackend {
         let mark = mark.with_leader(child.id());
         let process = Process::own(child);
         let receiver = |pipe: PipeReader| pipe::Receiver::from_owned_fd(pipe.into());
-        let mut starting =
-            Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
+        let mut starting = Starting {
+            name: shown,
+            program: name,
+            own: None,
+            home: Some(home),
+            trace: self.shared.trace.clone(),
+        };
         let tail = receiver(our_stdout).and_then(|out| Ok([out, receiver(our_stderr)?]));
         let tail = match tail {
             Ok(pipes) => Tail::of(pipes),

@@ -122,6 +122,11 @@ impl Pool {
         drop(all);
     }
 
+    /// Whether kernels are being started.
+    pub(crate) fn is_filling(&self) -> bool {
+        !self.0.waiting().filling.is_empty()
+    }
+
     /// One of this kind that lives.
     pub(crate) fn take(&self, kind: &Kind) -> Option<Ready> {
         self.0.bury();

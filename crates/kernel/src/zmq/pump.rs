@@ -397,6 +397,7 @@ impl Pump {
         let Some(own) = self.own.take() else {
             let cause = match (problem, end) {
                 (Some(problem), _) => DeathCause::Protocol { problem },
+                (None, End::Left) if forced => DeathCause::LeftAlone,
                 (None, End::Left) => DeathCause::Shutdown,
                 _ if forced => DeathCause::IgnoredInterrupt,
                 _ => DeathCause::Unknown,

@@ -37,6 +37,8 @@ pub(crate) struct Young {
 pub(crate) struct Starting {
     /// What is started, for messages.
     pub(crate) name: String,
+    /// Its program.
+    pub(crate) program: String,
     pub(crate) own: Option<Young>,
     pub(crate) home: Option<Home>,
     pub(crate) trace: Option<Arc<dyn Trace>>,
@@ -148,7 +150,7 @@ impl Starting {
             }
         };
         if stderr_tail.contains("No module named ipykernel") {
-            let python = &self.name;
+            let python = &self.program;
             let reason = format!(
                 "ipykernel is not installed in {python}: install it there with `{python} -m pip install \
                  ipykernel`, or make an environment that has it with `inkcell env setup`"

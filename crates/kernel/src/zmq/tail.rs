@@ -28,6 +28,12 @@ impl Tail {
         Tail { kept, readers }
     }
 
+    /// Forgets what was written so far.
+    pub(crate) fn from_here(self) -> Tail {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self
+    }
+
     /// What there is of it now.
     pub(crate) fn text(&self) -> String {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
