@@ -112,7 +112,7 @@ impl Ready {
                 process: young.process,
                 exit,
                 mark: young.mark,
-                tail: young.tail.from_here(),
+                tail: young.tail.forgetful(),
                 home: home.take(),
                 _lifeline: young.lifeline,
                 oom_kills: oom_kills(),

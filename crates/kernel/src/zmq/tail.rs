@@ -29,7 +29,7 @@ impl Tail {
     }
 
     /// Forgets what was written so far.
-    pub(crate) fn from_here(self) -> Tail {
+    pub(crate) fn forgetful(self) -> Tail {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self
     }
