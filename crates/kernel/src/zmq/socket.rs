@@ -362,3 +362,49 @@ impl Outlet {
         *self.waiting() = Waiting::default();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Longer than anything here takes.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn pair() -> (UnixStream, Reader, Writer) {
+        let (kernel, ours) = UnixStream::pair().unwrap();
+        let joined = Joined { stream: Stream::Unix(ours), decoder: Decoder::default() };
+        let (reader, writer) = joined.split();
+        (kernel, reader, writer)
+    }
+
+    /// A kernel that reads nothing for a while holds nobody up, and gets everything in order.
+    #[tokio::test]
+    async fn what_is_not_taken_at_once_is_written_later() {
+        let (mut kernel, reader, writer) = pair();
+        let messages: Vec<Bytes> = (0..20).map(|n| Bytes::from(vec![n; 100_000])).collect();
+        let mut sent = Vec::new();
+        for message in &messages {
+            writer.send(std::slice::from_ref(message));
+            sent.extend(zmtp::encode(std::slice::from_ref(message)));
+        }
+        // What was posted is sent, also when nobody waits for it any more.
+        drop((reader, writer));
+        let mut received = Vec::new();
+        let all = kernel.read_to_end(&mut received);
+        tokio::time::timeout(LIMIT, all).await.unwrap().unwrap();
+        assert!(received == sent, "{} bytes of {}", received.len(), sent.len());
+    }
+
+    /// A request that cannot be written is known to have had no effect.
+    #[tokio::test]
+    async fn a_connection_that_is_gone_is_known() {
+        let (kernel, mut reader, writer) = pair();
+        assert!(!writer.has_failed());
+        drop(kernel);
+        writer.send(&[Bytes::from_static(b"late")]);
+        assert!(writer.has_failed());
+        assert!(tokio::time::timeout(LIMIT, reader.next()).await.unwrap().is_err());
+    }
+}
