@@ -51,7 +51,8 @@ pub(crate) struct ZmqKernel {
     pub(crate) pid: Option<u32>,
     pub(crate) interrupt_mode: InterruptMode,
     pub(crate) speaker: Speaker,
-    pub(crate) posts: mpsc::UnboundedSender<Post>,
+    /// Boxed, because a queue has room for many from its beginning.
+    pub(crate) posts: mpsc::UnboundedSender<Box<Post>>,
     pub(crate) death: watch::Receiver<Option<Death>>,
     pub(crate) intent: Intent,
 }
@@ -63,7 +64,7 @@ impl ZmqKernel {
 
     fn post(&self, post: Post) -> Result<(), Gone> {
         self.check_alive()?;
-        self.posts.send(post).map_err(|_| Gone)
+        self.posts.send(Box::new(post)).map_err(|_| Gone)
     }
 
     fn signal(&self, signal: Signal, kind: &str) {

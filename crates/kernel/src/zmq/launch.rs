@@ -24,6 +24,7 @@ use crate::process::{Mark, Process, Spawner, own_pidfd};
 use crate::runner::install;
 use crate::trace::Trace;
 use crate::zmq::connection::{Connection, Home, Ports, random_hex};
+use crate::zmq::drain::Drains;
 use crate::zmq::guest::Wires;
 use crate::zmq::pool::{self, Kind, Pool};
 use crate::zmq::ready::Ready;
@@ -98,6 +99,7 @@ struct Shared {
     config: ZmqConfig,
     spawner: Spawner,
     ports: Ports,
+    drains: Drains,
     pool: Pool,
     trace: Option<Arc<dyn Trace>>,
 }
@@ -118,7 +120,8 @@ impl ZmqBackend {
         let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
         let pool = Pool::new(config.pool);
         let wanted = Arc::default();
-        let shared = Shared { config, spawner, ports: Ports::default(), pool, trace };
+        let (ports, drains) = (Ports::default(), Drains::default());
+        let shared = Shared { config, spawner, ports, drains, pool, trace };
         Ok(ZmqBackend { shared: Arc::new(shared), program: Program::Ipykernel, wanted })
     }
 
@@ -285,7 +288,7 @@ impl ZmqBackend {
         env: &BTreeMap<String, String>,
         patience: Patience<'_>,
     ) -> Result<Ready, LaunchError> {
-        let Shared { config, ports, .. } = &*self.shared;
+        let Shared { config, ports, drains, .. } = &*self.shared;
         let home = Home::make(&config.runtime_dir);
         let home = home.map_err(resources("make a folder for the kernel's sockets"))?;
         if let Program::Existing(file) = &self.program {
@@ -306,7 +309,9 @@ impl ZmqBackend {
                 home: Some(home),
                 trace: self.shared.trace.clone(),
             };
-            return starting.meet(&connection, None, InterruptMode::Message, patience).await;
+            return starting
+                .meet(&connection, drains, None, InterruptMode::Message, patience)
+                .await;
         }
         check_cwd(&spec.cwd)?;
         let key = random_hex::<32>().map_err(resources("get randomness"))?;
@@ -329,7 +334,7 @@ impl ZmqBackend {
             _ => (ipykernel(&spec.python, &file), InterruptMode::Signal),
         };
         let starting = self.spawn(spec, &argv, env, home).await?;
-        starting.meet(&connection, Some(root), mode, patience).await
+        starting.meet(&connection, drains, Some(root), mode, patience).await
     }
 
     /// What a kernel's environment is to be.

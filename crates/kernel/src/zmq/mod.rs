@@ -2,6 +2,7 @@
 
 mod ask;
 mod connection;
+mod drain;
 mod guest;
 mod handle;
 mod launch;

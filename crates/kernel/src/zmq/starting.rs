@@ -18,6 +18,7 @@ use crate::jupyter::kernelspec::InterruptMode;
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::trace::{MessageTrace, Trace};
 use crate::zmq::connection::{Connection, Home};
+use crate::zmq::drain::Drains;
 use crate::zmq::guest::Wires;
 use crate::zmq::lines::{self, Lines, Speaker};
 use crate::zmq::meet::{self, About, Oddity, Unmet};
@@ -80,6 +81,7 @@ impl Starting {
     pub(crate) async fn meet(
         mut self,
         connection: &Connection,
+        drains: &Drains,
         root: Option<PathBuf>,
         mode: InterruptMode,
         patience: Patience<'_>,
@@ -93,7 +95,7 @@ impl Starting {
         let trace = MessageTrace::new(self.trace.as_ref(), pid);
         let folder = self.home.as_ref().map_or(Path::new(""), Home::folder);
         let mut odd = Oddity::default();
-        let words = first_words(connection, folder, &trace, &mut odd);
+        let words = first_words(connection, drains, folder, &trace, &mut odd);
         let watched = watch(words, exit.as_ref(), self.own.as_ref(), patience).await;
         let (lines, speaker, about) = self.settle(watched, odd, patience).await?;
         Ok(Ready { starting: self, exit, lines, speaker, about, mode, root })
@@ -164,11 +166,12 @@ impl Starting {
 /// Connects, and waits until the kernel answers.
 async fn first_words(
     connection: &Connection,
+    drains: &Drains,
     folder: &Path,
     trace: &MessageTrace,
     odd: &mut Oddity,
 ) -> Result<(Lines, Speaker, About), Unmet> {
-    let connected = lines::connect(connection, folder, trace).await;
+    let connected = lines::connect(connection, drains, folder, trace).await;
     let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
     let about = meet::meet(&mut lines, &speaker, odd).await?;
     Ok((lines, speaker, about))
