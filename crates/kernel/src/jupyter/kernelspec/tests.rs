@@ -63,7 +63,7 @@ fn the_first_of_a_name_counts() {
     install(two.path(), "both", r#"{"argv": ["second"]}"#);
     install(two.path(), "other", "\u{feff}{\"argv\": [\"o\"], \"metadata\": {\"debugger\": true}}");
     install(two.path(), "empty", r#"{"argv": []}"#);
-    install(two.path(), "no json", r#"{"argv": ["x"]}"#);
+    install(two.path(), "an odd näme", r#"{"argv": ["x"]}"#);
     install(two.path(), "cut", r#"{"argv": ["#);
     fs::create_dir_all(two.path().join("kernels/nothing")).unwrap();
     let path = format!("{}:{}", one.path().display(), two.path().display());
@@ -73,14 +73,14 @@ fn the_first_of_a_name_counts() {
     };
     let specs = search.find();
     let names: Vec<&str> = specs.found.iter().map(|spec| spec.name.as_str()).collect();
-    assert_eq!(names, ["both", "other"]);
-    assert_eq!(specs.found[0].argv, ["first"]);
+    assert_eq!(names, ["an odd näme", "both", "other"], "Jupyter lists them all");
+    assert_eq!(specs.found[1].argv, ["first"]);
     assert_eq!(
-        (specs.found[0].display_name.as_str(), specs.found[0].language.as_str()),
+        (specs.found[1].display_name.as_str(), specs.found[1].language.as_str()),
         ("First", "x")
     );
     assert_eq!(
-        (specs.found[1].display_name.as_str(), specs.found[1].metadata.as_str()),
+        (specs.found[2].display_name.as_str(), specs.found[2].metadata.as_str()),
         ("other", r#"{"debugger": true}"#)
     );
     assert_eq!(specs.broken.len(), 2, "{:?}", specs.broken);
@@ -88,7 +88,7 @@ fn the_first_of_a_name_counts() {
     let said = |name: &str| search.find().take(name).unwrap_err().to_string();
     assert!(said("cut").contains("cut/kernel.json: is no kernelspec: EOF"), "{}", said("cut"));
     assert!(said("empty").ends_with("argv is empty, so there is no command to start"));
-    assert_eq!(said("R"), "there is no kernel named \"R\"; there are: both, other");
+    assert_eq!(said("R"), "there is no kernel named \"R\"; there are: an odd näme, both, other");
     let none = KernelspecSearch::default().find().take("R").unwrap_err().to_string();
     assert!(none.contains("pip install ipykernel"), "{none}");
 }
