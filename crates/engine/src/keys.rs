@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
 use crate::kernels::{Chosen, ChosenKernel, Insists};
 use crate::registry::{Listed, SessionKey, SessionName};
+use crate::session::SessionState;
 
 impl Engine {
     /// The session a request means, and the kernel it has or gets. A session has one kernel: whoever insists on
@@ -32,6 +33,10 @@ impl Engine {
         });
         if let Some(listed) = in_the_way.filter(|_| !is_live) {
             let had = shown(&listed.key);
+            if !is_somebodys(&listed.state) {
+                self.close(&listed.key).await?;
+                return Ok((key, chosen));
+            }
             if !matches!(chosen.kernel.insists, Insists::Language(_)) || listed.state.is_busy {
                 return Err(SessionError::OtherKernel { name: key.name, had }.into());
             }
@@ -73,7 +78,8 @@ impl Engine {
                 None => listed.key.kernel == key.kernel,
             },
         };
-        let is_same = |listed: &Listed| is_namesake(&listed.key, key);
+        let is_same =
+            |listed: &Listed| is_namesake(&listed.key, key) && is_somebodys(&listed.state);
         let all = self.sessions();
         let mut same = all.iter().filter(|listed| is_same(listed));
         match (same.next(), same.next()) {
@@ -90,6 +96,11 @@ fn is_namesake(other: &SessionKey, key: &SessionKey) -> bool {
     other.name == key.name
         && other.cwd == key.cwd
         && (key.interpreter.is_none() || other.interpreter == key.interpreter)
+}
+
+/// Whether anybody has something to lose with a session. One whose kernel could never be started keeps no kind.
+fn is_somebodys(state: &SessionState) -> bool {
+    state.has_begun || state.is_busy || state.waiting > 0
 }
 
 /// The wish for the kernel that a session had.

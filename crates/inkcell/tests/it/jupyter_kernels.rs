@@ -226,6 +226,26 @@ fn a_python_without_ipykernel_says_what_to_install() {
     assert!(refused.stderr.contains("`inkcell env setup`"), "{refused:?}");
 }
 
+/// A kernel that could not be started leaves its session free for another kind: nobody has lost anything with it.
+#[test]
+fn a_start_that_failed_binds_nobody() {
+    let env = env();
+    let bare = env.outside("bare");
+    let made = Command::new(python()).args(["-m", "venv", "--without-pip"]).arg(&bare).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("INKCELL_PYTHON_INTERPRETER", bare.join("bin/python"));
+    });
+    for again in ["1 + 1", "2 + 2"] {
+        let failed = client.call("python", json!({"code": "1", "backend": "zmq"}));
+        assert!(failed.text().contains("ipykernel is not installed"), "{failed:?}");
+        assert!(said(&mut client, "python", json!({"code": again})).starts_with(['2', '4']));
+        let listed = said(&mut client, "kernel", json!({"action": "list"}));
+        assert_eq!(listed.lines().count(), 1, "{listed}");
+        said(&mut client, "kernel", json!({"action": "stop"}));
+    }
+}
+
 /// A kernel of somebody else.
 struct Theirs {
     child: Child,
