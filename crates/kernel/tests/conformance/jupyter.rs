@@ -32,11 +32,12 @@ async fn input_is_refused(start: Start) {
     }
 }
 
-/// F-006: death has its cause.
+/// F-006: death has its cause, and what was said before it is heard.
 async fn every_way_to_die_has_its_cause(start: Start) {
     let mut bench = Bench::start(start).await;
     let table = [
-        ("import os\nos._exit(3)", DeathCause::Exit { code: 3 }),
+        ("import os\nprint('last words')\nos._exit(3)", DeathCause::Exit { code: 3 }),
+        ("import os\nprint('last words')\nos.abort()", DeathCause::Signal { signal: 6 }),
         ("import os\nos.kill(os.getpid(), 9)", DeathCause::Signal { signal: 9 }),
         ("import ctypes\nctypes.string_at(0)", DeathCause::Signal { signal: 11 }),
     ];
@@ -44,6 +45,8 @@ async fn every_way_to_die_has_its_cause(start: Start) {
         let ran = bench.run(code).await;
         assert!(matches!(ran.events[0], ExecEvent::Started { .. }), "{code}: {:?}", ran.events);
         assert_eq!(ran.cause(), &cause, "{code}");
+        let is_said = code.contains("last words");
+        assert_eq!(ran.stdout(), if is_said { "last words\n" } else { "" }, "{code}");
         assert!(bench.events.next().await.is_none(), "nothing follows a death");
         bench.relaunch().await;
     }
