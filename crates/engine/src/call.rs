@@ -171,7 +171,8 @@ impl Call {
                 (None, Some(left), Some(of_call)) => Some(Limit { left, told: of_call }),
                 _ => None,
             };
-            let state = self.run_cell((index, source), limit, &mut turn, &mut budget, beside).await;
+            let time = Time { limit, of_call: left };
+            let state = self.run_cell((index, source), time, &mut turn, &mut budget, beside).await;
             self.record.change(|report| report.kernel = session.state().kernel);
             let onward = match &mut beside.notebook {
                 Some(run) => run.end(index, &self.record).await,
@@ -203,7 +204,7 @@ impl Call {
     async fn run_cell(
         &self,
         (index, source): (usize, &CellSource),
-        time: Option<Limit>,
+        Time { limit: time, of_call }: Time,
         turn: &mut Turn,
         budget: &mut CallBudget,
         Beside { tap, notebook }: &mut Beside,
@@ -222,6 +223,7 @@ impl Call {
             history: History::Store,
             env: self.env.clone(),
             timeout: time.map(|time| time.left),
+            patience: of_call,
         };
         let run = turn.run_telling(request, listener, self.stopping.clone());
         tokio::pin!(run);
@@ -231,7 +233,8 @@ impl Call {
         let mut ran: Option<Ran> = None;
         // When a caller that takes nothing is not waited for any more, apart from a while.
         let mut cancelled: Option<Instant> = None;
-        let mut limit = time.and_then(|time| began.checked_add(time.left));
+        let from = |moment: Instant| time.and_then(|time| moment.checked_add(time.left));
+        let mut limit = from(began);
         loop {
             let event = tokio::select! {
                 event = events.recv() => match event {
@@ -262,6 +265,7 @@ impl Call {
             has_news = sink.is_some();
             if let KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } = &event {
                 started = Instant::now();
+                limit = from(started);
             }
             self.take(index, &event, sink.as_mut(), notebook.as_mut());
             if let Some(tap) = tap {
@@ -305,7 +309,7 @@ impl Call {
             CellEnd::PythonError(error) => withheld_hint_for(&self.withheld, error),
             _ => None,
         };
-        let (state, end) = told(end, time);
+        let (state, end) = told(end, time, self.timeout);
         self.change_cell(index, |cell| {
             (cell.state, cell.end, cell.output) = (state, end, output);
             cell.notes.extend(notes);
@@ -391,6 +395,13 @@ impl Call {
     }
 }
 
+/// The time of a cell: how long it may take, and what is left of the call's, in which its kernel has to come.
+#[derive(Clone, Copy)]
+struct Time {
+    limit: Option<Limit>,
+    of_call: Option<Duration>,
+}
+
 /// How long a cell may take: of a call's time what is left, told as it was given.
 #[derive(Clone, Copy)]
 struct Limit {
@@ -399,7 +410,11 @@ struct Limit {
 }
 
 /// The end of a run as a state, and what there is to say about it.
-fn told(end: CellEnd, time: Option<Limit>) -> (State, Option<EndReport>) {
+fn told(
+    end: CellEnd,
+    time: Option<Limit>,
+    of_call: Option<Duration>,
+) -> (State, Option<EndReport>) {
     let as_given = |after| time.map_or(after, |time| time.told);
     match end {
         CellEnd::Ok => (State::Done, None),
@@ -424,7 +439,7 @@ fn told(end: CellEnd, time: Option<Limit>) -> (State, Option<EndReport>) {
                 kind: Kind::Unavailable,
                 message: format!(
                     "Python was not ready within the {} s the code was given; nothing was run",
-                    as_given(after).as_secs_f64()
+                    of_call.unwrap_or(after).as_secs_f64()
                 ),
                 step: Some(KernelStep::RaiseTimeout),
             };

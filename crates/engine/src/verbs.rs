@@ -192,6 +192,7 @@ async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
         history: History::Silent,
         env: Vec::new(),
         timeout: None,
+        patience: None,
     };
     let (listener, mut events) = mpsc::channel(16);
     let mut said = Vec::new();

@@ -55,6 +55,7 @@ pub(super) enum Command {
 pub(super) struct Job {
     pub(super) code: CodeRequest,
     pub(super) timeout: Option<Duration>,
+    pub(super) patience: Option<Duration>,
     pub(super) listener: mpsc::Sender<KernelEvent>,
     pub(super) reply: oneshot::Sender<Ran>,
     /// Set when the code is made to stop, whoever wants that and however long it takes.
@@ -248,7 +249,8 @@ impl Actor {
                 Input::Enter(ticket)
             }
             Command::Run(ticket, job) => {
-                let request = RunRequest { exec: job.code.exec, timeout: job.timeout };
+                let Job { timeout, patience, .. } = job;
+                let request = RunRequest { exec: job.code.exec, timeout, patience };
                 if let Some(job) = self.take_job(job) {
                     let _ = job.reply.send(Ran::closed());
                     return Input::Deadline;

@@ -34,8 +34,10 @@ pub struct CellRequest {
     pub history: History,
     /// Managed variables to set or remove first.
     pub env: Vec<(String, Option<String>)>,
-    /// How long it may take.
+    /// How long it may take, from when the kernel gets it.
     pub timeout: Option<Duration>,
+    /// How long its kernel may take to come, where it has to be started first.
+    pub patience: Option<Duration>,
 }
 
 /// Of variables only the names: their values are secrets.
@@ -46,6 +48,7 @@ impl std::fmt::Debug for CellRequest {
             .field("code", &self.code)
             .field("env", &names)
             .field("timeout", &self.timeout)
+            .field("patience", &self.patience)
             .finish_non_exhaustive()
     }
 }
@@ -248,10 +251,10 @@ impl Turn {
         stopping: CancellationToken,
     ) -> Ran {
         let exec = ExecId(self.session.next());
-        let CellRequest { code, history, env, timeout } = cell;
+        let CellRequest { code, history, env, timeout, patience } = cell;
         let code = CodeRequest { exec, code, history, env, cwd: None };
         let (reply, answer) = oneshot::channel();
-        let job = Job { code, timeout, listener, reply, stopping };
+        let job = Job { code, timeout, patience, listener, reply, stopping };
         if self.session.commands.send(Command::Run(self.ticket, job)).is_err() {
             return Ran::closed();
         }

@@ -187,8 +187,8 @@ impl Machine {
             out.push(Effect::Resolve(request.exec, Box::new(end.into())));
             return;
         }
-        // A kernel that takes longer to come than its code may take is not waited for.
-        let deadline = request.timeout.and_then(|timeout| now.checked_add(timeout));
+        // Nobody waits longer for a kernel than the whole call may take.
+        let deadline = request.patience.and_then(|patience| now.checked_add(patience));
         self.run = Some(Run::new(request, deadline));
         self.provide(now, out);
     }
@@ -398,11 +398,12 @@ impl Machine {
     fn tick(&mut self, now: Instant, out: &mut Vec<Effect>) {
         let Some(run) = &mut self.run else { return };
         if run.climb.is_none() && run.deadline.is_some_and(|deadline| deadline <= now) {
-            let after = run.request.timeout.unwrap_or_default();
             if !run.is_sent {
+                let after = run.request.patience.unwrap_or_default();
                 self.resolve(CellEnd::NotRun(NotRun::Late(after)), out);
                 return;
             }
+            let after = run.request.timeout.unwrap_or_default();
             run.climb = Some(Climb::new(Why::TimedOut(after), self.policy.interrupt_grace));
         }
         let Some(climb) = &mut run.climb else { return };

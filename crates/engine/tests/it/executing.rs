@@ -43,6 +43,7 @@ fn cell(timeout: Option<u64>) -> CellRequest {
         history: History::Store,
         env: Vec::new(),
         timeout: timeout.map(Duration::from_secs),
+        patience: timeout.map(Duration::from_secs),
     }
 }
 
@@ -333,7 +334,7 @@ async fn a_slow_listener_gets_everything() {
     assert_eq!(text.len(), 101, "{text}");
 }
 
-/// F-001: a kernel that takes longer to come than its code may take is not waited for, and is there for the
+/// F-001: a kernel that takes longer to come than the call may take is not waited for, and is there for the
 /// next run.
 #[tokio::test(start_paused = true)]
 async fn a_kernel_that_is_late_is_left_to_the_next_run() {
@@ -353,6 +354,24 @@ async fn a_kernel_that_is_late_is_left_to_the_next_run() {
     let is_launch = |(_, asked): &(_, Asked)| matches!(asked, Asked::Launch(_));
     assert_eq!(backend.asked().iter().filter(|asked| is_launch(asked)).count(), 1);
     assert_eq!(text, "a");
+}
+
+/// A kernel that is slow to come takes nothing of the time that a cell has.
+#[tokio::test(start_paused = true)]
+async fn the_start_of_a_kernel_is_no_time_of_its_cell() {
+    let backend = ScriptedBackend::new();
+    let gate = Arc::new(Notify::new());
+    backend.plan_launch(Launch::Gate(Arc::clone(&gate)));
+    backend.plan([Step::print("a")]);
+    let mut turn = start(&backend).turn().await.expect("a turn");
+    let (sender, _receiver) = mpsc::channel(ROOM);
+    let opened = async {
+        tokio::time::sleep(Duration::from_secs(20)).await;
+        gate.notify_one();
+    };
+    let (ran, ()) =
+        tokio::join!(turn.run(CellRequest { patience: None, ..cell(Some(2)) }, sender), opened);
+    assert!(matches!(ran.end.end, CellEnd::Ok), "{:?}", ran.end);
 }
 
 /// What a kernel says while it is shut down is heard, and so is how it ended.

@@ -432,7 +432,9 @@ fn a_kernel_of_somebody_else_is_not_made_new() {
     let mut client = Client::start(&env, &[]);
     let file = theirs.file.display().to_string();
     said(&mut client, "kernel", json!({"action": "start", "session": "e", "kernel": file}));
-    said(&mut client, "python", json!({"code": "x = 5", "session": "e"}));
+    // Completion by jedi takes long when it is used for the first time.
+    let begun = "x = 5\nget_ipython().Completer.use_jedi = False";
+    said(&mut client, "python", json!({"code": begun, "session": "e"}));
     for (tool, arguments) in [
         ("kernel", json!({"action": "restart", "session": "e"})),
         ("python", json!({"code": "x", "session": "e", "reset": true})),

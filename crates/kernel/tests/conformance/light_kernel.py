@@ -51,13 +51,22 @@ def send(connection, frames):
 
 
 def meet(listening, kind):
-    connection = listening.accept()[0]
+    # On a busy machine a client may give up and come again.
+    while True:
+        connection = listening.accept()[0]
+        try:
+            greet(connection, kind)
+            return connection
+        except (SystemExit, OSError):
+            connection.close()
+
+
+def greet(connection, kind):
     connection.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32))
     take(connection, 64)
     ready = b"\x05READY\x0bSocket-Type" + len(kind).to_bytes(4, "big") + kind
     connection.sendall(bytes([4, len(ready)]) + ready)
     frame(connection)
-    return connection
 
 
 def pack(number, kind, parent, content):

@@ -195,7 +195,8 @@ impl World {
                 let exec = ExecId(self.execs);
                 self.runs.insert(exec, 0);
                 let timeout = timeout.map(Duration::from_millis);
-                self.step(Input::Run(holder, RunRequest { exec, timeout }));
+                let patience = timeout;
+                self.step(Input::Run(holder, RunRequest { exec, timeout, patience }));
             }
             Move::Leave => {
                 if let Some(holder) = self.holder.take() {

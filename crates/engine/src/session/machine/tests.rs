@@ -24,6 +24,8 @@ fn death() -> Death {
     Death { cause, stderr_tail: String::new(), strays: Vec::new() }
 }
 
+const LIMIT: Option<Duration> = Some(Duration::from_secs(10));
+
 impl Desk {
     fn new(retry: Retry) -> Desk {
         let now = Instant::now();
@@ -36,7 +38,7 @@ impl Desk {
     }
 
     fn run(&mut self, exec: u64) -> Vec<String> {
-        let request = RunRequest { exec: ExecId(exec), timeout: Some(Duration::from_secs(10)) };
+        let request = RunRequest { exec: ExecId(exec), timeout: LIMIT, patience: LIMIT };
         self.step(Input::Run(Ticket(1), request))
     }
 
@@ -318,7 +320,7 @@ fn closing_ends_everything_and_answers_everybody() {
     assert_eq!(desk.died(), ["1 cancelled, taken away", "stop", "sleep"]);
     assert_eq!(desk.step(Input::Enter(Ticket(4))), ["refuse 4 Closed"]);
     assert_eq!(desk.step(Input::Reset(None)), ["reset refused"]);
-    let request = RunRequest { exec: ExecId(9), timeout: None };
+    let request = RunRequest { exec: ExecId(9), timeout: None, patience: None };
     assert_eq!(desk.step(Input::Run(Ticket(4), request)), ["9 not run: Closed"]);
 }
 
@@ -347,7 +349,7 @@ fn a_run_that_nobody_waits_for_is_stopped_before_the_next_turn() {
 #[test]
 fn a_run_out_of_turn_is_refused() {
     let mut desk = Desk::running(Retry::Once);
-    let request = RunRequest { exec: ExecId(5), timeout: None };
+    let request = RunRequest { exec: ExecId(5), timeout: None, patience: None };
     assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["5 not run: Closed"]);
     assert_eq!(desk.run(6), ["6 not run: Closed"], "one at a time");
     assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
@@ -380,6 +382,6 @@ fn a_call_that_is_taken_back_between_cells_runs_no_more() {
     // The next call is not concerned.
     desk.step(Input::Leave(Ticket(1)));
     assert_eq!(desk.step(Input::Enter(Ticket(2))), ["grant 2"]);
-    let request = RunRequest { exec: ExecId(3), timeout: None };
+    let request = RunRequest { exec: ExecId(3), timeout: None, patience: None };
     assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["execute 3"]);
 }

@@ -55,6 +55,8 @@ pub struct RunRequest {
     pub exec: ExecId,
     /// How long it may take, from when the kernel gets it.
     pub timeout: Option<Duration>,
+    /// How long its kernel may take to come.
+    pub patience: Option<Duration>,
 }
 
 /// What happened.
