@@ -9,6 +9,8 @@ mod error;
 mod event;
 #[allow(dead_code, reason = "the backend that uses it comes next")]
 mod jupyter;
+#[allow(dead_code, reason = "the backend that uses it comes next")]
+mod gateway;
 mod kernel;
 mod ladder;
 mod modules;
@@ -31,6 +33,7 @@ pub use event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, Fate, KernelEvent, MimeBundle, MimeData,
     Outcome, PyError, Stray, StreamName,
 };
+pub use gateway::url::{GatewayUrl, PlainHttp, Token, UrlError};
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
     PythonPrefix,
