@@ -7,7 +7,6 @@ mod cwd;
 mod environ;
 mod error;
 mod event;
-#[allow(dead_code, reason = "the backend that uses it comes next")]
 mod jupyter;
 #[allow(dead_code, reason = "the backend that uses it comes next")]
 mod gateway;
@@ -20,7 +19,6 @@ mod question;
 mod runner;
 mod startup;
 mod trace;
-#[allow(dead_code, reason = "the backend that uses it comes next")]
 mod zmq;
 
 pub use cwd::check_cwd;
@@ -53,3 +51,4 @@ pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};
 pub use startup::{Prelude, Shell, Startup};
 pub use trace::{Direction, Message, MessageId, Messages, Trace};
+pub use zmq::{Program, Transport, ZmqBackend, ZmqConfig};

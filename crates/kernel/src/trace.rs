@@ -98,6 +98,22 @@ impl MessageTrace {
         }
     }
 
+    /// The same where requests are named by text.
+    pub(crate) fn sent_as(&self, channel: &str, kind: &str, id: Option<&str>) {
+        if let Some((trace, pid)) = &self.0 {
+            let (direction, id) = (Direction::Sent, id.map(MessageId::Text));
+            trace.message(&Message { pid: *pid, direction, channel, kind, id });
+        }
+    }
+
+    /// The same where requests are named by text.
+    pub(crate) fn received_as(&self, channel: &str, kind: &str, id: Option<&str>) {
+        if let Some((trace, pid)) = &self.0 {
+            let (direction, id) = (Direction::Received, id.map(MessageId::Text));
+            trace.message(&Message { pid: *pid, direction, channel, kind, id });
+        }
+    }
+
     #[inline]
     pub(crate) fn received(&self, channel: &str, kind: &str, id: Option<u64>) {
         if let Some((trace, pid)) = &self.0 {

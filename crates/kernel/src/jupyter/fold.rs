@@ -182,19 +182,24 @@ impl Fold {
         std::mem::take(&mut self.effects)
     }
 
-    /// The kernel has answered a request that was sent after the execution, so that is over; an interrupt
-    /// took its reply away.
+    /// The name of the request that runs.
+    pub(crate) fn running(&self) -> Option<&str> {
+        self.running.as_ref().map(|running| running.request.as_str())
+    }
+
+    /// The kernel has answered a request that was sent after the execution, so that is over; if there is no
+    /// reply, an interrupt took it away.
     pub(crate) fn passed(&mut self) -> Vec<Effect> {
-        if let Some(running) = &mut self.running
-            && running.reply.is_none()
-            && running.error.is_none()
-        {
+        if let Some(running) = self.running.as_mut().filter(|running| running.reply.is_none()) {
             let traceback = vec!["KeyboardInterrupt: ".to_owned()];
-            let plain = traceback.clone();
-            let name = "KeyboardInterrupt".to_owned();
-            running.error = Some(PyError { name, value: String::new(), traceback, plain });
+            let (name, plain) = ("KeyboardInterrupt".to_owned(), traceback.clone());
+            let error = PyError { name, value: String::new(), traceback, plain };
+            let status = ReplyStatus::Error(error);
+            running.reply = Some(Reply { status, count: None, pages: Vec::new() });
         }
-        self.finish();
+        if self.wait().is_none() {
+            self.finish();
+        }
         std::mem::take(&mut self.effects)
     }
 

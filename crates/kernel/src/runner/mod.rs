@@ -10,5 +10,8 @@ mod supply;
 mod wires;
 mod zygote;
 
+pub(crate) use frames::Asked;
 pub use launch::{ForkServer, RunnerBackend, RunnerConfig};
+pub(crate) use package::install;
+pub(crate) use pump::oom_kills;
 pub use zygote::ZygoteState;

@@ -403,7 +403,7 @@ fn bundle(parts: &[Part], metadata: String, mut payload: Bytes) -> MimeBundle {
 
 /// How often the system has ended a process because memory ran out: one of our own group of processes where
 /// that can be told, else any.
-fn oom_kills() -> u64 {
+pub(crate) fn oom_kills() -> u64 {
     let count = |text: String, name: &str| {
         text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok())
     };

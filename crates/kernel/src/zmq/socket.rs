@@ -5,6 +5,8 @@
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -30,11 +32,16 @@ pub(crate) struct Reader {
     stream: Half<dyn AsyncRead + Send + Unpin>,
     decoder: Decoder,
     answers: Writer,
+    /// How many times something has come.
+    reads: Arc<AtomicU64>,
 }
 
 /// What goes: posted, and written in order by a task that ends with the connection.
 #[derive(Clone)]
-pub(crate) struct Writer(mpsc::UnboundedSender<Vec<u8>>);
+pub(crate) struct Writer {
+    queue: mpsc::UnboundedSender<Vec<u8>>,
+    has_failed: Arc<AtomicBool>,
+}
 
 /// Connects and shakes hands.
 pub(crate) async fn connect(
@@ -53,6 +60,10 @@ pub(crate) async fn connect(
         }
         Address::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
+            // A port that nobody listens on can be met by our own end, and then nobody else gets it.
+            if stream.local_addr()? == stream.peer_addr()? {
+                return Err(io::ErrorKind::ConnectionRefused.into());
+            }
             stream.set_nodelay(true)?;
             let (read, write) = stream.into_split();
             (Box::new(read), Box::new(write))
@@ -76,9 +87,11 @@ pub(crate) async fn connect(
         write.write_all(&zmtp::subscription(topic)).await?;
     }
     let (queue, posted) = mpsc::unbounded_channel();
-    tokio::spawn(write_posted(write, posted));
-    let writer = Writer(queue);
-    Ok((Reader { stream: read, decoder, answers: writer.clone() }, writer))
+    let has_failed = Arc::new(AtomicBool::new(false));
+    tokio::spawn(write_posted(write, posted, Arc::clone(&has_failed)));
+    let writer = Writer { queue, has_failed };
+    let answers = writer.clone();
+    Ok((Reader { stream: read, decoder, answers, reads: Arc::default() }, writer))
 }
 
 async fn read_some(
@@ -96,10 +109,12 @@ async fn read_some(
 async fn write_posted(
     mut stream: Half<dyn AsyncWrite + Send + Unpin>,
     mut posted: mpsc::UnboundedReceiver<Vec<u8>>,
+    has_failed: Arc<AtomicBool>,
 ) {
     while let Some(bytes) = posted.recv().await {
         // Whoever reads sees the end of the connection.
         if stream.write_all(&bytes).await.is_err() {
+            has_failed.store(true, Ordering::SeqCst);
             return;
         }
     }
@@ -116,9 +131,17 @@ impl Reader {
                         self.answers.post(answer);
                     }
                 }
-                None => read_some(&mut self.stream, &mut self.decoder).await?,
+                None => {
+                    read_some(&mut self.stream, &mut self.decoder).await?;
+                    self.reads.fetch_add(1, Ordering::Relaxed);
+                }
             }
         }
+    }
+
+    /// A count that moves whenever something comes, also in the middle of a message.
+    pub(crate) fn reads(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.reads)
     }
 }
 
@@ -128,8 +151,13 @@ impl Writer {
         self.post(zmtp::encode(frames));
     }
 
+    /// Whether something could not be written any more.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::SeqCst)
+    }
+
     fn post(&self, bytes: Vec<u8>) {
         // A connection that is gone is told by its reader.
-        let _ = self.0.send(bytes);
+        let _ = self.queue.send(bytes);
     }
 }

@@ -9,7 +9,8 @@ use std::time::Duration;
 use inkcell_kernel::{
     Backend, CodeRequest, Death, ExecEvent, ExecId, Force, ForkServer, History, Kernel,
     KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, Launched, Origin, Prelude, Rung,
-    RunnerBackend, RunnerConfig, Shell, Startup, StreamName, ZygoteState,
+    RunnerBackend, RunnerConfig, Shell, Startup, StreamName, Transport, ZmqBackend, ZmqConfig,
+    ZygoteState,
 };
 use inkcell_testkit::need::{skip, succeeds};
 use tempfile::TempDir;
@@ -35,6 +36,10 @@ pub(crate) enum Start {
     IPython,
     /// The runner with the interpreter's own IPython, from a fork server.
     ForkedIPython,
+    /// IPython's kernel over ZeroMQ, by sockets in a folder.
+    Ipc,
+    /// IPython's kernel over ZeroMQ, by ports.
+    Tcp,
 }
 
 impl Start {
@@ -54,10 +59,14 @@ impl Start {
     /// Whether the test Python can be started so; says it where it cannot.
     pub(crate) fn is_possible(self, test: &str) -> bool {
         let python = python().display().to_string();
-        let is_there =
-            self.shell() == Shell::Lite || succeeds(&python, &["-I", "-c", "import IPython"]);
+        let module = match self {
+            Start::Ipc | Start::Tcp => "ipykernel",
+            _ if self.shell() == Shell::IPython => "IPython",
+            _ => return true,
+        };
+        let is_there = succeeds(&python, &["-I", "-c", &format!("import {module}")]);
         if !is_there {
-            skip(test, "the test Python has no IPython");
+            skip(test, &format!("the test Python has no {module}"));
         }
         is_there
     }
@@ -69,6 +78,8 @@ pub(crate) struct Bench {
     pub(crate) events: KernelEvents,
     dir: Option<TempDir>,
     pub(crate) backend: RunnerBackend,
+    /// The other one, when kernels come from that.
+    pub(crate) zmq: Option<ZmqBackend>,
     pub(crate) spec: KernelSpec,
     next: u64,
 }
@@ -106,7 +117,7 @@ impl Bench {
         // A fork server that a busy machine made too slow once is let go of, and there is a new one.
         for _ in 0..3 {
             self.settle(start).await;
-            if start.way() != Start::Direct {
+            if matches!(start.way(), Start::Forked | Start::Spare) {
                 self.relaunch().await;
             }
             let is_late = |reason: &str| reason == "the fork server did not answer";
@@ -149,6 +160,16 @@ impl Bench {
         };
         let config = RunnerConfig { state_dir: state_dir(), fork_server, spares };
         let backend = RunnerBackend::new(config).expect("a backend");
+        let transport = match start {
+            Start::Ipc => Some(Transport::Ipc),
+            Start::Tcp => Some(Transport::Tcp),
+            _ => None,
+        };
+        let zmq = transport.map(|transport| {
+            let (state_dir, runtime_dir) = (state_dir(), dir.path().join("tmp"));
+            let config = ZmqConfig { state_dir, runtime_dir, transport };
+            ZmqBackend::new(config).expect("a backend")
+        });
         let mut env = BTreeMap::from([ledger::variable()]);
         env.insert("TMPDIR".to_owned(), dir.path().join("tmp").display().to_string());
         for name in ["PATH", "HOME", "LANG"] {
@@ -165,7 +186,7 @@ impl Bench {
         };
         let spec = KernelSpec { python: python(), cwd, env, start_timeout: LIMIT, startup };
         let (_, events) = KernelEvents::channel(1);
-        Bench { kernel: None, events, backend, spec, dir: Some(dir), next: 0 }
+        Bench { kernel: None, events, backend, zmq, spec, dir: Some(dir), next: 0 }
     }
 
     /// Where its kernels work.
@@ -175,7 +196,19 @@ impl Bench {
 
     /// A kernel of this backend, or why there is none.
     pub(crate) async fn launch(&self, spec: &KernelSpec) -> Result<Launched, LaunchError> {
-        self.backend.launch(spec, &CancellationToken::new()).await
+        self.launch_until(spec, &CancellationToken::new()).await
+    }
+
+    /// The same, until somebody gives up.
+    pub(crate) async fn launch_until(
+        &self,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        match &self.zmq {
+            Some(zmq) => zmq.launch(spec, cancel).await,
+            None => self.backend.launch(spec, cancel).await,
+        }
     }
 
     /// Another kernel in the place of this one.

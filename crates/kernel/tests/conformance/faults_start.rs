@@ -126,7 +126,7 @@ async fn a_start_that_is_cancelled_leaves_nothing(start: Start) {
     let bench = Bench::empty(start);
     let never = spec(&bench, "trap '' INT TERM; sleep 600 & wait");
     let cancel = CancellationToken::new();
-    let (launched, ()) = tokio::join!(bench.backend.launch(&never, &cancel), async {
+    let (launched, ()) = tokio::join!(bench.launch_until(&never, &cancel), async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         cancel.cancel();
     });

@@ -9,9 +9,20 @@ macro_rules! on_every_backend {
     ($($name:ident),* $(,)?) => {
         crate::starting!(direct, Direct, $($name),*);
         crate::starting!(forked, Forked, $($name),*);
+        crate::on_jupyter!($($name),*);
     };
 }
 pub(crate) use on_every_backend;
+
+/// The same for IPython's kernel over ZeroMQ, by sockets in a folder and by ports. What is not listed where
+/// other tests are is the runner's own, or beyond what that kernel can do.
+macro_rules! on_jupyter {
+    ($($name:ident),* $(,)?) => {
+        crate::starting!(ipc, Ipc, $($name),*);
+        crate::starting!(tcp, Tcp, $($name),*);
+    };
+}
+pub(crate) use on_jupyter;
 
 /// The same, and also for kernels whose cells are run by the interpreter's own IPython.
 macro_rules! on_every_shell {

@@ -312,8 +312,16 @@ fn a_death_tells_whether_the_code_may_have_begun() {
 fn an_interrupt_that_ate_the_reply_is_an_interrupt() {
     let mut fold = running(History::Store);
     fold_all(&mut fold, [status("r", "busy")]);
-    assert_eq!(told(fold.passed()), ["started None", "failed KeyboardInterrupt"]);
     assert_eq!(told(fold.passed()), [""; 0]);
+    assert_eq!(fold.awaited(), Some(Wait::Idle), "there may be output on its way");
+    let rest = [stream("r", "last"), status("r", "idle")];
+    let wanted = ["started None", "stdout last", "failed KeyboardInterrupt"];
+    assert_eq!(fold_all(&mut fold, rest), wanted);
+    // Where the reply did come, it counts.
+    let mut fold = running(History::Store);
+    fold_all(&mut fold, [reply("r", "ok")]);
+    fold.passed();
+    assert_eq!(fold_all(&mut fold, [status("r", "idle")]), ["started Some(3)", "ok"]);
 }
 
 /// What `?` shows in a pager is shown.

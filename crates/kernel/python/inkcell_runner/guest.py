@@ -1,0 +1,213 @@
+"""What inkcell puts into a Jupyter kernel of Python that is not its own: helpers, modules, answers.
+
+Owns the place where the two meet. It must not change how cells run: IPython runs them, and ipykernel reports
+them. Everything here is called by code that the host sends silently.
+"""
+
+import os
+import sys
+import types
+
+from . import _set_current
+
+# The type in which an answer travels.
+ANSWER = "application/x-inkcell-answer"
+
+_session = None
+
+
+class Guest:
+    """As much of a session as helpers and questions need; IPython does the rest."""
+
+    running = None
+    shell_object = None
+    prelude_level = "off"
+    artifacts = None
+    lifeline = None
+
+    def __init__(self, shell):
+        self.namespace = shell.user_ns
+        self.capturing = []
+        self.hidden = {}
+        self.executor = types.SimpleNamespace(sources={})
+        self.hosted = types.SimpleNamespace(shell=shell)
+        self.shell_object = shell
+
+    @property
+    def shell(self):
+        return self.hosted.shell
+
+    def flush(self):
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except Exception:
+                # What a cell put in the place of a stream.
+                pass
+
+    def display(self, data, metadata=None, *, display_id=None, update=False):
+        transient = {} if display_id is None else {"display_id": str(display_id)}
+        self.shell.display_pub.publish(data, metadata or {}, transient=transient, update=update)
+
+    def clear_output(self, wait=False):
+        self.shell.display_pub.clear_output(wait)
+
+    def status(self, op, **fields):
+        self.display({"application/x-omp-status": dict(op=op, **fields)}, {})
+
+    def capture(self):
+        from IPython.utils.capture import capture_output
+
+        return capture_output()
+
+
+def begin(shell, options):
+    """Makes the kernel what the host wants it to be, before its first cell. Raises what is wrong."""
+    import json
+
+    global _session
+    options = json.loads(options)
+    _session = session = Guest(shell)
+    _set_current(session)
+    _hold_on(session, options)
+    _go(options["cwd"])
+    _leave_by_error(shell)
+    if options["prelude"] != "off":
+        from . import displays, prelude
+
+        displays.display = _display
+        session.prelude_level = options["prelude"]
+        prelude.install(session, options["prelude"])
+    for name in options["preload"]:
+        try:
+            __import__(name)
+        except Exception:
+            # It was only to save time; the cell that needs it says what is wrong.
+            pass
+    if options["modules"]:
+        _load(session, options["modules"])
+    shell.events.register("pre_execute", _before_cell)
+    # What is there at the start is not the user's, as `%who` and questions see it.
+    shell.user_ns_hidden.update(shell.user_ns)
+
+
+def _display(*objects, **options):
+    from IPython.display import display
+
+    return display(*objects, **options)
+
+
+def _hold_on(session, options):
+    """Lets the whole group end with the host, whatever the cell is at."""
+    import _thread
+
+    from . import __main__ as runner
+
+    lifeline, host = runner._move_high(options["lifeline"]), runner._move_high(options["host"])
+    if runner.bind(lifeline, os.getpgrp()):
+        runner._forget_parent()
+    os.register_at_fork(after_in_child=lambda: runner._close(lifeline, host))
+    session.lifeline = lifeline
+    _thread.start_new_thread(runner._watch, (lifeline, host))
+
+
+def _leave_by_error(shell):
+    """`exit` and `quit` end the cell with an error; the kernel is its host's."""
+    from IPython.core.autocall import ExitAutocall
+
+    class Leave(ExitAutocall):
+        def __call__(self, code=None, keep_kernel=False):
+            raise SystemExit(code)
+
+    leave = Leave(shell)
+    for name in ("exit", "quit"):
+        shell.user_ns[name] = leave
+        shell.user_ns_hidden[name] = leave
+
+
+def _load(session, modules):
+    """Runs the user's own files. One that ends the process cannot say so itself, so its name is on the way."""
+    from . import modules as loader
+
+    said = _original_stderr()
+    for name, path in modules:
+        if said is not None:
+            os.write(said, ("loading Python module %s\n" % path).encode("utf-8", "backslashreplace"))
+        mark, loader._Mark = loader._Mark, _NoMark
+        try:
+            loader.load(session, [(name, path)])
+        finally:
+            loader._Mark = mark
+
+
+class _NoMark:
+    """The kernel has taken descriptor 2 for itself."""
+
+    def put(self, path):
+        pass
+
+    def take_back(self):
+        pass
+
+
+def _original_stderr():
+    """Where the host reads what is not output of cells."""
+    copy = getattr(sys.stderr, "_original_stdstream_copy", None)
+    return copy if isinstance(copy, int) else None
+
+
+def _go(path):
+    os.chdir(path)
+    path = os.getcwd()
+    if path in sys.path:
+        sys.path.remove(path)
+    sys.path.insert(0, path)
+
+
+def _before_cell():
+    """Does first what travels with the request."""
+    try:
+        first = _session.shell.kernel.get_parent().get("metadata", {}).get("inkcell")
+    except Exception:
+        return
+    if not first:
+        return
+    for name, value in (first.get("env") or {}).items():
+        if value is None:
+            os.environ.pop(name, None)
+        else:
+            os.environ[name] = value
+    if first.get("cwd"):
+        try:
+            _go(first["cwd"])
+        except OSError:
+            # The folder is gone; the cell will say so when it needs it.
+            pass
+
+
+class _Told:
+    """An answer, in a form that passes through IPython unread."""
+
+    def __init__(self, text):
+        self._text = text
+
+    def _repr_mimebundle_(self, include=None, exclude=None):
+        return {"text/plain": "", ANSWER: self._text}
+
+
+def answer(question):
+    """The answer to a question of the host; never raises but for an interrupt."""
+    import json
+
+    from .questions import QuestionError
+    from .questions import answer as find
+
+    try:
+        told = {"answer": find(_session, json.loads(question))}
+    except QuestionError as problem:
+        told = {"failed": str(problem)}
+    except Exception as problem:
+        told = {"failed": "The question could not be answered: %s" % type(problem).__name__}
+    from .channel import to_json
+
+    return _Told(to_json(told))

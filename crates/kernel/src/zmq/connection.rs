@@ -1,0 +1,285 @@
+//! Where a kernel listens: the connection file, its folder, and ports that nobody else has.
+//!
+//! Owns what must not outlive the kernel on disk. It must not know what is said on the sockets.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write as _};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::zmq::socket::Address;
+
+/// The longest name that a Unix socket can have; one byte ends it.
+const MAX_SOCKET_NAME: usize = 107;
+
+/// The one way to sign that is known.
+const SCHEME: &str = "hmac-sha256";
+
+/// What carries messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Carrier {
+    Ipc,
+    Tcp,
+}
+
+/// A connection file: nine fields.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Connection {
+    ip: String,
+    transport: Carrier,
+    signature_scheme: String,
+    pub(crate) key: String,
+    shell_port: u16,
+    iopub_port: u16,
+    stdin_port: u16,
+    control_port: u16,
+    hb_port: u16,
+}
+
+/// One of the five.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Port {
+    Shell,
+    Iopub,
+    Stdin,
+    Control,
+    Heartbeat,
+}
+
+impl Connection {
+    /// For a kernel on this machine.
+    pub(crate) fn ipc(home: &Home, key: String) -> Connection {
+        let ip = home.folder.join("k").to_string_lossy().into_owned();
+        Connection::new(Carrier::Ipc, ip, key, [1, 2, 3, 4, 5])
+    }
+
+    /// The same, by ports.
+    pub(crate) fn tcp(ports: [u16; 5], key: String) -> Connection {
+        Connection::new(Carrier::Tcp, Ipv4Addr::LOCALHOST.to_string(), key, ports)
+    }
+
+    fn new(transport: Carrier, ip: String, key: String, ports: [u16; 5]) -> Connection {
+        let [shell_port, iopub_port, stdin_port, control_port, hb_port] = ports;
+        let signature_scheme = SCHEME.to_owned();
+        Connection {
+            ip,
+            transport,
+            signature_scheme,
+            key,
+            shell_port,
+            iopub_port,
+            stdin_port,
+            control_port,
+            hb_port,
+        }
+    }
+
+    /// The connection file of a kernel that runs already; or why it cannot be used, for the user.
+    pub(crate) fn read(path: &Path) -> Result<Connection, String> {
+        let shown = path.display();
+        let text = fs::read_to_string(path)
+            .map_err(|problem| format!("{shown} cannot be read: {problem}"))?;
+        let read: Connection = serde_json::from_str(&text)
+            .map_err(|problem| format!("{shown} is no connection file: {problem}"))?;
+        if read.signature_scheme != SCHEME && !read.key.is_empty() {
+            let scheme = &read.signature_scheme;
+            return Err(format!("{shown} asks for {scheme} signatures; only {SCHEME} is known"));
+        }
+        read.address(Port::Shell).map_err(|problem| format!("{shown}: {problem}"))?;
+        Ok(read)
+    }
+
+    /// Where a socket is.
+    pub(crate) fn address(&self, port: Port) -> Result<Address, String> {
+        let number = match port {
+            Port::Shell => self.shell_port,
+            Port::Iopub => self.iopub_port,
+            Port::Stdin => self.stdin_port,
+            Port::Control => self.control_port,
+            Port::Heartbeat => self.hb_port,
+        };
+        if self.transport == Carrier::Ipc {
+            return Ok(Address::Ipc(PathBuf::from(format!("{}-{number}", self.ip))));
+        }
+        let ip = if self.ip == "localhost" { "127.0.0.1" } else { &self.ip };
+        let ip: IpAddr = ip.parse().map_err(|_| format!("{ip:?} is no IP address"))?;
+        Ok(Address::Tcp(SocketAddr::new(ip, number)))
+    }
+}
+
+/// A folder that only this user can enter, for the files of one kernel. Gone when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Home {
+    folder: PathBuf,
+}
+
+impl Home {
+    /// A new one below this folder, which is made when it is not there.
+    pub(crate) fn make(below: &Path) -> io::Result<Home> {
+        DirBuilder::new().recursive(true).mode(0o700).create(below)?;
+        let folder = below.join(format!("k{}", random_hex::<6>()?));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Home { folder })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Whether sockets in it can have names.
+    pub(crate) fn is_short_enough(&self) -> bool {
+        self.folder.as_os_str().as_bytes().len() + "/k-1".len() <= MAX_SOCKET_NAME
+            && self.folder.to_str().is_some()
+    }
+
+    /// Writes the connection file, for this user alone.
+    pub(crate) fn write(&self, connection: &Connection) -> io::Result<PathBuf> {
+        let path = self.folder.join("kernel.json");
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(&serde_json::to_vec(connection)?)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // The kernel may have removed a part of it by itself.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Ports that kernels of ours are about to listen on.
+#[derive(Debug, Default)]
+pub(crate) struct Ports(Mutex<HashSet<u16>>);
+
+/// Five of them; others may have them again when this is dropped.
+pub(crate) struct Reserved<'a> {
+    ports: &'a Ports,
+    pub(crate) numbers: [u16; 5],
+}
+
+impl Ports {
+    fn taken(&self) -> MutexGuard<'_, HashSet<u16>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Five that are free now. They are let go of again before this returns: a kernel that is started while
+    /// we listen could be met by our own socket. What somebody else takes meanwhile, the kernel will tell.
+    pub(crate) fn reserve(&self) -> io::Result<Reserved<'_>> {
+        // Five that two starts chose at once are given up by the second; that cannot go on for ever.
+        for _ in 0..100 {
+            let mut numbers = [0; 5];
+            let mut listeners = Vec::with_capacity(numbers.len());
+            for number in &mut numbers {
+                let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                *number = listener.local_addr()?.port();
+                listeners.push(listener);
+            }
+            drop(listeners);
+            let mut taken = self.taken();
+            if numbers.iter().any(|number| taken.contains(number)) {
+                continue;
+            }
+            taken.extend(numbers);
+            return Ok(Reserved { ports: self, numbers });
+        }
+        Err(io::ErrorKind::AddrInUse.into())
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        let mut taken = self.ports.taken();
+        for number in self.numbers {
+            taken.remove(&number);
+        }
+    }
+}
+
+/// So many random bytes, as text.
+pub(crate) fn random_hex<const BYTES: usize>() -> io::Result<String> {
+    let mut bytes = [0u8; BYTES];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// B:Z-02
+    #[test]
+    fn a_connection_file_has_nine_fields_and_is_private() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::make(&temp.path().join("run")).unwrap();
+        let key = random_hex::<32>().unwrap();
+        assert_eq!(key.len(), 64);
+        let connection = Connection::tcp([1, 2, 3, 4, 5], key);
+        let file = home.write(&connection).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(home.folder())), (0o600, 0o700));
+        let text = fs::read_to_string(&file).unwrap();
+        let fields: serde_json::Map<String, serde_json::Value> =
+            serde_json::from_str(&text).unwrap();
+        assert_eq!(fields.len(), 9, "{text}");
+        assert_eq!(fields["signature_scheme"], "hmac-sha256");
+        assert_eq!((&fields["ip"], &fields["transport"]), (&"127.0.0.1".into(), &"tcp".into()));
+        assert!(Connection::read(&file).is_ok_and(|read| read == connection));
+        let folder = home.folder().to_owned();
+        drop(home);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn addresses_are_those_of_the_protocol() {
+        let temp = tempfile::tempdir().unwrap();
+        let home = Home::make(temp.path()).unwrap();
+        let ipc = Connection::ipc(&home, String::new());
+        assert_eq!(ipc.address(Port::Iopub), Ok(Address::Ipc(home.folder().join("k-2"))));
+        let tcp = Connection::tcp([5001, 5002, 5003, 5004, 5005], String::new());
+        let wanted = Address::Tcp("127.0.0.1:5005".parse().unwrap());
+        assert_eq!(tcp.address(Port::Heartbeat), Ok(wanted));
+        let deep = Home::make(&temp.path().join("x".repeat(100))).unwrap();
+        assert!(home.is_short_enough() && !deep.is_short_enough());
+    }
+
+    /// Issue 7, 3: a file that is none says what is wrong with it.
+    #[test]
+    fn a_file_that_is_none_says_so() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("kernel.json");
+        let said = || Connection::read(&path).err().unwrap();
+        assert!(said().contains("cannot be read"));
+        fs::write(&path, "{}").unwrap();
+        assert!(said().contains("is no connection file: missing field `ip`"), "{}", said());
+        let whole = r#"{"ip": "IP", "transport": "tcp", "signature_scheme": "hmac-md5", "key": "k", "shell_port": 1,
+            "iopub_port": 2, "stdin_port": 3, "control_port": 4, "hb_port": 5, "kernel_name": "x"}"#;
+        fs::write(&path, whole).unwrap();
+        assert!(said().contains("only hmac-sha256 is known"), "{}", said());
+        fs::write(&path, whole.replace("hmac-md5", "hmac-sha256")).unwrap();
+        assert!(said().contains("\"IP\" is no IP address"), "{}", said());
+        fs::write(&path, whole.replace("hmac-md5", "hmac-sha256").replace("IP", "localhost"))
+            .unwrap();
+        assert!(Connection::read(&path).is_ok());
+    }
+
+    /// F-014: starts at the same time never choose the same ports.
+    #[test]
+    fn reserved_ports_are_nobody_elses() {
+        let ports = Ports::default();
+        let reserved: Vec<Reserved<'_>> = (0..50).map(|_| ports.reserve().unwrap()).collect();
+        let all: HashSet<u16> = reserved.iter().flat_map(|one| one.numbers).collect();
+        assert_eq!(all.len(), 250);
+        drop(reserved);
+        assert!(ports.taken().is_empty());
+    }
+}

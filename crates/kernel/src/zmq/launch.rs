@@ -1,0 +1,474 @@
+//! Starting a Jupyter kernel, or meeting one that runs: from a kernelspec to a kernel that is ready.
+//!
+//! Owns the process until it is ready, and the ways in which a start can fail. Where kernels listen is in
+//! `connection.rs`, their first words in `meet.rs`.
+
+use std::io::{self, PipeReader};
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use rustix::process::Signal;
+use tokio::net::unix::pipe;
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::cwd::check_cwd;
+use crate::error::LaunchError;
+use crate::event::DeathCause;
+use crate::jupyter::kernelspec::{InterruptMode, Kernelspec};
+use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
+use crate::process::{Mark, Process, Spawner, kill_group, own_pidfd, watch_exit};
+use crate::runner::{install, oom_kills};
+use crate::trace::{MessageTrace, Trace};
+use crate::zmq::connection::{Connection, Home, Ports, random_hex};
+use crate::zmq::guest::{self, Guest, Wires};
+use crate::zmq::handle::{Intent, ZmqKernel};
+use crate::zmq::lines::{self, Lines, Speaker};
+use crate::zmq::meet::{self, About, Oddity, Unmet};
+use crate::zmq::pump::{Own, Pump, State};
+use crate::zmq::tail::Tail;
+
+/// How many events may wait for the session.
+const EVENT_QUEUE: usize = 64;
+
+/// How often a kernel is started whose ports somebody else took.
+const ATTEMPTS: usize = 5;
+
+/// Everything the backend must be told; there are no defaults.
+#[derive(Clone, Debug)]
+pub struct ZmqConfig {
+    /// Where the files lie that are put into Python kernels.
+    pub state_dir: PathBuf,
+    /// Where connection files and sockets are made. Sockets have short names, so this must be short too.
+    pub runtime_dir: PathBuf,
+    /// What carries messages.
+    pub transport: Transport,
+}
+
+/// What carries messages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// Sockets in a private folder for kernels that are known to take them, else ports.
+    Auto,
+    /// Sockets in a private folder.
+    Ipc,
+    /// Ports of this machine.
+    Tcp,
+}
+
+/// Which kernel is started.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Program {
+    /// IPython's, in the chosen interpreter.
+    Ipykernel,
+    /// An installed one.
+    Spec(Box<Kernelspec>),
+    /// None: the one with this connection file runs already. It is not ended with us.
+    Existing(PathBuf),
+}
+
+/// Makes kernels that speak Jupyter's protocol.
+#[derive(Clone)]
+pub struct ZmqBackend {
+    shared: Arc<Shared>,
+    program: Program,
+}
+
+struct Shared {
+    config: ZmqConfig,
+    spawner: Spawner,
+    ports: Ports,
+    trace: Option<Arc<dyn Trace>>,
+}
+
+impl ZmqBackend {
+    /// A backend for IPython's kernel that starts its children from a thread of its own.
+    pub fn new(config: ZmqConfig) -> Result<ZmqBackend, LaunchError> {
+        ZmqBackend::with(config, None)
+    }
+
+    /// The same, and somebody is told what it does.
+    pub fn traced(config: ZmqConfig, trace: Arc<dyn Trace>) -> Result<ZmqBackend, LaunchError> {
+        ZmqBackend::with(config, Some(trace))
+    }
+
+    fn with(config: ZmqConfig, trace: Option<Arc<dyn Trace>>) -> Result<ZmqBackend, LaunchError> {
+        let what = "start the thread that starts processes";
+        let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
+        let shared = Shared { config, spawner, ports: Ports::default(), trace };
+        Ok(ZmqBackend { shared: Arc::new(shared), program: Program::Ipykernel })
+    }
+
+    /// The same backend for another program.
+    pub fn running(&self, program: Program) -> ZmqBackend {
+        ZmqBackend { shared: Arc::clone(&self.shared), program }
+    }
+
+    async fn start(
+        &self,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let began = Instant::now();
+        let deadline = began + spec.start_timeout;
+        let mut launched = Err(LaunchError::Cancelled);
+        for _ in 0..ATTEMPTS {
+            launched = self.attempt(spec, deadline, cancel).await;
+            if !matches!(&launched, Err(error) if is_stolen(error)) {
+                break;
+            }
+        }
+        if let (Ok(launched), Some(trace)) = (&launched, &self.shared.trace) {
+            trace.started(launched.kernel.info(), began.elapsed());
+        }
+        launched
+    }
+
+    async fn attempt(
+        &self,
+        spec: &KernelSpec,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let Shared { config, ports, .. } = &*self.shared;
+        let home = Home::make(&config.runtime_dir);
+        let home = home.map_err(resources("make a folder for the kernel's sockets"))?;
+        if let Program::Existing(file) = &self.program {
+            let connection =
+                Connection::read(file).map_err(|reason| LaunchError::Startup { reason })?;
+            let name = format!("the kernel of {}", file.display());
+            let starting =
+                Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
+            return starting
+                .meet(spec, &connection, None, InterruptMode::Message, deadline, cancel)
+                .await;
+        }
+        check_cwd(&spec.cwd)?;
+        let key = random_hex::<32>().map_err(resources("get randomness"))?;
+        let reserved;
+        let connection = if self.wants_ipc() && home.is_short_enough() {
+            Connection::ipc(&home, key)
+        } else {
+            reserved = ports.reserve().map_err(resources("find free ports"))?;
+            Connection::tcp(reserved.numbers, key)
+        };
+        let file = home.write(&connection).map_err(resources("write the connection file"))?;
+        let root = install(&config.state_dir).map_err(|source| {
+            let folder = config.state_dir.display().to_string();
+            LaunchError::StateFolder { folder, source }
+        })?;
+        let (argv, mode) = match &self.program {
+            Program::Spec(kernelspec) => {
+                (kernelspec.command(&spec.python, &file), kernelspec.interrupt_mode)
+            }
+            _ => (ipykernel(&spec.python, &file), InterruptMode::Signal),
+        };
+        let starting = self.spawn(spec, &argv, home).await?;
+        starting.meet(spec, &connection, Some(&root), mode, deadline, cancel).await
+    }
+
+    fn wants_ipc(&self) -> bool {
+        match (self.shared.config.transport, &self.program) {
+            (Transport::Ipc, _) => true,
+            (Transport::Tcp, _) => false,
+            (Transport::Auto, Program::Spec(spec)) => {
+                spec.argv.iter().any(|part| part.starts_with("ipykernel"))
+            }
+            (Transport::Auto, _) => true,
+        }
+    }
+
+    async fn spawn(
+        &self,
+        spec: &KernelSpec,
+        argv: &[String],
+        home: Home,
+    ) -> Result<Starting, LaunchError> {
+        let name = argv.first().cloned().unwrap_or_default();
+        let failed = |source| LaunchError::Spawn { python: name.clone(), source };
+        let env = match &self.program {
+            Program::Spec(kernelspec) => kernelspec.environment(&spec.env),
+            _ => spec.env.clone(),
+        };
+        let pipes = resources("make pipes for the kernel");
+        let (lifeline, our_lifeline) = io::pipe().map_err(pipes)?;
+        let (our_stdout, stdout) = io::pipe().map_err(pipes)?;
+        let (our_stderr, stderr) = io::pipe().map_err(pipes)?;
+        let keep: Vec<OwnedFd> = vec![lifeline.into(), own_pidfd().map_err(pipes)?];
+        let wires = Wires { lifeline: keep[0].as_raw_fd(), host: keep[1].as_raw_fd() };
+        let inode = |fd: &io::PipeWriter| rustix::fs::fstat(fd.as_fd()).map(|stat| stat.st_ino);
+        let inodes = [&stdout, &stderr].into_iter().map(inode).collect::<Result<Vec<u64>, _>>();
+        let mark = Mark::new(0, &inodes.map_err(|error| pipes(error.into()))?).map_err(pipes)?;
+        let mut command = Command::new(&name);
+        command
+            .args(&argv[1..])
+            .env_clear()
+            .envs(&env)
+            .env(Mark::VARIABLE, mark.value())
+            .current_dir(&spec.cwd)
+            .stdin(Stdio::null())
+            .stdout(Stdio::from(stdout))
+            .stderr(Stdio::from(stderr));
+        let child = self.shared.spawner.spawn(command, keep).await.map_err(failed)?;
+        let mark = mark.with_leader(child.id());
+        let process = Process::own(child);
+        let receiver = |pipe: PipeReader| pipe::Receiver::from_owned_fd(pipe.into());
+        let mut starting =
+            Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
+        let tail = receiver(our_stdout).and_then(|out| Ok([out, receiver(our_stderr)?]));
+        let tail = match tail {
+            Ok(pipes) => Tail::of(pipes),
+            Err(source) => {
+                process.destroy();
+                return Err(pipes(source));
+            }
+        };
+        starting.own = Some(Young { process, mark, tail, lifeline: our_lifeline.into(), wires });
+        Ok(starting)
+    }
+}
+
+impl Backend for ZmqBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Zmq
+    }
+
+    fn launch<'a>(
+        &'a self,
+        spec: &'a KernelSpec,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+        self.start(spec, cancel).boxed()
+    }
+}
+
+fn resources(what: &'static str) -> impl Fn(io::Error) -> LaunchError + Copy {
+    move |source| LaunchError::Resources { what, source }
+}
+
+/// IPython's kernel. Its history stays in memory: a file that all kernels share is no place for cells that an
+/// agent runs.
+fn ipykernel(python: &Path, file: &Path) -> Vec<String> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let rest = ["-m", "ipykernel_launcher", "--HistoryManager.hist_file=:memory:", "-f"];
+    let mut argv = vec![text(python)];
+    argv.extend(rest.map(str::to_owned));
+    argv.push(text(file));
+    argv
+}
+
+/// Whether somebody took a port between our choice and the kernel's use of it.
+fn is_stolen(error: &LaunchError) -> bool {
+    let LaunchError::EndedEarly { stderr_tail, .. } = error else { return false };
+    ["Address already in use", "EADDRINUSE"].iter().any(|words| stderr_tail.contains(words))
+}
+
+/// A process that is no kernel yet.
+struct Young {
+    process: Process,
+    mark: Mark,
+    tail: Tail,
+    lifeline: OwnedFd,
+    wires: Wires,
+}
+
+/// A kernel on its way; dropped, it is killed.
+struct Starting {
+    /// What is started, for messages.
+    name: String,
+    own: Option<Young>,
+    home: Option<Home>,
+    trace: Option<Arc<dyn Trace>>,
+}
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(young) = self.own.take() {
+            young.process.destroy();
+        }
+    }
+}
+
+impl Starting {
+    async fn meet(
+        mut self,
+        spec: &KernelSpec,
+        connection: &Connection,
+        root: Option<&Path>,
+        mode: InterruptMode,
+        deadline: Instant,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let pid = self.own.as_ref().map(|young| young.process.id());
+        let exit = match pid.map(watch_exit).transpose() {
+            Ok(exit) => exit,
+            // One that cannot be watched has ended already.
+            Err(_) => return Err(self.ended().await),
+        };
+        let trace = MessageTrace::new(self.trace.as_ref(), pid);
+        let mut odd = Oddity::default();
+        let met = {
+            let first_words = self.first_words(spec, connection, root, &trace, &mut odd);
+            tokio::select! {
+                met = first_words => Some(met),
+                () = is_over(exit.as_ref()) => None,
+                () = tokio::time::sleep_until(deadline) => {
+                    return Err(self.late(spec.start_timeout, odd));
+                }
+                () = cancel.cancelled() => return Err(LaunchError::Cancelled),
+            }
+        };
+        match met {
+            Some(Ok(met)) => self.launched(spec, met, mode, exit),
+            Some(Err(Unmet::Startup { name, value })) => {
+                // Our own code says why in words; whatever else is raised there is known by its name.
+                let reason = match name.as_str() {
+                    "ModuleLoadError" => value,
+                    _ => format!("what the kernel begins with failed: {name}: {value}"),
+                };
+                Err(LaunchError::Startup { reason })
+            }
+            // The process ends in this moment, or has closed its sockets for some other reason.
+            Some(Err(Unmet::Closed)) | None => Err(self.ended().await),
+        }
+    }
+
+    /// Connects, and waits until the kernel is what it is to be.
+    async fn first_words(
+        &self,
+        spec: &KernelSpec,
+        connection: &Connection,
+        root: Option<&Path>,
+        trace: &MessageTrace,
+        odd: &mut Oddity,
+    ) -> Result<Met, Unmet> {
+        let folder = self.home.as_ref().map_or(Path::new(""), Home::folder);
+        let connected = lines::connect(connection, folder, trace).await;
+        let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
+        let about = meet::meet(&mut lines, &speaker, odd).await?;
+        let mut guest = Guest::Absent;
+        if let (Some(root), Some(young)) = (root, &self.own)
+            && about.language_info.name.eq_ignore_ascii_case("python")
+        {
+            let code = guest::startup(root, spec, young.wires);
+            meet::run_at_start(&mut lines, &speaker, &code).await?;
+            guest = Guest::Present;
+        }
+        Ok(Met { lines, speaker, about, guest })
+    }
+
+    fn launched(
+        mut self,
+        spec: &KernelSpec,
+        met: Met,
+        interrupt_mode: InterruptMode,
+        exit: Option<tokio::io::unix::AsyncFd<OwnedFd>>,
+    ) -> Result<Launched, LaunchError> {
+        let Met { lines, speaker, about, guest } = met;
+        let pid = self.own.as_ref().map(|young| young.process.id());
+        let reason = match pid {
+            Some(_) => "a Jupyter kernel is started for each session".to_owned(),
+            None => format!("{} was running already", self.name),
+        };
+        let info = KernelInfo {
+            backend: BackendKind::Zmq,
+            pid,
+            python_version: about.language_info.version,
+            executable: match guest {
+                Guest::Present => spec.python.display().to_string(),
+                Guest::Absent => self.name.clone(),
+            },
+            origin: Origin::Started { reason },
+        };
+        let (events, receiver) = KernelEvents::channel(EVENT_QUEUE);
+        let (died, death) = watch::channel(None);
+        let (posts, posted) = mpsc::unbounded_channel();
+        let intent = Intent::default();
+        let home = self.home.take();
+        let own = match (self.own.take(), exit, home) {
+            (Some(young), Some(exit), Some(home)) => Some(Own {
+                process: young.process,
+                exit,
+                mark: young.mark,
+                tail: young.tail,
+                _home: home,
+                _lifeline: young.lifeline,
+                oom_kills: oom_kills(),
+            }),
+            _ => None,
+        };
+        let pump = Pump {
+            state: State::new(speaker.session()),
+            lines,
+            speaker: speaker.clone(),
+            own,
+            guest,
+            events,
+            intent: intent.clone(),
+            posts: posted,
+            trace: self.trace.clone(),
+        };
+        tokio::spawn(pump.run(died));
+        let kernel = ZmqKernel { info, pid, interrupt_mode, speaker, posts, death, intent };
+        Ok(Launched { kernel: Box::new(kernel), events: receiver })
+    }
+
+    /// The time is up; what it has said so far may tell why.
+    fn late(&self, limit: Duration, odd: Oddity) -> LaunchError {
+        let said = self.own.as_ref().map(|young| young.tail.text()).unwrap_or_default();
+        let odd = odd.0.map(|odd| format!("{odd}\n")).unwrap_or_default();
+        LaunchError::TimedOut {
+            python: self.name.clone(),
+            seconds: limit.as_secs_f64(),
+            stderr_tail: format!("{odd}{said}"),
+        }
+    }
+
+    /// Why it ended before it was ready.
+    async fn ended(&mut self) -> LaunchError {
+        let (cause, stderr_tail) = match &mut self.own {
+            None => (DeathCause::Unknown, String::new()),
+            Some(young) => {
+                let pid = young.process.id();
+                if let Ok(exit) = watch_exit(pid) {
+                    // Its sockets close a moment before its process ends.
+                    let _ = tokio::time::timeout(Duration::from_secs(1), exit.readable()).await;
+                }
+                kill_group(pid, Signal::KILL);
+                let cause = young.process.cause().await;
+                (cause.unwrap_or(DeathCause::Unknown), young.tail.last_words().await)
+            }
+        };
+        if stderr_tail.contains("No module named ipykernel") {
+            let python = &self.name;
+            let reason = format!(
+                "ipykernel is not installed in {python}: install it there with `{python} -m pip install \
+                 ipykernel`, or make an environment that has it with `inkcell env setup`"
+            );
+            return LaunchError::Startup { reason };
+        }
+        LaunchError::EndedEarly { python: self.name.clone(), cause, stderr_tail }
+    }
+}
+
+/// A kernel that is ready.
+struct Met {
+    lines: Lines,
+    speaker: Speaker,
+    about: About,
+    guest: Guest,
+}
+
+async fn is_over(exit: Option<&tokio::io::unix::AsyncFd<OwnedFd>>) {
+    match exit {
+        // Whatever it says, there is nothing more to wait for.
+        Some(exit) => drop(exit.readable().await),
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,61 @@
+//! What a kernel's process writes past its protocol: its log, and last words.
+//!
+//! Owns the end of it, to explain a death. It is always taken from the pipes, so that a kernel that writes
+//! much there does not stop.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::io::AsyncReadExt as _;
+use tokio::net::unix::pipe;
+use tokio::task::JoinHandle;
+
+/// How much of it is kept.
+const TAIL_BYTES: usize = 8 << 10;
+
+/// The last that was written.
+pub(crate) struct Tail {
+    kept: Arc<Mutex<Vec<u8>>>,
+    readers: Vec<JoinHandle<()>>,
+}
+
+impl Tail {
+    /// Begins to read.
+    pub(crate) fn of(pipes: [pipe::Receiver; 2]) -> Tail {
+        let kept = Arc::new(Mutex::new(Vec::new()));
+        let read = |pipe| tokio::spawn(read(pipe, Arc::clone(&kept)));
+        let readers = pipes.map(read).into();
+        Tail { kept, readers }
+    }
+
+    /// What there is of it now.
+    pub(crate) fn text(&self) -> String {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&kept).into_owned()
+    }
+
+    /// All of it, once the process is gone. A child that inherited a pipe does not hold this up.
+    pub(crate) async fn last_words(&mut self) -> String {
+        let all = futures_util::future::join_all(self.readers.drain(..));
+        let _ = tokio::time::timeout(Duration::from_millis(300), all).await;
+        self.text()
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        for reader in &self.readers {
+            reader.abort();
+        }
+    }
+}
+
+async fn read(mut pipe: pipe::Receiver, kept: Arc<Mutex<Vec<u8>>>) {
+    let mut buffer = Vec::with_capacity(TAIL_BYTES);
+    while let Ok(1..) = pipe.read_buf(&mut buffer).await {
+        let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.append(&mut buffer);
+        let extra = kept.len().saturating_sub(TAIL_BYTES);
+        kept.drain(..extra);
+    }
+}
