@@ -240,6 +240,11 @@ pub enum DeathCause {
         /// What.
         problem: String,
     },
+    /// It was on a gateway, which tells no more than this.
+    Remote {
+        /// What.
+        problem: String,
+    },
     /// It cannot be told.
     Unknown,
 }
@@ -253,6 +258,7 @@ impl fmt::Display for DeathCause {
             DeathCause::OutOfMemory => f.write_str("killed because memory ran out"),
             DeathCause::IgnoredInterrupt => f.write_str("killed because it ignored the interrupt"),
             DeathCause::Protocol { problem } => write!(f, "ended after a broken frame: {problem}"),
+            DeathCause::Remote { problem } => f.write_str(problem),
             DeathCause::Unknown => f.write_str("ended for an unknown reason"),
         }
     }

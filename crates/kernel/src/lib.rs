@@ -7,9 +7,8 @@ mod cwd;
 mod environ;
 mod error;
 mod event;
-mod jupyter;
-#[allow(dead_code, reason = "the backend that uses it comes next")]
 mod gateway;
+mod jupyter;
 mod kernel;
 mod ladder;
 mod modules;
@@ -31,7 +30,10 @@ pub use event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, Fate, KernelEvent, MimeBundle, MimeData,
     Outcome, PyError, Stray, StreamName,
 };
-pub use gateway::url::{GatewayUrl, PlainHttp, Token, UrlError};
+pub use gateway::{
+    GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, Place, PlainHttp, Refused, Token,
+    UrlError, Whose,
+};
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
     PythonPrefix,

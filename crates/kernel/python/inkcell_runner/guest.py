@@ -69,8 +69,11 @@ def begin(shell, options):
     options = json.loads(options)
     _session = session = Guest(shell)
     _set_current(session)
-    _hold_on(session, options)
-    _go(options["cwd"])
+    # A kernel on a gateway is held by that, and its machine may know nothing of our folders.
+    if options.get("lifeline") is not None:
+        _hold_on(session, options)
+    if options["cwd"] is not None:
+        _go(options["cwd"])
     _leave_by_error(shell)
     if options["prelude"] != "off":
         from . import displays, prelude

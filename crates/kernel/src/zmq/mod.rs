@@ -1,15 +1,15 @@
 //! Jupyter kernels as child processes of this one, spoken to over ZeroMQ.
 
-mod ask;
-mod connection;
-mod guest;
+pub(crate) mod ask;
+pub(crate) mod connection;
+pub(crate) mod guest;
 mod handle;
 mod launch;
 mod lines;
-mod meet;
+pub(crate) mod meet;
 mod pump;
 mod socket;
-mod spool;
+pub(crate) mod spool;
 mod tail;
 mod zmtp;
 

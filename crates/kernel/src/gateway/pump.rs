@@ -1,0 +1,472 @@
+//! Everything that happens to a kernel on a gateway after its start, in one loop, until it is gone.
+//!
+//! Owns what is asked of the kernel and when, what the end of a connection is worth, and the kernel's own end.
+//! It may wait for whoever takes its events; the websocket is drained by a task that does not.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::event::{Death, DeathCause, ExecEvent, KernelEvent, StreamName};
+use crate::gateway::end::{Ending, Lost};
+use crate::gateway::error::GatewayError;
+use crate::gateway::guest::Place;
+use crate::gateway::handle::{Intent, Post};
+use crate::gateway::loss;
+use crate::gateway::talk::Talk;
+use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
+use crate::jupyter::message::Message;
+use crate::jupyter::speak::Speak as _;
+use crate::kernel::{CodeRequest, Force, History};
+use crate::process::{kill_group, watch_exit};
+use crate::question::Answer;
+use crate::trace::Trace;
+use crate::zmq::ask::{self, Asking};
+use crate::zmq::guest::{self, Guest};
+
+/// How long output may still come of a kernel that is gone.
+const AFTERMATH: Duration = Duration::from_millis(300);
+
+/// How long a process that we see has to end by itself.
+const POLITE: Duration = Duration::from_secs(2);
+
+/// How many messages that make no sense are told of; the others are the same.
+const NOTICES: u8 = 5;
+
+/// A kernel's process, where we can see it.
+pub(crate) struct Near {
+    pub(crate) pid: u32,
+    exit: AsyncFd<OwnedFd>,
+}
+
+impl Near {
+    pub(crate) fn new(pid: u32) -> io::Result<Near> {
+        Ok(Near { pid, exit: watch_exit(pid)? })
+    }
+
+    /// The process leads a group, which must not be mistaken for that of another process of the same number:
+    /// there is none while the process is there, and none while there is no process of that number.
+    fn signal(&self, signal: Signal) {
+        let is_there = rustix::process::pidfd_send_signal(&self.exit, Signal::CONT).is_ok();
+        if is_there || !Path::new(&format!("/proc/{}", self.pid)).exists() {
+            kill_group(self.pid, signal);
+        }
+    }
+}
+
+pub(crate) struct Pump {
+    pub(crate) talk: Talk,
+    pub(crate) near: Option<Near>,
+    pub(crate) guest: Guest,
+    pub(crate) place: Place,
+    pub(crate) ending: Ending,
+    pub(crate) events: mpsc::Sender<KernelEvent>,
+    pub(crate) intent: Intent,
+    pub(crate) posts: mpsc::UnboundedReceiver<Post>,
+    pub(crate) trace: Option<Arc<dyn Trace>>,
+    pub(crate) state: State,
+}
+
+/// What the pump is about.
+pub(crate) struct State {
+    fold: Fold,
+    queue: VecDeque<Post>,
+    asking: Option<Asking>,
+    fence: Option<Fence>,
+    /// Interrupts on their way to the gateway.
+    interrupts: JoinSet<Result<(), GatewayError>>,
+    deadline: Option<Instant>,
+    notices_left: u8,
+    forced: bool,
+}
+
+/// A request behind others: when it is answered, those are over, whether we heard it or not.
+struct Fence {
+    request: String,
+    /// The execution before it.
+    before: Option<String>,
+    why: Why,
+}
+
+/// What may have taken a reply away.
+#[derive(Clone, PartialEq, Eq)]
+enum Why {
+    Interrupt,
+    Loss(String),
+}
+
+impl State {
+    pub(crate) fn new(session: &str) -> State {
+        State {
+            fold: Fold::new(session.to_owned()),
+            queue: VecDeque::new(),
+            asking: None,
+            fence: None,
+            interrupts: JoinSet::new(),
+            deadline: None,
+            notices_left: NOTICES,
+            forced: false,
+        }
+    }
+}
+
+/// What woke the pump.
+enum Woke {
+    Post(Option<Post>),
+    Heard(Channel, Message),
+    Odd(String),
+    Closed,
+    Interrupted(Result<(), GatewayError>),
+    Late,
+    Exited,
+    Stopped,
+}
+
+impl Pump {
+    /// Runs until the kernel is gone, and says why.
+    pub(crate) async fn run(mut self, died: watch::Sender<Option<Death>>) {
+        let cause = self.pump().await;
+        // Nobody waits for what was sent before the end when nobody listens.
+        if !self.intent.stop.is_cancelled() {
+            self.rest().await;
+        }
+        let effects = self.state.fold.died(Unread::Nothing);
+        self.apply(effects).await;
+        self.ending.begin();
+        if let Some(near) = &self.near {
+            let _ = tokio::time::timeout(POLITE, is_over(Some(near))).await;
+            // What the cell started must not outlive its kernel, and a gateway does not see to that.
+            near.signal(Signal::KILL);
+        }
+        self.ending.wait().await;
+        let death = Death { cause, ..Death::unknown() };
+        if let Some(trace) = &self.trace {
+            trace.died(self.near.as_ref().map(|near| near.pid), &death);
+        }
+        died.send_replace(Some(death.clone()));
+        self.send(KernelEvent::Died(death)).await;
+    }
+
+    /// What was sent before the end. Only the wait for more is bounded.
+    async fn rest(&mut self) {
+        while let Ok(Some(read)) = tokio::time::timeout(AFTERMATH, self.talk.next()).await {
+            if let Ok((channel, message)) = read {
+                self.heard(channel, &message).await;
+            }
+        }
+    }
+
+    async fn pump(&mut self) -> DeathCause {
+        loop {
+            self.advance().await;
+            let deadline = self.state.deadline;
+            let woke = tokio::select! {
+                post = self.posts.recv() => Woke::Post(post),
+                read = self.talk.next() => match read {
+                    Some(Ok((channel, message))) => Woke::Heard(channel, message),
+                    Some(Err(problem)) => Woke::Odd(problem.to_string()),
+                    None => Woke::Closed,
+                },
+                Some(done) = self.state.interrupts.join_next() => {
+                    Woke::Interrupted(done.unwrap_or(Ok(())))
+                }
+                () = at(deadline) => Woke::Late,
+                () = is_over(self.near.as_ref()) => Woke::Exited,
+                () = self.intent.stop.cancelled() => Woke::Stopped,
+            };
+            let cause = match woke {
+                Woke::Post(Some(post)) => self.post(post).await,
+                Woke::Heard(channel, message) => self.heard(channel, &message).await,
+                Woke::Odd(problem) => {
+                    self.notice(format!("the gateway sent {problem}")).await;
+                    None
+                }
+                Woke::Closed => self.regain().await,
+                Woke::Interrupted(done) => {
+                    self.interrupted(done).await;
+                    None
+                }
+                Woke::Late => {
+                    let effects = self.state.fold.gave_up();
+                    self.apply(effects).await;
+                    self.rearm();
+                    None
+                }
+                Woke::Exited => Some(self.ended("its process on the gateway ended")),
+                Woke::Post(None) | Woke::Stopped => Some(DeathCause::Shutdown),
+            };
+            if let Some(cause) = cause {
+                return cause;
+            }
+        }
+    }
+
+    fn ended(&self, problem: &str) -> DeathCause {
+        if self.state.forced {
+            return DeathCause::IgnoredInterrupt;
+        }
+        DeathCause::Remote { problem: problem.to_owned() }
+    }
+
+    async fn post(&mut self, post: Post) -> Option<DeathCause> {
+        match post {
+            Post::Execute(_) => self.state.queue.push_back(post),
+            Post::Ask(id, _) => {
+                let is_cell = |post: &Post| matches!(post, Post::Execute(_));
+                if self.state.fold.is_running() || self.state.queue.iter().any(is_cell) {
+                    self.send(KernelEvent::Answer { id, answer: Answer::Busy }).await;
+                } else {
+                    self.state.queue.push_back(post);
+                }
+            }
+            Post::Interrupt => {
+                let (rest, id) = (Arc::clone(&self.talk.rest), self.talk.id.clone());
+                self.talk.trace.sent_as("rest", "interrupt", None);
+                self.state.interrupts.spawn(async move { rest.interrupt(&id).await });
+            }
+            Post::Force(force) => return self.force(force),
+        }
+        None
+    }
+
+    /// A process that we see is ended as one of our own; of others the gateway is asked to, and those that take
+    /// long are given up: they are written down, and the gateway goes on trying.
+    fn force(&mut self, force: Force) -> Option<DeathCause> {
+        self.state.forced = true;
+        match (force, &self.near) {
+            (Force::Terminate, Some(near)) => near.signal(Signal::TERM),
+            (Force::Kill, Some(near)) => near.signal(Signal::KILL),
+            (Force::Terminate, None) => self.ending.begin(),
+            (Force::Kill, None) => return Some(DeathCause::IgnoredInterrupt),
+        }
+        None
+    }
+
+    async fn interrupted(&mut self, done: Result<(), GatewayError>) {
+        match done {
+            Ok(()) => self.raise_fence(Why::Interrupt),
+            Err(problem) => {
+                self.notice(format!("the gateway did not interrupt the kernel: {problem}")).await;
+            }
+        }
+    }
+
+    /// Requests are answered in order, so one that is sent now is answered when what is open is over.
+    fn raise_fence(&mut self, why: Why) {
+        let state = &mut self.state;
+        let is_open = state.fold.is_running() || state.asking.is_some();
+        // Kernels that are not Python's need not answer in order.
+        let is_known = self.guest == Guest::Present;
+        let is_lost = matches!(why, Why::Loss(_));
+        if is_open && is_known && (state.fence.is_none() || is_lost) {
+            let before = state.fold.running().map(str::to_owned);
+            let request = self.talk.request(Channel::Shell, "kernel_info_request", &json!({}));
+            state.fence = Some(Fence { request, before, why });
+        }
+    }
+
+    /// Sends what is next, when nothing is open. What follows an interrupt waits for it, so that it cannot be
+    /// hit by it.
+    async fn advance(&mut self) {
+        while !self.state.fold.is_running()
+            && self.state.asking.is_none()
+            && self.state.interrupts.is_empty()
+        {
+            match self.state.queue.pop_front() {
+                Some(Post::Execute(request)) => self.execute(&request),
+                Some(Post::Ask(id, question)) => {
+                    match ask::ask(&self.talk, self.guest, id, &question) {
+                        Ok(asking) => self.state.asking = Some(asking),
+                        Err(answer) => self.send(KernelEvent::Answer { id, answer }).await,
+                    }
+                }
+                Some(Post::Interrupt | Post::Force(_)) => {}
+                None => {
+                    // Whatever was posted in this moment is in the queue, and is looked at next.
+                    if self.posts.is_empty() {
+                        self.intent.busy.store(false, Ordering::SeqCst);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+
+    fn execute(&mut self, request: &CodeRequest) {
+        let is_silent = request.history == History::Silent;
+        let content = json!({"code": request.code, "silent": is_silent,
+            "store_history": !is_silent, "user_expressions": {}, "allow_stdin": false,
+            "stop_on_error": true});
+        // What is set first are addresses and secrets of this machine.
+        let metadata = match (self.guest, self.place) {
+            (Guest::Present, Place::Here) => guest::metadata(request),
+            _ => json!({}),
+        };
+        let (channel, kind) = (Channel::Shell, "execute_request");
+        let sent = self.talk.request_with(channel, kind, &metadata, &content);
+        self.state.fold.begin(request.exec, sent, request.history);
+    }
+
+    async fn heard(&mut self, channel: Channel, message: &Message) -> Option<DeathCause> {
+        if channel == Channel::Iopub
+            && let Some(problem) = loss::death(message)
+        {
+            return Some(self.ended(problem));
+        }
+        if channel == Channel::Shell {
+            if let Some(asking) = &self.state.asking
+                && let Some(answer) = asking.answer(message)
+            {
+                let id = asking.id;
+                self.state.asking = None;
+                self.send(KernelEvent::Answer { id, answer }).await;
+            }
+            if self.state.fence.as_ref().is_some_and(|fence| message.is_of(&fence.request)) {
+                self.pass_fence().await;
+            }
+        }
+        let effects = self.state.fold.heard(channel, message);
+        self.apply(effects).await;
+        self.rearm();
+        None
+    }
+
+    async fn pass_fence(&mut self) {
+        let Some(fence) = self.state.fence.take() else { return };
+        if fence.before.is_some() && self.state.fold.running() == fence.before.as_deref() {
+            let effects = match &fence.why {
+                Why::Interrupt => self.state.fold.passed(),
+                Why::Loss(why) => self.state.fold.lost(why),
+            };
+            self.apply(effects).await;
+        } else if fence.before.is_none()
+            && let Some(asking) = self.state.asking.take()
+        {
+            let answer = match fence.why {
+                Why::Interrupt => Asking::interrupted(),
+                Why::Loss(why) => Answer::Failed(format!("The answer was lost: {why}")),
+            };
+            self.send(KernelEvent::Answer { id: asking.id, answer }).await;
+        }
+    }
+
+    /// The time for what is missing begins anew with everything that comes.
+    fn rearm(&mut self) {
+        let wait = self.state.fold.awaited();
+        self.state.deadline = wait.map(|wait| Instant::now() + wait.limit());
+    }
+
+    /// The connection is gone; the kernel need not be.
+    async fn regain(&mut self) -> Option<DeathCause> {
+        let why = self.talk.why();
+        let is_open = self.state.fold.is_running() || self.state.asking.is_some();
+        let stop = self.intent.stop.clone();
+        let regained = tokio::select! {
+            regained = loss::regain(&mut self.talk) => regained,
+            () = stop.cancelled() => return Some(DeathCause::Shutdown),
+        };
+        match regained {
+            Ok(()) if is_open => {
+                let notice = format!("the connection to the gateway was lost for a moment ({why})");
+                self.notice(notice).await;
+                let why = "the connection to the gateway was lost while the cell ran; whether it \
+                           succeeded is not known, and output may be incomplete";
+                self.raise_fence(Why::Loss(why.to_owned()));
+                None
+            }
+            Ok(()) => None,
+            Err(Lost::Kernel) => Some(self.ended("the gateway has removed the kernel")),
+            Err(Lost::Gateway(problem)) => {
+                self.ending.abandon();
+                let outcome = if is_open { "; the outcome of the cell is unknown" } else { "" };
+                Some(self.ended(&format!(
+                    "the gateway is gone, and its kernels with it ({why}; {problem}){outcome}"
+                )))
+            }
+        }
+    }
+
+    async fn notice(&mut self, text: String) {
+        if self.state.notices_left > 0 {
+            self.state.notices_left -= 1;
+            self.send(KernelEvent::Notice(text)).await;
+        }
+    }
+
+    async fn apply(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Event(event) => self.event(event).await,
+                Effect::EmptyLine { parent } => {
+                    let line = json!({"value": "", "status": "ok"});
+                    self.talk.reply(Channel::Stdin, "input_reply", parent, &line);
+                }
+                Effect::CloseComm { id } => {
+                    let close = json!({"comm_id": id, "data": {}});
+                    self.talk.request(Channel::Shell, "comm_close", &close);
+                }
+            }
+        }
+    }
+
+    async fn event(&mut self, event: KernelEvent) {
+        if let KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) = &event {
+            match event {
+                // Whoever takes this event may command at once.
+                ExecEvent::Finished(_) => self.intent.busy.store(false, Ordering::SeqCst),
+                ExecEvent::Stream { name: StreamName::Stderr, data } if loss::is_limit(data) => {
+                    self.send(KernelEvent::Notice(loss::LIMIT.to_owned())).await;
+                }
+                _ => {}
+            }
+        }
+        self.send(event).await;
+    }
+
+    /// Waits for room, unless nobody listens any more.
+    async fn send(&mut self, event: KernelEvent) {
+        let event = match self.events.try_send(event) {
+            Ok(()) => return,
+            Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,
+        };
+        tokio::select! {
+            biased;
+            sent = self.events.send(event) => {
+                if sent.is_err() {
+                    self.intent.stop.cancel();
+                }
+            }
+            () = self.intent.stop.cancelled() => {}
+        }
+    }
+}
+
+/// Waits for the end of a process that we see.
+async fn is_over(near: Option<&Near>) {
+    match near {
+        Some(near) => {
+            let _ = std::future::poll_fn(|context| near.exit.poll_read_ready(context)).await;
+        }
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits for a moment, if there is one.
+async fn at(deadline: Option<Instant>) {
+    match deadline {
+        Some(deadline) => tokio::time::sleep_until(deadline).await,
+        None => std::future::pending().await,
+    }
+}
