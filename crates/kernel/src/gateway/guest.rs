@@ -28,7 +28,7 @@ const CARRIER: &str = include_str!("carrier.py");
 /// What a kernel says about where it is: process, machine, namespace of processes, interpreter.
 pub(crate) const WHERE: &str = "(lambda os, sys: '|'.join([str(os.getpid()), \
     open('/proc/sys/kernel/random/boot_id').read().strip(), os.readlink('/proc/self/ns/pid'), \
-    sys.executable]) if os.path.exists('/proc/self/ns/pid') else '||' + sys.executable)\
+    sys.executable]) if os.path.exists('/proc/self/ns/pid') else '|||' + sys.executable)\
     (__import__('os'), __import__('sys'))";
 
 /// The code that a kernel on this machine begins with: it leaves no name behind.
@@ -79,10 +79,7 @@ pub(crate) fn found(shown: &str, ours: &Namespace) -> (Option<u32>, String) {
     let mut parts = shown.splitn(4, '|');
     let mut part = || parts.next().unwrap_or("");
     let (pid, boot, namespace, executable) = (part(), part(), part(), part());
-    if namespace.is_empty() {
-        return (None, shown.trim_start_matches('|').to_owned());
-    }
-    let is_ours = boot == ours.boot && namespace == ours.pids;
+    let is_ours = !boot.is_empty() && boot == ours.boot && namespace == ours.pids;
     (pid.parse().ok().filter(|_| is_ours), executable.to_owned())
 }
 
@@ -114,7 +111,7 @@ mod tests {
         check("'12|b|pid:[1]|/usr/bin/py'", (Some(12), "/usr/bin/py"));
         check("'12|other|pid:[1]|/usr/bin/py'", (None, "/usr/bin/py"));
         check("'12|b|pid:[2]|/usr/bin/py'", (None, "/usr/bin/py"));
-        check("'||C:/py'", (None, "C:/py"));
+        check("'|||C:/py'", (None, "C:/py"));
         check("", (None, ""));
     }
 }

@@ -267,10 +267,10 @@ impl Pump {
     fn raise_fence(&mut self, why: Why) {
         let state = &mut self.state;
         let is_open = state.fold.is_running() || state.asking.is_some();
-        // Kernels that are not Python's need not answer in order.
+        // Not every kernel answers in order; after a loss there is no other way to know.
         let is_known = self.guest == Guest::Present;
         let is_lost = matches!(why, Why::Loss(_));
-        if is_open && is_known && (state.fence.is_none() || is_lost) {
+        if is_open && (is_lost || (is_known && state.fence.is_none())) {
             let before = state.fold.running().map(str::to_owned);
             let request = self.talk.request(Channel::Shell, "kernel_info_request", &json!({}));
             state.fence = Some(Fence { request, before, why });

@@ -1,0 +1,9 @@
+//! Kernels on gateways: a scripted one that does what real ones should not, and real ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod desk;
+mod fake_kernel;
+mod faults_requests;
+mod faults_socket;
+mod leftovers;
+mod scripted;
