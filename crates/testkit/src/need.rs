@@ -47,6 +47,16 @@ pub fn python_package(test: &str, python: &OsStr, package: &str) -> bool {
     succeeds(python, &["-c", &code]) || missing(test, &why, "INKCELL_TEST_NO_PACKAGES")
 }
 
+/// Whether a Python is named that has Jupyter's servers. Where one must be and is not, the test fails.
+pub fn jupyter_server(test: &str) -> bool {
+    let python = std::env::var_os("INKCELL_TEST_JUPYTER_PYTHON");
+    let why =
+        "INKCELL_TEST_JUPYTER_PYTHON names no Python that has kernel_gateway and jupyter_server";
+    let has =
+        |python| succeeds(python, &["-c", "import kernel_gateway, jupyter_server, ipykernel"]);
+    python.is_some_and(has) || missing(test, why, "INKCELL_TEST_NO_PACKAGES")
+}
+
 /// Whether a program is here and does this well.
 pub fn succeeds(program: impl AsRef<OsStr>, args: &[&str]) -> bool {
     let mut command = Command::new(program);
