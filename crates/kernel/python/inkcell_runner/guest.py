@@ -32,6 +32,7 @@ class Guest:
         self.executor = types.SimpleNamespace(sources={})
         self.hosted = types.SimpleNamespace(shell=shell)
         self.shell_object = shell
+        self.streams = {"stdout": sys.stdout, "stderr": sys.stderr}
 
     @property
     def shell(self):
@@ -89,7 +90,9 @@ def begin(shell, options):
             pass
     if options["modules"]:
         _load(session, options["modules"])
+    _keep_output(shell)
     shell.events.register("pre_execute", _before_cell)
+    shell.events.register("post_execute", _after_cell)
     # What is there at the start is not the user's, as `%who` and questions see it.
     shell.user_ns_hidden.update(shell.user_ns)
 
@@ -112,6 +115,19 @@ def _hold_on(session, options):
     os.register_at_fork(after_in_child=lambda: runner._close(lifeline, host))
     session.lifeline = lifeline
     _thread.start_new_thread(runner._watch, (lifeline, host))
+
+
+def _keep_output(shell):
+    """A kernel drops messages when a thousand wait to be sent. Here many more may wait."""
+    try:
+        import zmq
+
+        thread = shell.kernel.iopub_thread
+        # Only the thread that owns a socket may touch it.
+        thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 100_000))
+    except Exception:
+        # Another kernel than ipykernel, or one that has changed: its own limit stays.
+        pass
 
 
 def _leave_by_error(shell):
@@ -186,6 +202,16 @@ def _before_cell():
         except OSError:
             # The folder is gone; the cell will say so when it needs it.
             pass
+
+
+def _after_cell():
+    """Makes whole what a cell broke, so that the kernel can say that the cell is over."""
+    for name in ("stdout", "stderr"):
+        if not callable(getattr(getattr(sys, name, None), "flush", None)):
+            setattr(sys, name, _session.streams[name])
+    from .session import _flush_c
+
+    _flush_c()
 
 
 class _Told:

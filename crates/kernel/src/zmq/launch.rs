@@ -397,7 +397,7 @@ impl Starting {
                 exit,
                 mark: young.mark,
                 tail: young.tail,
-                _home: home,
+                home: Some(home),
                 _lifeline: young.lifeline,
                 oom_kills: oom_kills(),
             }),

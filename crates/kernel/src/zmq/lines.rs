@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use serde::Serialize;
-use tokio::task::JoinHandle;
 
 use crate::jupyter::fold::Channel;
 use crate::jupyter::message::{Author, Message, MessageError, Outgoing};
@@ -18,15 +17,21 @@ use crate::jupyter::sign::{Checker, Signer};
 use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
 use crate::zmq::connection::{Connection, Port, random_hex};
-use crate::zmq::socket::{self, Reader, Writer};
+use crate::zmq::socket::{self, Blocking, Joined, Reader, Writer};
 use crate::zmq::spool::{Bounds, Room, Spool};
-use crate::zmq::zmtp::SocketType;
+use crate::zmq::zmtp::{Decoder, Incoming, SocketType};
 
 /// How soon a socket that is not there yet is tried again.
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// How long a peer may take to shake hands; whoever needs longer is no kernel, or is asked anew.
 const HANDSHAKE: Duration = Duration::from_secs(3);
+
+/// What one read of the channel of output may bring.
+const DRAIN_BYTES: usize = 1 << 18;
+
+/// The thread that reads it needs next to nothing.
+const STACK_BYTES: usize = 128 << 10;
 
 /// What a kernel says.
 pub(crate) struct Lines {
@@ -41,12 +46,19 @@ pub(crate) struct Lines {
 
 /// The channel of output, drained whoever reads it.
 pub(crate) struct Output {
-    spool: Arc<Spool>,
+    drain: Arc<Drain>,
+    decoder: Decoder,
     /// What we alone have subscribed to, so that the kernel's welcome proves our subscription.
     pub(crate) topic: String,
-    reads: Arc<AtomicU64>,
-    is_crowded: Arc<AtomicBool>,
-    drain: JoinHandle<()>,
+    socket: Blocking,
+}
+
+/// What the thread that drains it and whoever reads it share.
+struct Drain {
+    spool: Spool,
+    /// How many times something has come.
+    reads: AtomicU64,
+    is_crowded: AtomicBool,
 }
 
 /// What is said to a kernel.
@@ -69,19 +81,19 @@ pub(crate) async fn connect(
     let topic = format!("inkcell-{session}");
     // Shell and standard input have one identity, by which the kernel knows whom to ask for a line.
     let dealer = |port| patient(connection, port, SocketType::Dealer, session.as_bytes(), &[]);
-    let shell = dealer(Port::Shell).await?;
-    let stdin = dealer(Port::Stdin).await?;
-    let control = dealer(Port::Control).await?;
-    let heartbeat = dealer(Port::Heartbeat).await?;
+    let shell = dealer(Port::Shell).await?.split();
+    let stdin = dealer(Port::Stdin).await?.split();
+    let control = dealer(Port::Control).await?.split();
+    let heartbeat = dealer(Port::Heartbeat).await?.split();
     let topics: [&[u8]; 2] = [b"", topic.as_bytes()];
-    let (iopub, _) = patient(connection, Port::Iopub, SocketType::Sub, &[], &topics).await?;
+    let iopub = patient(connection, Port::Iopub, SocketType::Sub, &[], &topics).await?;
     let signer = Signer::new(&connection.key);
     let lines = Lines {
         shell: shell.0,
         stdin: stdin.0,
         control: control.0,
         heartbeat,
-        output: Output::drained(iopub, topic.clone(), folder),
+        output: Output::drained(iopub, topic, folder)?,
         checker: Checker::new(signer.clone()),
         trace: trace.clone(),
     };
@@ -98,7 +110,7 @@ async fn patient(
     kind: SocketType,
     identity: &[u8],
     topics: &[&[u8]],
-) -> io::Result<(Reader, Writer)> {
+) -> io::Result<Joined> {
     let address = connection.address(port).map_err(io::Error::other)?;
     loop {
         let attempt = socket::connect(&address, kind, identity, topics);
@@ -110,42 +122,74 @@ async fn patient(
 }
 
 impl Output {
-    fn drained(mut reader: Reader, topic: String, folder: &Path) -> Output {
-        let spool = Arc::new(Spool::new(folder, Bounds::USUAL));
-        let reads = reader.reads();
-        let is_crowded = Arc::new(AtomicBool::new(false));
-        let (into, crowded) = (Arc::clone(&spool), Arc::clone(&is_crowded));
-        // It does nothing but this: a kernel drops what is not taken from it in time.
-        let drain = tokio::spawn(async move {
-            while let Ok(frames) = reader.next().await {
-                if into.push_when_there_is_room(frames).await == Room::Late {
-                    crowded.store(true, Ordering::SeqCst);
-                }
-            }
-            into.close();
+    fn drained(joined: Joined, topic: String, folder: &Path) -> io::Result<Output> {
+        let (mut reading, decoder) = joined.into_blocking()?;
+        let socket = reading.try_clone()?;
+        let drain = Arc::new(Drain {
+            spool: Spool::new(folder, Bounds::USUAL),
+            reads: AtomicU64::new(0),
+            is_crowded: AtomicBool::new(false),
         });
-        Output { spool, topic, reads, is_crowded, drain }
+        let into = Arc::clone(&drain);
+        // A thread that does nothing but this: a kernel drops what is not taken from it in time, and a task
+        // would have to wait for its turn.
+        let thread = std::thread::Builder::new().name("inkcell-iopub".to_owned());
+        thread.stack_size(STACK_BYTES).spawn(move || into.run(&mut reading))?;
+        Ok(Output { drain, decoder, topic, socket })
     }
 
     /// The next message; none when the kernel has closed the channel. Cancel-safe.
-    pub(crate) async fn next(&self) -> Option<Vec<Bytes>> {
-        self.spool.next().await
+    pub(crate) async fn next(&mut self) -> Option<io::Result<Vec<Bytes>>> {
+        loop {
+            match self.decoder.next() {
+                Ok(Some(Incoming::Message(frames))) => return Some(Ok(frames)),
+                // Nothing is due to a command here: subscribers only listen.
+                Ok(Some(Incoming::Command(_))) => {}
+                Ok(None) => {
+                    let bytes = self.drain.spool.next().await?;
+                    self.decoder.buffer().extend_from_slice(&bytes);
+                }
+                Err(problem) => return Some(Err(problem.into())),
+            }
+        }
     }
 
     /// A count that moves whenever something comes.
     pub(crate) fn reads(&self) -> u64 {
-        self.reads.load(Ordering::Relaxed)
+        self.drain.reads.load(Ordering::Relaxed)
     }
 
     /// Whether messages had to wait in the kernel since this was last asked.
     pub(crate) fn take_crowded(&self) -> bool {
-        self.is_crowded.swap(false, Ordering::SeqCst)
+        self.drain.is_crowded.swap(false, Ordering::SeqCst)
+    }
+}
+
+impl Drain {
+    fn run(&self, socket: &mut Blocking) {
+        let mut buffer = vec![0; DRAIN_BYTES];
+        loop {
+            let size = match socket.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(size) => size,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => break,
+            };
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            match self.spool.push(&buffer[..size]) {
+                Room::AtOnce => {}
+                Room::Late => self.is_crowded.store(true, Ordering::SeqCst),
+                Room::None => break,
+            }
+        }
+        self.spool.close();
     }
 }
 
 impl Drop for Output {
     fn drop(&mut self) {
-        self.drain.abort();
+        self.drain.spool.give_up();
+        self.socket.shut_down();
     }
 }
 

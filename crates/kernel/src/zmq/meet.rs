@@ -64,7 +64,10 @@ pub(crate) async fn meet(
         }
         let (channel, frames) = tokio::select! {
             frames = lines.shell.next() => (Channel::Shell, frames.map_err(|_| Unmet::Closed)?),
-            frames = lines.output.next() => (Channel::Iopub, frames.ok_or(Unmet::Closed)?),
+            frames = lines.output.next() => {
+                let frames = frames.ok_or(Unmet::Closed)?;
+                (Channel::Iopub, frames.map_err(|_| Unmet::Closed)?)
+            }
             () = tokio::time::sleep_until(again) => {
                 asked.push(ask());
                 again = Instant::now() + if about.is_some() { UNHEARD } else { UNANSWERED };
@@ -126,7 +129,7 @@ pub(crate) async fn run_at_start(
             frames = lines.shell.next() => frames.map_err(|_| Unmet::Closed)?,
             // What it says meanwhile is nobody's.
             output = lines.output.next() => {
-                output.ok_or(Unmet::Closed)?;
+                let _ = output.ok_or(Unmet::Closed)?;
                 continue;
             }
         };

@@ -52,7 +52,7 @@ pub(crate) struct Own {
     pub(crate) mark: Mark,
     pub(crate) tail: Tail,
     /// Its files, which go with it.
-    pub(crate) _home: Home,
+    pub(crate) home: Option<Home>,
     /// The kernel's group ends when this does, where it is Python's.
     pub(crate) _lifeline: OwnedFd,
     pub(crate) oom_kills: u64,
@@ -143,8 +143,8 @@ impl Pump {
             let woke = tokio::select! {
                 Some(post) = self.posts.recv() => Woke::Post(post),
                 frames = self.lines.output.next() => {
-                    let end = || io::ErrorKind::UnexpectedEof.into();
-                    Woke::Heard(Channel::Iopub, frames.ok_or_else(end))
+                    let end = || io::Error::from(io::ErrorKind::UnexpectedEof);
+                    Woke::Heard(Channel::Iopub, frames.unwrap_or_else(|| Err(end())))
                 }
                 frames = self.lines.shell.next() => Woke::Heard(Channel::Shell, frames),
                 frames = self.lines.stdin.next() => Woke::Heard(Channel::Stdin, frames),
@@ -337,8 +337,9 @@ impl Pump {
         }
     }
 
+    /// Takes the statuses of what the cell started. The kernel's own is taken at its end.
     fn reap(&mut self) {
-        if let Some(own) = &mut self.own {
+        if let Some(own) = self.own.as_mut().filter(|_| !self.intent.stop.is_cancelled()) {
             own.process.reap_orphans();
         }
     }
@@ -398,6 +399,8 @@ impl Pump {
                 let _ = tokio::time::timeout(Duration::from_secs(1), own.exit.readable()).await;
             }
         }
+        // Whoever sees the process gone finds its files gone too.
+        drop(self.own.as_mut().and_then(|own| own.home.take()));
         self.rest().await;
         let effects = self.state.fold.died(self.state.unread);
         self.apply(effects).await;
@@ -418,6 +421,9 @@ impl Pump {
     /// What was sent before the end. Only the wait for more is bounded: whoever listens late still gets what
     /// is there, and a copy of the kernel that keeps the sockets open holds nothing up.
     async fn rest(&mut self) {
+        if self.events.is_closed() {
+            return;
+        }
         while let Ok(read) = tokio::time::timeout(AFTERMATH, self.lines.shell.next()).await {
             match read {
                 Ok(frames) => self.heard(Channel::Shell, &frames).await,
@@ -427,7 +433,8 @@ impl Pump {
                 }
             }
         }
-        while let Ok(Some(frames)) = tokio::time::timeout(AFTERMATH, self.lines.output.next()).await
+        while let Ok(Some(Ok(frames))) =
+            tokio::time::timeout(AFTERMATH, self.lines.output.next()).await
         {
             self.heard(Channel::Iopub, &frames).await;
         }

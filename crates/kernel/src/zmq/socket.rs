@@ -2,11 +2,11 @@
 //!
 //! Owns the stream of bytes. Its end is an error of the next read, at once; what travels on it is for others.
 
-use std::io;
-use std::net::SocketAddr;
+use std::io::{self, Read as _};
+use std::net::{Shutdown, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
@@ -25,15 +25,22 @@ pub(crate) enum Address {
     Tcp(SocketAddr),
 }
 
-type Half<T> = Box<T>;
+/// A connection whose other end is known to be what it should be.
+pub(crate) struct Joined {
+    stream: Stream,
+    decoder: Decoder,
+}
+
+enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
 
 /// What comes.
 pub(crate) struct Reader {
-    stream: Half<dyn AsyncRead + Send + Unpin>,
+    stream: Box<dyn AsyncRead + Send + Unpin>,
     decoder: Decoder,
     answers: Writer,
-    /// How many times something has come.
-    reads: Arc<AtomicU64>,
 }
 
 /// What goes: posted, and written in order by a task that ends with the connection.
@@ -43,21 +50,21 @@ pub(crate) struct Writer {
     has_failed: Arc<AtomicBool>,
 }
 
+/// A connection that a thread reads, which blocks.
+pub(crate) enum Blocking {
+    Unix(std::os::unix::net::UnixStream),
+    Tcp(std::net::TcpStream),
+}
+
 /// Connects and shakes hands.
 pub(crate) async fn connect(
     address: &Address,
     kind: SocketType,
     identity: &[u8],
     topics: &[&[u8]],
-) -> io::Result<(Reader, Writer)> {
-    let (mut read, mut write): (
-        Half<dyn AsyncRead + Send + Unpin>,
-        Half<dyn AsyncWrite + Send + Unpin>,
-    ) = match address {
-        Address::Ipc(path) => {
-            let (read, write) = UnixStream::connect(path).await?.into_split();
-            (Box::new(read), Box::new(write))
-        }
+) -> io::Result<Joined> {
+    let mut stream = match address {
+        Address::Ipc(path) => Stream::Unix(UnixStream::connect(path).await?),
         Address::Tcp(address) => {
             let stream = TcpStream::connect(address).await?;
             // A port that nobody listens on can be met by our own end, and then nobody else gets it.
@@ -65,37 +72,44 @@ pub(crate) async fn connect(
                 return Err(io::ErrorKind::ConnectionRefused.into());
             }
             stream.set_nodelay(true)?;
-            let (read, write) = stream.into_split();
-            (Box::new(read), Box::new(write))
+            Stream::Tcp(stream)
         }
     };
-    write.write_all(&zmtp::greeting()).await?;
+    let decoder = match &mut stream {
+        Stream::Unix(stream) => shake_hands(stream, kind, identity, topics).await?,
+        Stream::Tcp(stream) => shake_hands(stream, kind, identity, topics).await?,
+    };
+    Ok(Joined { stream, decoder })
+}
+
+async fn shake_hands(
+    stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    kind: SocketType,
+    identity: &[u8],
+    topics: &[&[u8]],
+) -> io::Result<Decoder> {
+    stream.write_all(&zmtp::greeting()).await?;
     let mut greeting = [0; GREETING_BYTES];
-    read.read_exact(&mut greeting).await?;
+    stream.read_exact(&mut greeting).await?;
     zmtp::check_greeting(&greeting)?;
-    write.write_all(&zmtp::ready(kind, identity)).await?;
+    stream.write_all(&zmtp::ready(kind, identity)).await?;
     let mut decoder = Decoder::default();
     let ready = loop {
         match decoder.next()? {
             Some(Incoming::Command(body)) => break body,
             Some(Incoming::Message(_)) => return Err(ZmtpError::Command.into()),
-            None => read_some(&mut read, &mut decoder).await?,
+            None => read_some(stream, &mut decoder).await?,
         }
     };
     zmtp::check_ready(kind, &ready)?;
     for topic in topics {
-        write.write_all(&zmtp::subscription(topic)).await?;
+        stream.write_all(&zmtp::subscription(topic)).await?;
     }
-    let (queue, posted) = mpsc::unbounded_channel();
-    let has_failed = Arc::new(AtomicBool::new(false));
-    tokio::spawn(write_posted(write, posted, Arc::clone(&has_failed)));
-    let writer = Writer { queue, has_failed };
-    let answers = writer.clone();
-    Ok((Reader { stream: read, decoder, answers, reads: Arc::default() }, writer))
+    Ok(decoder)
 }
 
 async fn read_some(
-    stream: &mut (dyn AsyncRead + Send + Unpin),
+    stream: &mut (impl AsyncRead + Unpin + ?Sized),
     decoder: &mut Decoder,
 ) -> io::Result<()> {
     let buffer = decoder.buffer();
@@ -106,8 +120,76 @@ async fn read_some(
     }
 }
 
+impl Joined {
+    /// Both directions, for tasks.
+    pub(crate) fn split(self) -> (Reader, Writer) {
+        let (stream, write): (
+            Box<dyn AsyncRead + Send + Unpin>,
+            Box<dyn AsyncWrite + Send + Unpin>,
+        ) = match self.stream {
+            Stream::Unix(stream) => {
+                let (read, write) = stream.into_split();
+                (Box::new(read), Box::new(write))
+            }
+            Stream::Tcp(stream) => {
+                let (read, write) = stream.into_split();
+                (Box::new(read), Box::new(write))
+            }
+        };
+        let (queue, posted) = mpsc::unbounded_channel();
+        let has_failed = Arc::new(AtomicBool::new(false));
+        tokio::spawn(write_posted(write, posted, Arc::clone(&has_failed)));
+        let writer = Writer { queue, has_failed };
+        let answers = writer.clone();
+        (Reader { stream, decoder: self.decoder, answers }, writer)
+    }
+
+    /// For a thread that only reads, with what has come already.
+    pub(crate) fn into_blocking(self) -> io::Result<(Blocking, Decoder)> {
+        let stream = match self.stream {
+            Stream::Unix(stream) => {
+                let stream = stream.into_std()?;
+                stream.set_nonblocking(false)?;
+                Blocking::Unix(stream)
+            }
+            Stream::Tcp(stream) => {
+                let stream = stream.into_std()?;
+                stream.set_nonblocking(false)?;
+                Blocking::Tcp(stream)
+            }
+        };
+        Ok((stream, self.decoder))
+    }
+}
+
+impl Blocking {
+    pub(crate) fn try_clone(&self) -> io::Result<Blocking> {
+        Ok(match self {
+            Blocking::Unix(stream) => Blocking::Unix(stream.try_clone()?),
+            Blocking::Tcp(stream) => Blocking::Tcp(stream.try_clone()?),
+        })
+    }
+
+    /// Some bytes; nothing when the connection is over.
+    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Blocking::Unix(stream) => stream.read(buffer),
+            Blocking::Tcp(stream) => stream.read(buffer),
+        }
+    }
+
+    /// Ends the connection, also for a thread that waits in the middle of a read.
+    pub(crate) fn shut_down(&self) {
+        // One that is over already is no loss.
+        let _ = match self {
+            Blocking::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Blocking::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
 async fn write_posted(
-    mut stream: Half<dyn AsyncWrite + Send + Unpin>,
+    mut stream: Box<dyn AsyncWrite + Send + Unpin>,
     mut posted: mpsc::UnboundedReceiver<Vec<u8>>,
     has_failed: Arc<AtomicBool>,
 ) {
@@ -131,17 +213,9 @@ impl Reader {
                         self.answers.post(answer);
                     }
                 }
-                None => {
-                    read_some(&mut self.stream, &mut self.decoder).await?;
-                    self.reads.fetch_add(1, Ordering::Relaxed);
-                }
+                None => read_some(&mut *self.stream, &mut self.decoder).await?,
             }
         }
-    }
-
-    /// A count that moves whenever something comes, also in the middle of a message.
-    pub(crate) fn reads(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.reads)
     }
 }
 

@@ -1,17 +1,20 @@
-//! Messages that wait to be looked at: in memory up to a bound, then in a file.
+//! Bytes that wait to be looked at: in memory up to a bound, then in a file.
 //!
 //! Owns the queue between whoever drains a socket, who must never wait long (a kernel drops what is not taken
-//! from it in time), and whoever reports events, who may have to. It must not know what a message says.
+//! from it in time), and whoever reports events, who may have to. It must not know what the bytes mean.
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
+
+/// How much is read back from the file at once.
+const READ_BYTES: u64 = 1 << 20;
 
 /// How much waits in memory and in the file.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +25,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// Enough for a reader that stops for a while, too little to harm the machine.
-    pub(crate) const USUAL: Bounds = Bounds { memory_bytes: 32 << 20, file_bytes: 4 << 30 };
+    pub(crate) const USUAL: Bounds = Bounds { memory_bytes: 32 << 20, file_bytes: 2 << 30 };
 }
 
 pub(crate) struct Spool {
@@ -31,26 +34,33 @@ pub(crate) struct Spool {
     folder: PathBuf,
     waiting: Mutex<Waiting>,
     filled: Notify,
-    emptied: Notify,
+    emptied: Condvar,
 }
 
 #[derive(Default)]
 struct Waiting {
-    memory: VecDeque<Vec<Bytes>>,
+    memory: VecDeque<Bytes>,
     memory_bytes: usize,
+    /// What came after those in memory.
     file: Option<Overflow>,
     is_closed: bool,
+    is_unwanted: bool,
 }
 
-/// Messages that came after those in memory.
 struct Overflow {
     file: File,
     read_at: u64,
     write_at: u64,
 }
 
-fn size(frames: &[Bytes]) -> usize {
-    frames.iter().map(Bytes::len).sum()
+/// Whether bytes found room.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Room {
+    AtOnce,
+    /// They had to wait, and their kernel may have dropped others meanwhile.
+    Late,
+    /// Nobody wants them any more.
+    None,
 }
 
 impl Spool {
@@ -60,7 +70,7 @@ impl Spool {
             folder: folder.to_owned(),
             waiting: Mutex::default(),
             filled: Notify::new(),
-            emptied: Notify::new(),
+            emptied: Condvar::new(),
         }
     }
 
@@ -68,25 +78,34 @@ impl Spool {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a message; gives it back when there is no room.
-    pub(crate) fn push(&self, frames: Vec<Bytes>) -> Result<(), Vec<Bytes>> {
+    /// Adds bytes, if need be when there is room for them. Blocks the thread only then.
+    pub(crate) fn push(&self, bytes: &[u8]) -> Room {
+        let mut room = Room::AtOnce;
         let mut waiting = self.waiting();
-        let bytes = size(&frames);
-        let is_empty = waiting.memory.is_empty() && waiting.file.is_none();
-        // One that is larger than the bound is taken when nothing else waits: it is there already.
-        let fits = waiting.memory_bytes + bytes <= self.bounds.memory_bytes || is_empty;
-        if fits && waiting.file.is_none() {
-            waiting.memory_bytes += bytes;
-            waiting.memory.push_back(frames);
-        } else if self.spill(&mut waiting, &frames).is_err() {
-            return Err(frames);
+        while !self.add(&mut waiting, bytes) {
+            room = Room::Late;
+            if waiting.is_unwanted {
+                return Room::None;
+            }
+            waiting = self.emptied.wait(waiting).unwrap_or_else(PoisonError::into_inner);
         }
         drop(waiting);
         self.filled.notify_one();
-        Ok(())
+        room
     }
 
-    fn spill(&self, waiting: &mut Waiting, frames: &[Bytes]) -> io::Result<()> {
+    fn add(&self, waiting: &mut Waiting, bytes: &[u8]) -> bool {
+        let fits = waiting.memory_bytes + bytes.len() <= self.bounds.memory_bytes;
+        // What is larger than the bound is taken when nothing else waits: it is there already.
+        if waiting.file.is_none() && (fits || waiting.memory.is_empty()) {
+            waiting.memory_bytes += bytes.len();
+            waiting.memory.push_back(Bytes::copy_from_slice(bytes));
+            return true;
+        }
+        self.spill(waiting, bytes).is_ok()
+    }
+
+    fn spill(&self, waiting: &mut Waiting, bytes: &[u8]) -> io::Result<()> {
         if waiting.file.is_none() {
             let path = self.folder.join("output");
             let mut options = OpenOptions::new();
@@ -96,33 +115,13 @@ impl Spool {
             waiting.file = Some(Overflow { file, read_at: 0, write_at: 0 });
         }
         let Some(overflow) = &mut waiting.file else { return Ok(()) };
-        let mut record = Vec::with_capacity(size(frames) + 8 * (frames.len() + 1));
-        record.extend_from_slice(&(frames.len() as u64).to_le_bytes());
-        for frame in frames {
-            record.extend_from_slice(&(frame.len() as u64).to_le_bytes());
-            record.extend_from_slice(frame);
-        }
-        let held = overflow.write_at - overflow.read_at;
-        if held > 0 && held + record.len() as u64 > self.bounds.file_bytes {
+        let size = bytes.len() as u64;
+        if overflow.write_at > 0 && overflow.write_at + size > self.bounds.file_bytes {
             return Err(io::ErrorKind::FileTooLarge.into());
         }
-        overflow.file.write_all_at(&record, overflow.write_at)?;
-        overflow.write_at += record.len() as u64;
+        overflow.file.write_all_at(bytes, overflow.write_at)?;
+        overflow.write_at += size;
         Ok(())
-    }
-
-    /// Adds a message, if need be when there is room for it; says whether it had to wait.
-    pub(crate) async fn push_when_there_is_room(&self, mut frames: Vec<Bytes>) -> Room {
-        let mut room = Room::AtOnce;
-        loop {
-            let emptied = self.emptied.notified();
-            match self.push(frames) {
-                Ok(()) => return room,
-                Err(back) => frames = back,
-            }
-            room = Room::Late;
-            emptied.await;
-        }
     }
 
     /// No more will come.
@@ -131,13 +130,19 @@ impl Spool {
         self.filled.notify_one();
     }
 
-    /// What came first of those that wait. None where nothing waits now.
-    pub(crate) fn pop(&self) -> Option<Vec<Bytes>> {
+    /// No more will be taken.
+    pub(crate) fn give_up(&self) {
+        self.waiting().is_unwanted = true;
+        self.emptied.notify_all();
+    }
+
+    /// What came first of that which waits; none where nothing waits now.
+    fn pop(&self) -> Option<Bytes> {
         let mut waiting = self.waiting();
-        let frames = match waiting.memory.pop_front() {
-            Some(frames) => {
-                waiting.memory_bytes -= size(&frames);
-                Some(frames)
+        let bytes = match waiting.memory.pop_front() {
+            Some(bytes) => {
+                waiting.memory_bytes -= bytes.len();
+                Some(bytes)
             }
             None => {
                 let read = waiting.file.as_mut().and_then(|overflow| overflow.take().ok());
@@ -149,18 +154,18 @@ impl Spool {
             }
         };
         drop(waiting);
-        if frames.is_some() {
+        if bytes.is_some() {
             self.emptied.notify_one();
         }
-        frames
+        bytes
     }
 
-    /// The same, when there is one; none when no more will come. Cancel-safe.
-    pub(crate) async fn next(&self) -> Option<Vec<Bytes>> {
+    /// The same, when there is something; none when no more will come. Cancel-safe.
+    pub(crate) async fn next(&self) -> Option<Bytes> {
         loop {
             let filled = self.filled.notified();
-            if let Some(frames) = self.pop() {
-                return Some(frames);
+            if let Some(bytes) = self.pop() {
+                return Some(bytes);
             }
             if self.waiting().is_closed {
                 return None;
@@ -170,109 +175,89 @@ impl Spool {
     }
 }
 
-/// Whether a message found room.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Room {
-    AtOnce,
-    /// It had to wait, and its kernel may have dropped others meanwhile.
-    Late,
-}
-
 impl Overflow {
     fn is_empty(&self) -> bool {
         self.read_at == self.write_at
     }
 
-    fn take(&mut self) -> io::Result<Vec<Bytes>> {
-        let count = self.number()?;
-        let mut frames = Vec::new();
-        for _ in 0..count {
-            let size = usize::try_from(self.number()?).map_err(io::Error::other)?;
-            let mut frame = vec![0; size];
-            self.file.read_exact_at(&mut frame, self.read_at)?;
-            self.read_at += size as u64;
-            frames.push(Bytes::from(frame));
-        }
-        Ok(frames)
-    }
-
-    fn number(&mut self) -> io::Result<u64> {
-        let mut number = [0; 8];
-        self.file.read_exact_at(&mut number, self.read_at)?;
-        self.read_at += 8;
-        Ok(u64::from_le_bytes(number))
+    fn take(&mut self) -> io::Result<Bytes> {
+        let size = (self.write_at - self.read_at).min(READ_BYTES);
+        let mut bytes = vec![0; usize::try_from(size).map_err(io::Error::other)?];
+        self.file.read_exact_at(&mut bytes, self.read_at)?;
+        self.read_at += size;
+        Ok(Bytes::from(bytes))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use proptest::prelude::*;
 
     use super::*;
 
-    fn message(number: usize, size: usize) -> Vec<Bytes> {
-        vec![Bytes::from(number.to_string()), Bytes::from(vec![b'x'; size]), Bytes::new()]
+    fn numbered(numbers: std::ops::Range<u32>) -> Vec<u8> {
+        numbers.flat_map(u32::to_le_bytes).collect()
     }
 
-    /// Trap 1: whoever drains never waits for whoever reads, up to a bound; then nothing is lost either.
+    /// Trap 1: whoever drains does not wait for whoever reads, up to a bound; then nothing is lost either.
     #[tokio::test]
     async fn what_finds_no_room_waits_for_it() {
         let folder = tempfile::tempdir().unwrap();
         let bounds = Bounds { memory_bytes: 1000, file_bytes: 5000 };
-        let spool = Spool::new(folder.path(), bounds);
-        let mut pushed = 0;
-        while spool.push(message(pushed, 100)).is_ok() {
-            pushed += 1;
-        }
-        assert!((40..60).contains(&pushed), "{pushed}");
-        assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "no file is left");
-        let late = spool.push_when_there_is_room(message(pushed, 100));
-        let (room, ()) = tokio::join!(late, async {
-            // All of memory, and then some of the file.
-            for number in 0..12 {
-                assert_eq!(spool.next().await.unwrap(), message(number, 100));
-            }
+        let spool = Arc::new(Spool::new(folder.path(), bounds));
+        let into = Arc::clone(&spool);
+        let drained = tokio::task::spawn_blocking(move || {
+            let rooms: Vec<Room> =
+                (0..100).map(|n| into.push(&numbered(n * 25..n * 25 + 25))).collect();
+            into.close();
+            rooms
         });
-        assert_eq!(room, Room::Late);
-        spool.close();
-        for number in 12..=pushed {
-            assert_eq!(spool.next().await.unwrap(), message(number, 100));
+        let mut read = Vec::new();
+        while let Some(bytes) = spool.next().await {
+            assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "no file is left");
+            read.extend_from_slice(&bytes);
         }
-        assert_eq!(spool.next().await, None);
+        assert!(read == numbered(0..2500), "{} bytes", read.len());
+        assert_eq!(drained.await.unwrap().len(), 100);
     }
 
-    /// A message larger than every bound is taken when nothing else waits.
+    /// What nobody will take holds nobody up.
     #[test]
-    fn a_giant_is_taken() {
+    fn a_spool_that_was_given_up_takes_no_more() {
         let folder = tempfile::tempdir().unwrap();
-        let spool = Spool::new(folder.path(), Bounds { memory_bytes: 10, file_bytes: 10 });
-        assert!(spool.push(message(0, 1000)).is_ok());
-        assert!(spool.push(message(1, 1000)).is_ok(), "and one more in the file");
-        assert!(spool.push(message(2, 1000)).is_err());
-        assert_eq!(spool.pop(), Some(message(0, 1000)));
-        assert_eq!(spool.pop(), Some(message(1, 1000)));
+        let spool =
+            Arc::new(Spool::new(folder.path(), Bounds { memory_bytes: 10, file_bytes: 10 }));
+        assert_eq!(spool.push(&[0; 1000]), Room::AtOnce, "a giant is there already");
+        assert_eq!(spool.push(&[1; 1000]), Room::AtOnce, "and one more goes to the file");
+        let into = Arc::clone(&spool);
+        let blocked = std::thread::spawn(move || into.push(&[2; 1000]));
+        spool.give_up();
+        assert_eq!(blocked.join().unwrap(), Room::None);
+        assert_eq!((spool.pop().unwrap().len(), spool.pop().unwrap()[0]), (1000, 1));
         assert_eq!(spool.pop(), None);
     }
 
     proptest! {
-        /// However they come and go, messages leave in the order in which they came.
+        /// However they come and go, bytes leave in the order in which they came.
         #[test]
-        fn order_is_kept(steps in prop::collection::vec((any::<bool>(), 0usize..300), 0..200)) {
+        fn order_is_kept(steps in prop::collection::vec((any::<bool>(), 0u32..80), 0..200)) {
             let folder = tempfile::tempdir().unwrap();
             let spool = Spool::new(folder.path(), Bounds { memory_bytes: 1000, file_bytes: 1 << 20 });
-            let mut model = VecDeque::new();
-            for (number, (is_push, size)) in steps.into_iter().enumerate() {
+            let (mut next, mut read) = (0, Vec::new());
+            for (is_push, size) in steps {
                 if is_push {
-                    let _ = spool.push(message(number, size));
-                    model.push_back(message(number, size));
-                } else {
-                    prop_assert_eq!(spool.pop(), model.pop_front());
+                    spool.push(&numbered(next..next + size));
+                    next += size;
+                } else if let Some(bytes) = spool.pop() {
+                    read.extend_from_slice(&bytes);
                 }
             }
-            for wanted in model {
-                prop_assert_eq!(spool.pop(), Some(wanted));
+            while let Some(bytes) = spool.pop() {
+                read.extend_from_slice(&bytes);
             }
-            prop_assert_eq!(spool.pop(), None);
+            prop_assert!(read == numbered(0..next));
         }
     }
 }

@@ -15,6 +15,9 @@ pub(crate) const GREETING_BYTES: usize = 64;
 /// No frame is longer; who announces more is not believed.
 const MAX_FRAME_BYTES: usize = 1 << 30;
 
+/// A frame of this size is worth a copy of what follows it.
+const LARGE_BYTES: usize = 1 << 20;
+
 /// A message has no more frames; Jupyter's have six and a buffer for each array.
 const MAX_FRAMES: usize = 1 << 16;
 
@@ -249,6 +252,10 @@ impl Decoder {
             }
             self.buffer.advance(head);
             let body = self.buffer.split_to(length).freeze();
+            if length > LARGE_BYTES {
+                // What follows must not keep the room of a giant for itself.
+                self.buffer = BytesMut::from(&self.buffer[..]);
+            }
             if flags & COMMAND != 0 {
                 return Ok(Some(Incoming::Command(body)));
             }

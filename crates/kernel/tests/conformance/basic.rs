@@ -106,3 +106,10 @@ crate::on_every_shell!(
     await_works_at_the_top_level_on_one_loop,
     input_is_refused_at_once
 );
+
+crate::on_jupyter!(
+    a_cell_starts_shows_its_value_and_ends,
+    what_is_done_on_the_side_has_no_number,
+    an_exception_is_an_outcome_and_state_stays,
+    await_works_at_the_top_level_on_one_loop,
+);

@@ -116,3 +116,9 @@ crate::on_every_backend!(
     shutting_down_writes_files_and_hears_last_words,
     dropping_the_kernel_kills_its_group
 );
+
+crate::on_jupyter!(
+    a_forked_child_is_not_the_kernel,
+    shutting_down_ends_the_process,
+    dropping_the_kernel_kills_its_group,
+);

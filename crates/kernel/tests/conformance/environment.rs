@@ -96,3 +96,5 @@ crate::on_spares!(
     managed_variables_are_reapplied_before_every_cell,
     a_kernel_starts_with_what_it_was_given,
 );
+
+crate::on_jupyter!(managed_variables_are_reapplied_before_every_cell, a_request_says_where_it_runs,);

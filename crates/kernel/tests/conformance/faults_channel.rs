@@ -152,3 +152,5 @@ crate::on_every_backend!(
     half_a_frame_can_be_interrupted,
     closing_every_descriptor_is_a_death,
 );
+
+crate::on_jupyter!(closing_every_descriptor_is_a_death,);

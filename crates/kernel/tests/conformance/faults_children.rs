@@ -131,3 +131,5 @@ crate::on_every_backend!(
 );
 
 crate::on_spares!(processes_that_left_are_named_and_ended);
+
+crate::on_jupyter!(processes_that_left_are_named_and_ended, a_dropped_kernel_ends_what_left_it,);

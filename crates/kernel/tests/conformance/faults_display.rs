@@ -210,3 +210,9 @@ crate::on_every_backend!(
     objects_that_lie_about_themselves_harm_nothing,
     exceptions_of_every_kind_are_told,
 );
+
+crate::on_jupyter!(
+    storms_of_displays_arrive_in_order,
+    giants_arrive_whole,
+    objects_that_lie_about_themselves_harm_nothing,
+);

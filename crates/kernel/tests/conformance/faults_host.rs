@@ -39,6 +39,8 @@ async fn host() {
     let start = match role.as_str() {
         "direct" => Start::Direct,
         "forked" => Start::Forked,
+        "ipc" => Start::Ipc,
+        "tcp" => Start::Tcp,
         _ => Start::Spare,
     };
     ledger::adopting(async {
@@ -151,3 +153,5 @@ async fn every_order_of_deaths_ends_well() {
 crate::on_every_backend!(a_killed_host_leaves_nothing, a_stopped_host_keeps_its_kernels);
 crate::on_spares!(a_killed_host_leaves_nothing);
 crate::alone!(every_order_of_deaths_ends_well);
+
+crate::on_jupyter!(a_killed_host_leaves_nothing, a_stopped_host_keeps_its_kernels,);

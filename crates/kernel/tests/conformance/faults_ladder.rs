@@ -194,3 +194,9 @@ crate::on_every_backend!(
     an_interrupt_reaches_children,
     endless_output_can_be_stopped,
 );
+
+crate::on_jupyter!(
+    interrupts_that_race_with_cells_harm_nothing,
+    an_interrupt_reaches_children,
+    endless_output_can_be_stopped,
+);

@@ -215,3 +215,9 @@ crate::on_every_backend!(
     broken_streams_are_whole_in_the_next_cell,
     warnings_logs_and_c_code_are_there_before_the_end,
 );
+
+crate::on_jupyter!(
+    a_flood_arrives_whole_and_the_host_stays_small,
+    a_reader_that_lags_slows_the_kernel_down,
+    a_thread_that_prints_on_harms_no_cell,
+);

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use inkcell_kernel::{Backend, DeathCause, KernelSpec, LaunchError};
+use inkcell_kernel::{DeathCause, KernelSpec, LaunchError};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -176,6 +176,15 @@ crate::on_every_backend!(
 );
 
 crate::on_spares!(
+    a_start_that_is_cancelled_leaves_nothing,
+    many_kernels_start_at_once,
+    a_kernel_that_ends_harms_none_that_starts,
+);
+
+crate::on_jupyter!(
+    an_interpreter_that_never_gets_ready_is_given_up,
+    a_module_that_keeps_a_kernel_from_starting_is_named,
+    an_interpreter_that_needs_time_gets_it,
     a_start_that_is_cancelled_leaves_nothing,
     many_kernels_start_at_once,
     a_kernel_that_ends_harms_none_that_starts,

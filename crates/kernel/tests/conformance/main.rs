@@ -9,7 +9,6 @@ macro_rules! on_every_backend {
     ($($name:ident),* $(,)?) => {
         crate::starting!(direct, Direct, $($name),*);
         crate::starting!(forked, Forked, $($name),*);
-        crate::on_jupyter!($($name),*);
     };
 }
 pub(crate) use on_every_backend;
@@ -122,6 +121,8 @@ mod faults_start;
 mod fork_server;
 mod interrupt;
 mod ipython;
+mod jupyter;
+mod jupyter_faults;
 mod ledger;
 mod output;
 mod ran;

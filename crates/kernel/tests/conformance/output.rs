@@ -175,3 +175,10 @@ crate::on_every_shell!(
     streams_are_whole_again_in_the_next_cell,
     a_thread_that_goes_on_is_no_part_of_a_cell
 );
+
+crate::on_jupyter!(
+    nothing_is_lost_of_much_output,
+    output_shows_while_the_cell_runs,
+    output_is_seen_soon_after_it_was_written,
+    a_thread_that_goes_on_is_no_part_of_a_cell,
+);

@@ -1,0 +1,384 @@
+//! What only kernels over ZeroMQ have, or have in another way than the runner.
+//!
+//! IPython's kernel buffers its own output and handles its own signals, so some tiers ask less of it here than
+//! they ask of the runner elsewhere: output that was not flushed before a death, what C code holds back, and
+//! the order of two streams are beyond us.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use inkcell_kernel::{
+    Backend, BackendKind, CodeRequest, Death, DeathCause, Direction, ExecEvent, History,
+    KernelEvent, KernelInfo, Kernelspec, Ladder, LaunchError, Message, Messages, MimeData, Prelude,
+    Program, Rung, Trace, Transport, ZmqBackend, ZmqConfig, ZygoteState,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::bench::{Bench, LIMIT, Start, state_dir};
+use crate::ledger::{is_alive, is_gone_soon};
+
+/// B:X-25: nobody can type, and the code hears so at once.
+async fn input_is_refused(start: Start) {
+    let mut bench = Bench::start(start).await;
+    for code in ["input('name? ')", "import getpass\ngetpass.getpass()"] {
+        let ran = bench.run(code).await;
+        let is_asked = |event: &ExecEvent| matches!(event, ExecEvent::InputRequested { .. });
+        assert_eq!(ran.events.iter().filter(|event| is_asked(event)).count(), 1, "{code}");
+        assert_eq!(ran.error().name, "StdinNotImplementedError", "{code}");
+    }
+    for code in ["import sys\nsys.stdin.read()", "import os\nos.system('cat')", "os.read(0, 10)"] {
+        bench.run(code).await.ok();
+        assert_eq!(bench.value("'sound'").await, "'sound'", "{code}");
+    }
+}
+
+/// F-006: death has its cause.
+async fn every_way_to_die_has_its_cause(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let table = [
+        ("import os\nos._exit(3)", DeathCause::Exit { code: 3 }),
+        ("import os\nos.kill(os.getpid(), 9)", DeathCause::Signal { signal: 9 }),
+        ("import ctypes\nctypes.string_at(0)", DeathCause::Signal { signal: 11 }),
+    ];
+    for (code, cause) in table {
+        let ran = bench.run(code).await;
+        assert!(matches!(ran.events[0], ExecEvent::Started { .. }), "{code}: {:?}", ran.events);
+        assert_eq!(ran.cause(), &cause, "{code}");
+        assert!(bench.events.next().await.is_none(), "nothing follows a death");
+        bench.relaunch().await;
+    }
+}
+
+/// B:R-20 F-012 B:Z-13
+async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("import subprocess, time\nkept = 1").await.ok();
+    for code in
+        ["while True: time.sleep(0.01)", "while True: pass", "subprocess.run(['sleep', '60'])"]
+    {
+        let exec = bench.post(&format!("print('go', flush=True)\n{code}"), History::Store);
+        bench.wait_for_output("go").await;
+        let ladder = Ladder::new(Ladder::GRACE);
+        let (ran, _) = bench.climb_to(Rung::Interrupt, exec, ladder).await;
+        assert_eq!(ran.error().name, "KeyboardInterrupt", "{code}");
+        assert_eq!(bench.value("kept").await, "1", "{code}");
+    }
+}
+
+/// F-004 F-005 B:R-21: what cannot be interrupted is ended by force, and that is the cause.
+async fn code_that_ignores_interrupts_is_ended(start: Start) {
+    let grace = Ladder::new(Duration::from_millis(600));
+    let table = [
+        ("signal.signal(2, signal.SIG_IGN)", Rung::Terminate),
+        ("for s in (2, 15): signal.signal(s, signal.SIG_IGN)", Rung::Kill),
+    ];
+    let mut bench = Bench::start(start).await;
+    for (code, rung) in table {
+        let code = format!(
+            "import signal, time\n{code}\nprint('go', flush=True)\nwhile True: time.sleep(60)"
+        );
+        let exec = bench.post(&code, History::Store);
+        bench.wait_for_output("go").await;
+        let (ran, last) = bench.climb_to(rung, exec, grace).await;
+        assert_eq!((last, ran.cause()), (rung, &DeathCause::IgnoredInterrupt), "{code}");
+        bench.relaunch().await;
+    }
+}
+
+/// Trap 1, issue 7, 3: nothing is dropped in a burst of messages in one cell, however late it is read.
+async fn nothing_is_dropped_in_a_burst(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "for n in range(20_000): display({'text/plain': str(n)}, raw=True)";
+    let exec = bench.post(code, History::Store);
+    // The kernel runs ahead of a reader who does nothing.
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let ran = bench.collect(exec).await.ok();
+    let shown = ran.order();
+    let wanted: Vec<String> = (0..20_000).map(|n| format!("display {n}")).collect();
+    assert!(shown == wanted, "{} displays", shown.len());
+    assert_eq!(ran.notices, [""; 0]);
+}
+
+/// Issue 7, 3: a message of 200 MB arrives whole.
+async fn a_giant_arrives_whole() {
+    if !Start::Ipc.is_possible("a_giant_arrives_whole") {
+        return;
+    }
+    let mut bench = Bench::start(Start::Ipc).await;
+    let code = "display({'text/plain': 'ab' * 100_000_000}, raw=True)";
+    let ran = bench.run(code).await.ok();
+    let data = ran.events.iter().find_map(|event| match event {
+        ExecEvent::Display { data, .. } => data.get("text/plain"),
+        _ => None,
+    });
+    match data {
+        Some(MimeData::Text(text)) => {
+            assert!(
+                text.len() == 200_000_000 && text.as_bytes().chunks(2).all(|pair| pair == b"ab")
+            );
+        }
+        other => panic!("{:?}", other.map(MimeData::len_bytes)),
+    }
+    assert_eq!(bench.value("1 + 1").await, "2");
+}
+
+/// B:Z-12: displays, updates, results and widgets, in the order and the form the kernel gave them.
+async fn rich_output_arrives_as_it_was_given(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "from IPython.display import clear_output\nh = display({'b/x': 'B', 'a/x': 'A', 'application/json': \
+                {'z': 1.0, 'a': [None]}}, raw=True, metadata={'m': 1}, display_id='d')\n\
+                h.update({'text/plain': 'new'}, raw=True)\nclear_output(wait=True)\n\
+                display({'image/png': 'aGk='}, raw=True)";
+    let ran = bench.run(code).await.ok();
+    let shown: Vec<&ExecEvent> = ran.events[1..ran.events.len() - 1].iter().collect();
+    match shown[..] {
+        [
+            ExecEvent::Display { id: Some(id), data },
+            ExecEvent::UpdateDisplay { id: same, .. },
+            ExecEvent::ClearOutput { wait: true },
+            ExecEvent::Display { id: None, data: image },
+        ] => {
+            assert_eq!((id, &*id.0, data.metadata.as_str()), (same, "d", r#"{"m": 1}"#));
+            let kinds: Vec<&str> = data.data.iter().map(|(kind, _)| kind.as_str()).collect();
+            assert_eq!(kinds, ["b/x", "a/x", "application/json"]);
+            let json = MimeData::Json(r#"{"z": 1.0, "a": [null]}"#.to_owned());
+            assert_eq!(data.get("application/json"), Some(&json));
+            assert_eq!(image.get("image/png"), Some(&MimeData::Binary(b"hi".as_slice().into())));
+        }
+        _ => panic!("{shown:?}"),
+    }
+    // A channel to a widget is closed at once; the kernel does not mind.
+    let code = "from comm import create_comm\nc = create_comm(target_name='jupyter.widget', data={})\nc.send({})";
+    bench.run(code).await.ok();
+    assert_eq!(bench.value("len(get_ipython().kernel.comm_manager.comms)").await, "0");
+    let ran = bench.run("len?").await.ok();
+    assert!(ran.order()[0].contains("Return the number of items"), "{:?}", ran.order());
+}
+
+/// B:Z-02 B:Z-14: the connection file is private, and nothing of it is left.
+async fn files_are_private_and_go_with_the_kernel(start: Start) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mut bench = Bench::start(start).await;
+    let runtime = bench.cwd().with_file_name("tmp");
+    let list = || -> Vec<PathBuf> {
+        std::fs::read_dir(&runtime)
+            .expect("a folder")
+            .map(|entry| entry.expect("one").path())
+            .collect()
+    };
+    let homes = list();
+    assert_eq!(homes.len(), 1, "{homes:?}");
+    let mode = |path: &PathBuf| std::fs::metadata(path).expect("it").permissions().mode() & 0o777;
+    assert_eq!((mode(&homes[0]), mode(&homes[0].join("kernel.json"))), (0o700, 0o600));
+    assert_eq!(bench.shut_down().await.cause, DeathCause::Shutdown);
+    assert_eq!(list(), [PathBuf::new(); 0]);
+}
+
+/// Issue 7, 6: helpers and modules are there as in the runner, and leave no name that is not theirs.
+async fn a_kernel_begins_with_what_it_is_to_have(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let names = "sorted(name for name in globals() if not name.startswith('_'))";
+    let bare = bench.value(names).await;
+    assert_eq!(bare, "['In', 'Out', 'exit', 'get_ipython', 'open', 'quit']");
+    let cwd = format!("'{}'", bench.cwd().canonicalize().expect("a path").display());
+    assert_eq!(bench.value("import os, sys\nos.getcwd()").await, cwd);
+    assert_eq!(bench.value("sys.path[0]").await, cwd);
+    assert_eq!(bench.value("[p for p in sys.path if 'conformance' in p]").await, "[]");
+    assert_eq!(bench.value("(os.getsid(0), os.getpgrp()) == (os.getpid(),) * 2").await, "True");
+
+    let path = bench.cwd().join("extension.py");
+    std::fs::write(&path, "print('silent')\nloaded = 5").expect("a file");
+    bench.spec.startup.modules = vec![("extension".to_owned(), path)];
+    bench.spec.startup.prelude = Prelude::Full;
+    bench.relaunch().await;
+    let ran = bench.run("loaded, write('made.txt', 'hello').name").await.ok();
+    assert_eq!(ran.result().as_deref(), Some("(5, 'made.txt')"));
+    assert_eq!(ran.orphaned(), "");
+    let is_status = |event: &ExecEvent| match event {
+        ExecEvent::Display { data, .. } => data.get("application/x-omp-status").is_some(),
+        _ => false,
+    };
+    assert!(ran.events.iter().any(is_status), "{:?}", ran.events);
+    assert_eq!(bench.run("bash('echo from a shell');").await.ok().stdout(), "from a shell\n");
+}
+
+/// Issue 7, 3: a kernel that runs already is met by its connection file, and stays when we go.
+async fn a_running_kernel_is_adopted_and_left(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("kept = 41").await.ok();
+    let pid = bench.pid();
+    let runtime = bench.cwd().with_file_name("tmp");
+    let home = std::fs::read_dir(&runtime).expect("a folder").next().expect("one").expect("one");
+    let file = home.path().join("kernel.json");
+    let other = bench.zmq.as_ref().expect("a backend").running(Program::Existing(file));
+    let launched = other.launch(&bench.spec, &CancellationToken::new()).await.expect("a kernel");
+    let first = (
+        bench.kernel.replace(launched.kernel),
+        std::mem::replace(&mut bench.events, launched.events),
+    );
+    assert_eq!(bench.kernel().info().pid, None);
+    assert_eq!(bench.value("kept + 1").await, "42");
+    // Output of others is not ours, and ours is not theirs.
+    let exec = bench
+        .post("print('go', flush=True)\nimport time\nwhile True: time.sleep(0.01)", History::Store);
+    bench.wait_for_output("go").await;
+    bench.kernel().interrupt().expect("it is there");
+    assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+    assert_eq!(bench.shut_down().await.cause, DeathCause::Shutdown);
+    assert!(is_alive(pid), "it is not ours");
+    (bench.kernel, bench.events) = first;
+    assert_eq!(bench.value("kept").await, "41");
+    // One that goes while we are there is missed.
+    let launched = other.launch(&bench.spec, &CancellationToken::new()).await.expect("a kernel");
+    bench.shut_down().await;
+    assert!(is_gone_soon(pid).await);
+    let mut events = launched.events;
+    let last = async {
+        loop {
+            match events.next().await {
+                Some(KernelEvent::Died(death)) => return death,
+                Some(_) => {}
+                None => panic!("no death"),
+            }
+        }
+    };
+    let death = tokio::time::timeout(LIMIT, last).await.expect("in time");
+    assert_eq!(death.cause, DeathCause::Unknown);
+}
+
+/// Issue 7, 1: where ipykernel is missing, the answer gives the command.
+async fn a_python_without_ipykernel_says_what_to_do(start: Start) {
+    let bench = Bench::empty(start);
+    let bare = bench.cwd().join("bare");
+    let mut venv = std::process::Command::new(&bench.spec.python);
+    venv.args(["-I", "-m", "venv", "--without-pip"]).arg(&bare);
+    assert!(venv.status().expect("the test Python").success());
+    let mut spec = bench.spec.clone();
+    spec.python = bare.join("bin/python");
+    match bench.launch(&spec).await.err() {
+        Some(LaunchError::Startup { reason }) => {
+            let python = spec.python.display();
+            let wanted = format!(
+                "ipykernel is not installed in {python}: install it there with \
+                `{python} -m pip install ipykernel`"
+            );
+            assert!(
+                reason.starts_with(&wanted) && reason.contains("inkcell env setup"),
+                "{reason}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Keeps what it is told.
+#[derive(Default)]
+struct Notes(Mutex<Vec<String>>);
+
+impl Notes {
+    fn add(&self, note: String) {
+        self.0.lock().expect("nobody failed").push(note);
+    }
+
+    fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().expect("nobody failed"))
+    }
+}
+
+impl Trace for Notes {
+    fn messages(&self) -> Messages {
+        Messages::Told
+    }
+
+    fn message(&self, message: &Message<'_>) {
+        let way = if message.direction == Direction::Sent { ">" } else { "<" };
+        self.add(format!("{way} {} {}", message.channel, message.kind));
+    }
+
+    fn started(&self, info: &KernelInfo, _took: Duration) {
+        assert_eq!(info.backend, BackendKind::Zmq);
+        self.add("started".to_owned());
+    }
+
+    fn died(&self, _pid: Option<u32>, death: &Death) {
+        self.add(format!("died: {}", death.cause));
+    }
+
+    fn fork_server(&self, _python: &std::path::Path, _state: &ZygoteState) {}
+}
+
+/// B:C-05: each message is told by its type.
+async fn each_message_is_told_by_its_type(start: Start) {
+    let mut bench = Bench::empty(start);
+    let notes = Arc::new(Notes::default());
+    let transport = if start == Start::Ipc { Transport::Auto } else { Transport::Tcp };
+    let runtime_dir = bench.cwd().with_file_name("tmp");
+    let config = ZmqConfig { state_dir: state_dir(), runtime_dir, transport };
+    let trace: Arc<dyn Trace> = Arc::clone(&notes) as Arc<dyn Trace>;
+    bench.zmq = Some(ZmqBackend::traced(config, trace).expect("a backend"));
+    bench.relaunch().await;
+    let told = notes.take();
+    assert_eq!(
+        (told[0].as_str(), told[told.len() - 1].as_str()),
+        ("> shell kernel_info_request", "started")
+    );
+    bench.run("print('a secret')").await.ok();
+    let told = notes.take();
+    for wanted in
+        ["> shell execute_request", "< iopub status", "< iopub stream", "< shell execute_reply"]
+    {
+        assert!(told.iter().any(|note| note == wanted), "{wanted}: {told:?}");
+    }
+    bench.shut_down().await;
+    let told = notes.take();
+    assert_eq!(told[0], "> control shutdown_request");
+    assert_eq!(told[told.len() - 1], "died: was shut down");
+}
+
+/// Issue 7, 1: a kernelspec says how its kernel is started, and with which variables.
+async fn a_kernelspec_is_started_as_it_says(start: Start) {
+    let mut bench = Bench::empty(start);
+    let spec = Kernelspec {
+        name: "spec".to_owned(),
+        resource_dir: bench.cwd().to_owned(),
+        argv: ["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+            .map(str::to_owned)
+            .into(),
+        display_name: "Spec".to_owned(),
+        language: "python".to_owned(),
+        env: [("FROM_SPEC".to_owned(), "at ${HOME}".to_owned())].into(),
+        interrupt_mode: inkcell_kernel::InterruptMode::Message,
+        metadata: String::new(),
+    };
+    let zmq = bench.zmq.take().expect("a backend");
+    bench.zmq = Some(zmq.running(Program::Spec(Box::new(spec))));
+    bench.relaunch().await;
+    let home = bench.spec.env["HOME"].clone();
+    assert_eq!(bench.value("import os\nos.environ['FROM_SPEC']").await, format!("'at {home}'"));
+    let exec = bench
+        .post("print('go', flush=True)\nimport time\nwhile True: time.sleep(0.01)", History::Store);
+    bench.wait_for_output("go").await;
+    bench.kernel().interrupt().expect("it is there");
+    assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+    let request = CodeRequest { history: History::Silent, ..bench.request("side = 1") };
+    bench.run_request(request).await.ok();
+    assert_eq!(bench.value("side").await, "1");
+}
+
+crate::on_jupyter!(
+    input_is_refused,
+    every_way_to_die_has_its_cause,
+    an_interrupt_ends_the_cell_and_the_kernel_lives,
+    code_that_ignores_interrupts_is_ended,
+    nothing_is_dropped_in_a_burst,
+    rich_output_arrives_as_it_was_given,
+    files_are_private_and_go_with_the_kernel,
+    a_kernel_begins_with_what_it_is_to_have,
+    a_running_kernel_is_adopted_and_left,
+    a_python_without_ipykernel_says_what_to_do,
+    each_message_is_told_by_its_type,
+    a_kernelspec_is_started_as_it_says,
+);
+
+crate::alone!(a_giant_arrives_whole);

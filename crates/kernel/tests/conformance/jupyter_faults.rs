@@ -1,0 +1,268 @@
+//! Kernels that do something wrong, and what comes of it: `bad_kernel.py`, started as a kernelspec.
+
+use std::time::Duration;
+
+use inkcell_kernel::{
+    Answer, AskId, DeathCause, ExecEvent, History, InterruptMode, KernelEvent, KernelSpec,
+    Kernelspec, Ladder, LaunchError, Outcome, Program, Question, Rung,
+};
+
+use crate::bench::{Bench, LIMIT, Start};
+
+const KERNEL: &str = include_str!("bad_kernel.py");
+
+/// A bench whose kernels are bad ones that start in this way.
+fn bad(start: Start, mode: &str) -> Bench {
+    let mut bench = Bench::empty(start);
+    let script = bench.cwd().join("bad_kernel.py");
+    std::fs::write(&script, KERNEL).expect("a file");
+    let spec = Kernelspec {
+        name: "bad".to_owned(),
+        resource_dir: bench.cwd().to_owned(),
+        argv: ["python", "{resource_dir}/bad_kernel.py", mode, "{connection_file}"]
+            .map(str::to_owned)
+            .into(),
+        display_name: "Bad".to_owned(),
+        language: "toy".to_owned(),
+        env: std::collections::BTreeMap::new(),
+        interrupt_mode: InterruptMode::Signal,
+        metadata: String::new(),
+    };
+    let zmq = bench.zmq.take().expect("a backend");
+    bench.zmq = Some(zmq.running(Program::Spec(Box::new(spec))));
+    bench
+}
+
+/// The same with a kernel that started well.
+async fn started(start: Start) -> Bench {
+    let mut bench = bad(start, "well");
+    bench.relaunch().await;
+    bench
+}
+
+async fn fails(bench: &Bench, limit: Duration) -> LaunchError {
+    let spec = KernelSpec { start_timeout: limit, ..bench.spec.clone() };
+    bench.launch(&spec).await.err().expect("no kernel")
+}
+
+/// F-008: a kernel that dies at its start fails it at once, with what it said.
+async fn a_kernel_that_dies_at_its_start_says_why(start: Start) {
+    match fails(&bad(start, "dies"), LIMIT).await {
+        LaunchError::EndedEarly { cause, stderr_tail, .. } => {
+            assert_eq!(
+                (cause, stderr_tail.as_str()),
+                (DeathCause::Exit { code: 3 }, "broken build\n")
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// F-008: slow is not broken; without end is.
+async fn a_slow_kernel_is_waited_for_and_a_deaf_one_given_up(start: Start) {
+    let mut bench = bad(start, "slow");
+    bench.relaunch().await;
+    assert_eq!(bench.run("well").await.outcome(), &Outcome::Ok);
+    // A busy machine may need more than the first for Python itself.
+    for seconds in [2, 10, 30] {
+        match fails(&bad(start, "deaf"), Duration::from_secs(seconds)).await {
+            LaunchError::TimedOut { stderr_tail, .. } if stderr_tail.is_empty() => {}
+            LaunchError::TimedOut { stderr_tail, .. } => {
+                assert_eq!(stderr_tail, "waiting for nothing\n");
+                return;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("its words do not come");
+}
+
+/// B:Z-05: nothing of a kernel with another key is believed, and that is said.
+async fn a_kernel_with_the_wrong_key_is_never_ready(start: Start) {
+    for seconds in [3, 10, 30] {
+        match fails(&bad(start, "wrong key"), Duration::from_secs(seconds)).await {
+            LaunchError::TimedOut { stderr_tail, .. } if stderr_tail.is_empty() => {}
+            LaunchError::TimedOut { stderr_tail, .. } => {
+                assert!(stderr_tail.contains("its signature is wrong"), "{stderr_tail}");
+                return;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    panic!("its messages do not come");
+}
+
+/// Issue 7, 6: nothing is put into a kernel that is not Python; what it knows it can be asked.
+async fn a_kernel_of_another_language_is_left_as_it_is(start: Start) {
+    let mut bench = started(start).await;
+    assert_eq!(bench.kernel().info().python_version, "7");
+    let mut request = bench.request("executed");
+    request.env = vec![("PI_SESSION_FILE".to_owned(), Some("x".to_owned()))];
+    assert_eq!(bench.run_request(request).await.ok().stdout(), "1 {}");
+    let questions = [
+        (Question::Complete { code: "ab".to_owned(), cursor: 2 }, r#""matches":[{"text":"abc"}]"#),
+        (Question::Help { name: "abc".to_owned() }, r#""doc":"about it""#),
+        (Question::Variables { limit: None }, "Only a Python kernel"),
+    ];
+    for (at, (question, wanted)) in questions.into_iter().enumerate() {
+        bench.kernel().ask(AskId(at as u64), question).expect("it is there");
+        let next = tokio::time::timeout(LIMIT, bench.events.next()).await.expect("in time");
+        match next {
+            Some(KernelEvent::Answer {
+                answer: Answer::Json(text) | Answer::Failed(text), ..
+            }) => {
+                assert!(text.contains(wanted), "{text}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert_eq!(bench.run("executed").await.ok().stdout(), "2 {}", "a question is no execution");
+}
+
+/// B:Z-05: what is wrongly signed, unsigned, or said twice is dropped, and told of.
+async fn forged_messages_are_dropped(start: Start) {
+    let mut bench = started(start).await;
+    let ran = bench.run("forge").await.ok();
+    assert_eq!(ran.stdout(), "once");
+    for wanted in
+        ["its signature is wrong", "it is not signed", "it came before", "without its delimiter"]
+    {
+        assert!(ran.notices.iter().any(|notice| notice.contains(wanted)), "{:?}", ran.notices);
+    }
+    assert_eq!(bench.run("well").await.ok().notices, [""; 0]);
+}
+
+/// B:Z-08: what belongs to others ends nothing.
+async fn messages_of_others_end_nothing(start: Start) {
+    let mut bench = started(start).await;
+    for _ in 0..5 {
+        let ran = bench.run("strangers").await.ok();
+        assert_eq!((ran.stdout().as_str(), ran.orphaned().as_str()), ("own", "strangestrange"));
+    }
+}
+
+/// Issue 7, 3: a kernel that is idle before it has shown everything is waited for from the second time on.
+async fn output_behind_the_end_is_not_lost(start: Start) {
+    let mut bench = started(start).await;
+    let mut is_in_time = false;
+    for _ in 0..4 {
+        let ran = bench.run("early idle").await.ok();
+        is_in_time = ran.result().as_deref() == Some("late") && ran.stdout() == "late";
+    }
+    assert!(is_in_time, "it is known to be late by now");
+}
+
+/// Trap 1: an end that does not come is given up, and told of; the kernel goes on.
+async fn an_end_that_does_not_come_is_given_up(start: Start) {
+    let mut bench = started(start).await;
+    for (code, wanted) in
+        [("never idle", "say that it was idle"), ("never replies", "reply to the cell")]
+    {
+        let ran = bench.run(code).await.ok();
+        assert_eq!(ran.stdout(), "said", "{code}");
+        assert!(ran.notices.iter().any(|notice| notice.contains(wanted)), "{:?}", ran.notices);
+        bench.run("well").await.ok();
+    }
+}
+
+/// F-013: shell stuck while the heart beats: the cell can be ended. Without a heartbeat cells run as ever.
+async fn no_channel_alone_decides_about_life(start: Start) {
+    let mut bench = started(start).await;
+    let exec = bench.post("stuck", History::Store);
+    bench.wait_for_output("go").await;
+    // The kernel takes the interrupt as the end of the cell, but forgets to say so.
+    let (ran, rung) = bench.climb(exec, Ladder::new(Duration::from_millis(600))).await;
+    assert_eq!((rung, ran.cause()), (Rung::Terminate, &DeathCause::IgnoredInterrupt));
+    let mut bench = bad(start, "no heartbeat");
+    bench.relaunch().await;
+    let notice = async {
+        loop {
+            match bench.events.next().await {
+                Some(KernelEvent::Notice(text)) => return text,
+                other => panic!("{other:?}"),
+            }
+        }
+    };
+    let text = tokio::time::timeout(LIMIT, notice).await.expect("in time");
+    assert!(text.contains("heartbeat"), "{text}");
+    bench.run("well").await.ok();
+}
+
+/// F-005
+async fn a_kernel_that_ignores_everything_is_killed(start: Start) {
+    let mut bench = started(start).await;
+    let exec = bench.post("stubborn", History::Store);
+    bench.wait_for_output("go").await;
+    let (ran, rung) = bench.climb(exec, Ladder::new(Duration::from_millis(600))).await;
+    assert_eq!((rung, ran.cause()), (Rung::Kill, &DeathCause::IgnoredInterrupt));
+}
+
+/// Trap 2: a death is an event at once, and so is a connection that only its kernel closed.
+async fn a_death_in_a_cell_is_told_at_once(start: Start) {
+    let mut bench = started(start).await;
+    let ran = bench.run("dies").await;
+    assert_eq!((ran.stdout().as_str(), ran.cause()), ("a", &DeathCause::Exit { code: 3 }));
+    bench.relaunch().await;
+    let ran = bench.run("closes").await;
+    assert!(matches!(ran.cause(), DeathCause::Protocol { .. }), "{:?}", ran.cause());
+}
+
+/// Issue 7, 3: nothing is dropped of 20,000 messages a second, though the reader takes none for a while.
+async fn a_flood_of_messages_is_not_dropped(start: Start) {
+    let mut bench = started(start).await;
+    let exec = bench.post("flood", History::Store);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let ran = bench.collect(exec).await.ok();
+    let wanted: String = (0..40_000).map(|number| format!("{number}\n")).collect();
+    assert!(ran.stdout() == wanted, "{} of {} bytes", ran.stdout().len(), wanted.len());
+}
+
+/// B:X-25: a kernel that asks all the same gets an empty line, and that is told.
+async fn a_kernel_that_asks_gets_an_empty_line(start: Start) {
+    let mut bench = started(start).await;
+    let ran = bench.run("ask").await.ok();
+    let wanted = ExecEvent::InputRequested { prompt: "name? ".to_owned(), password: false };
+    assert!(ran.events.contains(&wanted), "{:?}", ran.events);
+    assert_eq!(ran.stdout(), "got ''");
+}
+
+/// B:Z-11
+async fn every_status_has_its_outcome(start: Start) {
+    let mut bench = started(start).await;
+    assert_eq!(bench.run("fails").await.error().traceback, ["Wrong: "]);
+    assert_eq!(bench.run("aborts").await.outcome(), &Outcome::Aborted);
+    assert_eq!(bench.run("well").await.outcome(), &Outcome::Ok);
+}
+
+/// F-014: eight starts at once, for some rounds: none fails, and each is its own. All fifty rounds are run
+/// where the machine is the test's own: `INKCELL_TEST_ROUNDS=50`.
+async fn many_starts_at_once_never_fail(start: Start) {
+    let rounds =
+        std::env::var("INKCELL_TEST_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(3);
+    let bench = bad(start, "well");
+    for round in 0..rounds {
+        let launches = (0..8).map(|_| bench.launch(&bench.spec));
+        let launched = futures_util::future::join_all(launches).await;
+        let pids: std::collections::BTreeSet<_> =
+            launched.into_iter().map(|one| one.expect("a kernel").kernel.info().pid).collect();
+        assert_eq!(pids.len(), 8, "round {round}");
+    }
+}
+
+crate::on_jupyter!(
+    a_kernel_that_dies_at_its_start_says_why,
+    a_slow_kernel_is_waited_for_and_a_deaf_one_given_up,
+    a_kernel_with_the_wrong_key_is_never_ready,
+    a_kernel_of_another_language_is_left_as_it_is,
+    forged_messages_are_dropped,
+    messages_of_others_end_nothing,
+    output_behind_the_end_is_not_lost,
+    an_end_that_does_not_come_is_given_up,
+    no_channel_alone_decides_about_life,
+    a_kernel_that_ignores_everything_is_killed,
+    a_death_in_a_cell_is_told_at_once,
+    a_flood_of_messages_is_not_dropped,
+    a_kernel_that_asks_gets_an_empty_line,
+    every_status_has_its_outcome,
+    many_starts_at_once_never_fail,
+);
