@@ -25,6 +25,7 @@ use crate::gateway::record::{Leftover, Record};
 use crate::gateway::rest::{RemoteId, Rest};
 use crate::gateway::talk::Talk;
 use crate::gateway::url::{GatewayUrl, Token};
+use crate::jupyter::kernelspec::InterruptMode;
 use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
 use crate::runner::install;
 use crate::trace::{MessageTrace, Trace};
@@ -86,7 +87,8 @@ impl GatewayBackend {
     /// The first thing to ask: its errors say what is wrong with the address or the token.
     pub async fn kernelspecs(&self) -> Result<(String, BTreeMap<String, String>), GatewayError> {
         let found = self.rest.kernelspecs().await?;
-        Ok((found.default, found.languages))
+        let kernels = found.kernels.into_iter().map(|(name, spec)| (name, spec.language));
+        Ok((found.default, kernels.collect()))
     }
 
     /// Removes the kernels that hosts of ours left on this gateway when they died; says how many. Those on
@@ -142,43 +144,44 @@ impl GatewayBackend {
         spec: &KernelSpec,
         deadline: Instant,
     ) -> Result<Launched, LaunchError> {
-        let name = self.kernel_name().await?;
-        match self.attempt(spec, &name, deadline).await {
+        let kernel = self.chosen().await?;
+        match self.attempt(spec, &kernel, deadline).await {
             Err(LaunchError::Gateway(
                 GatewayError::Status { status: 404, .. } | GatewayError::Socket { .. },
-            )) => self.attempt(spec, &name, deadline).await,
+            )) => self.attempt(spec, &kernel, deadline).await,
             done => done,
         }
     }
 
-    async fn kernel_name(&self) -> Result<String, GatewayError> {
+    /// Which kernel is made, and what interrupts it.
+    async fn chosen(&self) -> Result<Chosen, GatewayError> {
         let found = self.rest.kernelspecs().await?;
         let fallback = if found.default.is_empty() { "python3" } else { &found.default };
         let name = self.config.kernel_name.as_deref().unwrap_or(fallback);
-        if !found.languages.contains_key(name) {
-            let names = found.languages.into_keys().collect();
-            let (url, name) = (self.rest.url.to_string(), name.to_owned());
+        let name = name.to_owned();
+        let Some(spec) = found.kernels.get(&name) else {
+            let names = found.kernels.into_keys().collect();
+            let url = self.rest.url.to_string();
             return Err(GatewayError::NoSuchKernel { url, name, names });
-        }
-        Ok(name.to_owned())
+        };
+        Ok(Chosen { name, interrupts: spec.interrupt_mode })
     }
 
     async fn attempt(
         &self,
         spec: &KernelSpec,
-        name: &str,
+        chosen: &Chosen,
         deadline: Instant,
     ) -> Result<Launched, LaunchError> {
-        let ending = self.create(name, deadline).await?;
+        let ending = self.create(&chosen.name, deadline).await?;
         let session = random_hex::<16>();
         let what = "get randomness";
         let session = session.map_err(|source| LaunchError::Resources { what, source })?;
         let trace = MessageTrace::new(self.trace.as_ref(), None);
         let (rest, id) = (Arc::clone(&self.rest), ending.id.clone());
-        let spill = self.config.runtime_dir.clone();
-        let talk = Talk::open(rest, id, session, spill, trace).await?;
+        let talk = Talk::open(rest, id, session, &self.config.runtime_dir, trace).await?;
         let met = self.meet(spec, &talk).await.map_err(|unmet| self.unmet(unmet))?;
-        Ok(self.launched(talk, ending, met))
+        Ok(self.launched(talk, ending, met, chosen.interrupts))
     }
 
     /// Makes a kernel. Also when nobody waits for it any more, it is known and removed.
@@ -231,8 +234,14 @@ impl GatewayBackend {
         }
     }
 
-    fn launched(&self, mut talk: Talk, ending: Ending, met: Met) -> Launched {
-        let near = met.pid.and_then(|pid| Near::new(pid).ok());
+    fn launched(
+        &self,
+        mut talk: Talk,
+        ending: Ending,
+        met: Met,
+        interrupts: InterruptMode,
+    ) -> Launched {
+        let near = met.pid.and_then(|pid| Near::new(pid, interrupts).ok());
         let pid = near.as_ref().map(|near| near.pid);
         talk.trace = MessageTrace::new(self.trace.as_ref(), pid);
         let info = KernelInfo {
@@ -283,6 +292,12 @@ impl Backend for GatewayBackend {
 fn rest(config: &GatewayConfig) -> Rest {
     let dial = Dial::new(config.authorities.clone());
     Rest::new(config.url.clone(), config.token.clone(), config.whose, dial)
+}
+
+/// A kernel that is to be made.
+struct Chosen {
+    name: String,
+    interrupts: InterruptMode,
 }
 
 /// A kernel that is ready.

@@ -9,6 +9,7 @@ mod launch;
 mod loss;
 mod meet;
 mod pump;
+mod queue;
 mod record;
 mod rest;
 mod socket;

@@ -27,6 +27,7 @@ use crate::gateway::handle::{Intent, Post};
 use crate::gateway::loss;
 use crate::gateway::talk::Talk;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
+use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::Message;
 use crate::jupyter::speak::Speak as _;
 use crate::kernel::{CodeRequest, Force, History};
@@ -48,12 +49,13 @@ const NOTICES: u8 = 5;
 /// A kernel's process, where we can see it.
 pub(crate) struct Near {
     pub(crate) pid: u32,
+    interrupts: InterruptMode,
     exit: AsyncFd<OwnedFd>,
 }
 
 impl Near {
-    pub(crate) fn new(pid: u32) -> io::Result<Near> {
-        Ok(Near { pid, exit: watch_exit(pid)? })
+    pub(crate) fn new(pid: u32, interrupts: InterruptMode) -> io::Result<Near> {
+        Ok(Near { pid, interrupts, exit: watch_exit(pid)? })
     }
 
     /// The process leads a group, which must not be mistaken for that of another process of the same number:
@@ -231,6 +233,10 @@ impl Pump {
                     self.state.queue.push_back(post);
                 }
             }
+            Post::Interrupt if self.signals_interrupts() => {
+                self.talk.trace.sent_as("signal", "interrupt", None);
+                self.raise_fence(Why::Interrupt);
+            }
             Post::Interrupt => {
                 let (rest, id) = (Arc::clone(&self.talk.rest), self.talk.id.clone());
                 self.talk.trace.sent_as("rest", "interrupt", None);
@@ -239,6 +245,12 @@ impl Pump {
             Post::Force(force) => return self.force(force),
         }
         None
+    }
+
+    /// A process that we see is interrupted without the gateway, which may be busy passing its output on.
+    fn signals_interrupts(&self) -> bool {
+        let near = self.near.as_ref().filter(|near| near.interrupts == InterruptMode::Signal);
+        near.inspect(|near| near.signal(Signal::INT)).is_some()
     }
 
     /// A process that we see is ended as one of our own; of others the gateway is asked to, and those that take
@@ -306,9 +318,10 @@ impl Pump {
 
     fn execute(&mut self, request: &CodeRequest) {
         let is_silent = request.history == History::Silent;
+        // One at a time is sent, so there is nothing to stop; told to, a kernel can refuse what comes next.
         let content = json!({"code": request.code, "silent": is_silent,
             "store_history": !is_silent, "user_expressions": {}, "allow_stdin": false,
-            "stop_on_error": true});
+            "stop_on_error": false});
         // What is set first are addresses and secrets of this machine.
         let metadata = match (self.guest, self.place) {
             (Guest::Present, Place::Here) => guest::metadata(request),

@@ -25,6 +25,7 @@ use tokio::time::Instant;
 use crate::gateway::dial::Dial;
 use crate::gateway::error::{GatewayError, Refused, Whose};
 use crate::gateway::url::{GatewayUrl, Token};
+use crate::jupyter::kernelspec::InterruptMode;
 
 /// No answer of a gateway that we ask for is longer.
 const BODY_BYTES: usize = 16 << 20;
@@ -61,11 +62,19 @@ impl RemoteId {
     }
 }
 
-/// Kernels that a gateway can make: which it takes when none is named, and the language of each.
+/// Kernels that a gateway can make, and which it takes when none is named.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+pub(crate) struct Spec {
+    #[serde(default)]
+    pub(crate) language: String,
+    #[serde(default)]
+    pub(crate) interrupt_mode: InterruptMode,
+}
+
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Kernelspecs {
     pub(crate) default: String,
-    pub(crate) languages: BTreeMap<String, String>,
+    pub(crate) kernels: BTreeMap<String, Spec>,
 }
 
 /// One gateway that can be asked.
@@ -118,17 +127,11 @@ impl Rest {
             #[serde(default)]
             spec: Spec,
         }
-        #[derive(Deserialize, Default)]
-        struct Spec {
-            #[serde(default)]
-            language: String,
-        }
         let reply = self.ask(Method::GET, "/api/kernelspecs", None, LOOK).await?;
         let reply = self.expect(reply, StatusCode::OK)?;
         let read: Answer = self.read(&reply)?;
-        let languages =
-            read.kernelspecs.into_iter().map(|(name, entry)| (name, entry.spec.language));
-        Ok(Kernelspecs { default: read.default, languages: languages.collect() })
+        let kernels = read.kernelspecs.into_iter().map(|(name, entry)| (name, entry.spec));
+        Ok(Kernelspecs { default: read.default, kernels: kernels.collect() })
     }
 
     /// Makes a kernel. A gateway that fails is asked once more, and one that is busy when it says so: neither

@@ -21,9 +21,9 @@ use tokio_tungstenite::tungstenite::{self, Error, Utf8Bytes};
 
 use crate::gateway::dial::Way;
 use crate::gateway::error::GatewayError;
+use crate::gateway::queue::Queue;
 use crate::gateway::rest::{RemoteId, Rest};
 use crate::gateway::wire::{Form, Frame, V1};
-use crate::zmq::spool::{Bounds, Spool};
 
 /// The largest message that is taken. A server sends an output in one piece, however large it is.
 const MESSAGE_BYTES: usize = 512 << 20;
@@ -35,16 +35,12 @@ pub(crate) const OPEN: Duration = Duration::from_secs(10);
 const PING: Duration = Duration::from_secs(8);
 const SILENCE: Duration = Duration::from_secs(25);
 
-/// How a frame is marked where it waits.
-const TEXT: &[u8] = b"t";
-const BINARY: &[u8] = b"b";
-
 type Socket = WebSocketStream<Way>;
 
 /// A connection to a kernel. Dropped, it is closed.
 pub(crate) struct Line {
     pub(crate) form: Form,
-    spool: Arc<Spool>,
+    queue: Arc<Queue>,
     outgoing: mpsc::UnboundedSender<tungstenite::Message>,
     end: Arc<Mutex<String>>,
     _tasks: JoinSet<()>,
@@ -99,14 +95,14 @@ async fn shake(rest: &Rest, id: &RemoteId, session: &str, form: Form) -> Result<
 
 impl Line {
     fn of(socket: Socket, form: Form, spill: &Path) -> Line {
-        let spool = Arc::new(Spool::new(spill, Bounds::USUAL));
+        let queue = Arc::new(Queue::new(spill));
         let end = Arc::new(Mutex::new(String::new()));
         let (outgoing, posted) = mpsc::unbounded_channel();
         let (sink, stream) = socket.split();
         let mut tasks = JoinSet::new();
-        tasks.spawn(drain(stream, Arc::clone(&spool), Arc::clone(&end)));
+        tasks.spawn(drain(stream, Arc::clone(&queue), Arc::clone(&end)));
         tasks.spawn(write(sink, posted));
-        Line { form, spool, outgoing, end, _tasks: tasks }
+        Line { form, queue, outgoing, end, _tasks: tasks }
     }
 
     /// Posts a frame. One that cannot be written any more is missed by the reader.
@@ -124,10 +120,7 @@ impl Line {
 
     /// The next frame; none when the connection has ended. Cancel-safe.
     pub(crate) async fn next(&self) -> Option<Frame> {
-        let mut frames = self.spool.next().await?;
-        let data = frames.pop().unwrap_or_default();
-        let is_text = frames.first().is_some_and(|mark| mark == TEXT);
-        Some(if is_text { Frame::Text(data) } else { Frame::Binary(data) })
+        self.queue.next().await
     }
 
     /// Why the connection has ended.
@@ -138,14 +131,14 @@ impl Line {
 
 /// Takes what comes and does nothing else: a gateway keeps in memory what is not taken from it, and takes us
 /// for dead when its pings are not answered.
-async fn drain(mut stream: SplitStream<Socket>, spool: Arc<Spool>, end: Arc<Mutex<String>>) {
+async fn drain(mut stream: SplitStream<Socket>, queue: Arc<Queue>, end: Arc<Mutex<String>>) {
     let why = loop {
-        let (mark, data) = match tokio::time::timeout(SILENCE, stream.next()).await {
+        let frame = match tokio::time::timeout(SILENCE, stream.next()).await {
             Err(_) => break "the gateway was silent for too long".to_owned(),
             Ok(None) => break "the gateway closed the connection".to_owned(),
             Ok(Some(Err(error))) => break error.to_string(),
-            Ok(Some(Ok(tungstenite::Message::Text(text)))) => (TEXT, Bytes::from(text)),
-            Ok(Some(Ok(tungstenite::Message::Binary(bytes)))) => (BINARY, bytes),
+            Ok(Some(Ok(tungstenite::Message::Text(text)))) => Frame::Text(Bytes::from(text)),
+            Ok(Some(Ok(tungstenite::Message::Binary(bytes)))) => Frame::Binary(bytes),
             Ok(Some(Ok(tungstenite::Message::Close(frame)))) => {
                 let reason = frame.map(|frame| frame.reason.to_string()).unwrap_or_default();
                 let reason: String = reason.chars().filter(|c| !c.is_control()).take(200).collect();
@@ -158,10 +151,10 @@ async fn drain(mut stream: SplitStream<Socket>, spool: Arc<Spool>, end: Arc<Mute
             }
             Ok(Some(Ok(_))) => continue,
         };
-        spool.push_when_there_is_room(vec![Bytes::from_static(mark), data]).await;
+        queue.push(&frame).await;
     };
     *end.lock().unwrap_or_else(PoisonError::into_inner) = why;
-    spool.close();
+    queue.close();
 }
 
 async fn write(

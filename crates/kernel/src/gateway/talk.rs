@@ -3,13 +3,14 @@
 //! Owns sending and reading messages, and opening the websocket anew under the same name. It must not know what
 //! messages mean.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::error::LaunchError;
 use crate::gateway::error::GatewayError;
 use crate::gateway::rest::{RemoteId, Rest};
 use crate::gateway::socket::{self, Line};
@@ -19,13 +20,15 @@ use crate::jupyter::message::{Author, Message, Outgoing};
 use crate::jupyter::sign::Signer;
 use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
+use crate::zmq::connection::Home;
 
 pub(crate) struct Talk {
     pub(crate) rest: Arc<Rest>,
     pub(crate) id: RemoteId,
     line: Line,
     author: Author,
-    spill: PathBuf,
+    /// Where output waits that comes faster than it is taken.
+    home: Home,
     pub(crate) trace: MessageTrace,
 }
 
@@ -35,19 +38,24 @@ impl Talk {
         rest: Arc<Rest>,
         id: RemoteId,
         session: String,
-        spill: PathBuf,
+        runtime_dir: &Path,
         trace: MessageTrace,
-    ) -> Result<Talk, GatewayError> {
-        let line = socket::open(&rest, &id, &session, &spill, socket::OPEN).await?;
+    ) -> Result<Talk, LaunchError> {
+        let made = Home::make(runtime_dir);
+        let home = made.map_err(|source| LaunchError::Resources {
+            what: "make a folder for the kernel's output",
+            source,
+        })?;
+        let line = socket::open(&rest, &id, &session, home.folder(), socket::OPEN).await?;
         // The gateway signs what it passes on.
         let author = Author::new(session, Signer::new(""));
-        Ok(Talk { rest, id, line, author, spill, trace })
+        Ok(Talk { rest, id, line, author, home, trace })
     }
 
     /// Opens it again. Under the same name, the gateway sends what it has kept for us.
     pub(crate) async fn reopen(&mut self, within: Duration) -> Result<(), GatewayError> {
         let session = self.author.session();
-        self.line = socket::open(&self.rest, &self.id, session, &self.spill, within).await?;
+        self.line = socket::open(&self.rest, &self.id, session, self.home.folder(), within).await?;
         Ok(())
     }
 

@@ -50,6 +50,4 @@ async fn whatever_wants_a_line_gets_an_answer_at_once(start: Start) {
     }
 }
 
-crate::on_gateways!(whatever_wants_a_line_gets_an_answer_at_once);
-
 crate::on_every_backend!(whatever_wants_a_line_gets_an_answer_at_once);

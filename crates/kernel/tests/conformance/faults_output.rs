@@ -202,10 +202,7 @@ async fn warnings_logs_and_c_code_are_there_before_the_end(start: Start) {
     assert_eq!(bench.run("libc.puts(b'before')\nraise ValueError").await.stdout(), "before\n");
 }
 
-crate::on_gateways!(
-    a_flood_arrives_whole_and_the_host_stays_small,
-    a_thread_that_prints_on_harms_no_cell,
-);
+crate::on_gateways!(a_thread_that_prints_on_harms_no_cell);
 
 crate::on_every_backend!(
     a_flood_arrives_whole_and_the_host_stays_small,

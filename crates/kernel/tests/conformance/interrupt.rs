@@ -54,7 +54,6 @@ async fn an_interrupt_during_output_leaves_the_channel_whole(start: Start) {
 }
 
 crate::on_gateways!(
-    an_interrupt_ends_the_cell_and_the_kernel_lives,
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole,
 );

@@ -38,7 +38,7 @@ fn old(read: fn(u32) -> [u8; 4], json: &str, buffers: &[&[u8]]) -> Frame {
 /// The layout of today, byte for byte, as its definition has it.
 #[test]
 fn the_form_of_today_is_laid_out_as_defined() {
-    let parts = ["{\"msg_id\":\"a\"}", "{}", "{}", "{\"x\":1}"].map(Bytes::from_static);
+    let parts = ["{\"msg_id\":\"a\"}", "{}", "{}", "{\"x\":1}"].map(Bytes::from);
     let rest = b"shell{\"msg_id\":\"a\"}{}{}{\"x\":1}";
     let wanted = table(6, &[56, 61, 75, 77, 79, 86], rest);
     assert_eq!(encode(Form::V1, Channel::Shell, &parts), wanted);
