@@ -43,6 +43,9 @@ const AFTERMATH: Duration = Duration::from_millis(300);
 /// How long a process that we see has to end by itself.
 const POLITE: Duration = Duration::from_secs(2);
 
+/// Interrupts that come within this time are one.
+const TOGETHER: Duration = Duration::from_millis(100);
+
 /// How many messages that make no sense are told of; the others are the same.
 const NOTICES: u8 = 5;
 
@@ -89,6 +92,8 @@ pub(crate) struct State {
     fence: Option<Fence>,
     /// Interrupts on their way to the gateway.
     interrupts: JoinSet<Result<(), GatewayError>>,
+    /// When the last one was asked for.
+    interrupted: Option<Instant>,
     deadline: Option<Instant>,
     notices_left: u8,
     forced: bool,
@@ -117,6 +122,7 @@ impl State {
             asking: None,
             fence: None,
             interrupts: JoinSet::new(),
+            interrupted: None,
             deadline: None,
             notices_left: NOTICES,
             forced: false,
@@ -233,6 +239,7 @@ impl Pump {
                     self.state.queue.push_back(post);
                 }
             }
+            Post::Interrupt if !self.takes_interrupt() => {}
             Post::Interrupt if self.signals_interrupts() => {
                 self.talk.trace.sent_as("signal", "interrupt", None);
                 self.raise_fence(Why::Interrupt);
@@ -245,6 +252,17 @@ impl Pump {
             Post::Force(force) => return self.force(force),
         }
         None
+    }
+
+    /// Where nothing runs there is nothing to interrupt, and kernels are known that do not bear it. Two
+    /// interrupts that come together are one, as two signals are.
+    fn takes_interrupt(&mut self) -> bool {
+        let is_open = self.state.fold.is_running() || self.state.asking.is_some();
+        let is_one = self.state.interrupted.is_none_or(|at| at.elapsed() > TOGETHER);
+        if is_open && is_one {
+            self.state.interrupted = Some(Instant::now());
+        }
+        is_open && is_one
     }
 
     /// A process that we see is interrupted without the gateway, which may be busy passing its output on.

@@ -7,9 +7,11 @@ mod handle;
 mod launch;
 mod lines;
 pub(crate) mod meet;
+mod own;
 mod pump;
 mod socket;
 pub(crate) mod spool;
+mod starting;
 mod tail;
 mod zmtp;
 

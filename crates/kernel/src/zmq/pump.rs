@@ -5,7 +5,6 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -13,7 +12,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use rustix::process::Signal;
 use serde_json::json;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
@@ -21,22 +19,18 @@ use tokio::time::Instant;
 use crate::event::{Death, DeathCause, ExecEvent, KernelEvent};
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
 use crate::kernel::{CodeRequest, History};
-use crate::process::{Mark, Process, kill_group};
+use crate::process::kill_group;
 use crate::question::Answer;
-use crate::runner::oom_kills;
 use crate::trace::Trace;
 use crate::zmq::ask::{self, Asking};
 use crate::zmq::connection::Home;
 use crate::zmq::guest::{self, Guest};
 use crate::zmq::handle::{Intent, Post};
 use crate::zmq::lines::{Lines, Speaker};
-use crate::zmq::tail::Tail;
+use crate::zmq::own::{self, Own};
 
 /// How long output may still come from a process that is gone.
 const AFTERMATH: Duration = Duration::from_millis(200);
-
-/// How long a process may take to end after its connections have.
-const LEAVING: Duration = Duration::from_secs(3);
 
 /// How often a kernel is asked for a sign of life, and how many it may miss.
 const BEAT: Duration = Duration::from_secs(5);
@@ -45,24 +39,13 @@ const MISSED: u32 = 2;
 /// How many messages that make no sense are told of; the others are the same.
 const NOTICES: u8 = 5;
 
-/// A kernel's process and what goes with it.
-pub(crate) struct Own {
-    pub(crate) process: Process,
-    pub(crate) exit: AsyncFd<OwnedFd>,
-    pub(crate) mark: Mark,
-    pub(crate) tail: Tail,
-    /// Its files, which go with it.
-    pub(crate) home: Option<Home>,
-    /// The kernel's group ends when this does, where it is Python's.
-    pub(crate) _lifeline: OwnedFd,
-    pub(crate) oom_kills: u64,
-}
-
 pub(crate) struct Pump {
     pub(crate) lines: Lines,
     pub(crate) speaker: Speaker,
     /// None when the kernel is not ours.
     pub(crate) own: Option<Own>,
+    /// A folder for output that waits, where no kernel of ours has one.
+    pub(crate) _home: Option<Home>,
     pub(crate) guest: Guest,
     pub(crate) events: mpsc::Sender<KernelEvent>,
     pub(crate) intent: Intent,
@@ -150,7 +133,7 @@ impl Pump {
                 frames = self.lines.stdin.next() => Woke::Heard(Channel::Stdin, frames),
                 frames = self.lines.control.next() => Woke::Heard(Channel::Control, frames),
                 frames = self.lines.heartbeat.0.next(), if has_heartbeat => Woke::BeatAnswered(frames),
-                () = is_over(self.own.as_ref()) => Woke::End(End::Exited),
+                () = own::is_over(self.own.as_ref()) => Woke::End(End::Exited),
                 () = at(deadline) => Woke::Late,
                 _ = beats.tick() => Woke::Beat,
                 () = self.intent.stop.cancelled(), if self.own.is_none() => Woke::End(End::Left),
@@ -381,23 +364,7 @@ impl Pump {
             _ => None,
         };
         if let Some(own) = &self.own {
-            let leader = own.process.id();
-            if problem.is_some() {
-                kill_group(leader, Signal::KILL);
-            }
-            // A connection can end some time before the process does; one that stays is ended. When it was
-            // asked to end, the handle sees to that.
-            let is_left = tokio::time::timeout(LEAVING, own.exit.readable());
-            let is_gone = if self.intent.stop.is_cancelled() {
-                own.exit.readable().await.is_ok()
-            } else {
-                is_left.await.is_ok()
-            };
-            if !is_gone {
-                problem = problem.or(Some("the kernel closed its connections".to_owned()));
-                kill_group(leader, Signal::KILL);
-                let _ = tokio::time::timeout(Duration::from_secs(1), own.exit.readable()).await;
-            }
+            problem = own.leave(problem, self.intent.stop.is_cancelled()).await;
         }
         // Whoever sees the process gone finds its files gone too.
         drop(self.own.as_mut().and_then(|own| own.home.take()));
@@ -438,44 +405,6 @@ impl Pump {
         {
             self.heard(Channel::Iopub, &frames).await;
         }
-    }
-}
-
-impl Own {
-    /// Why the process ended. Nothing of it is left.
-    async fn bury(mut self, problem: Option<String>, stopped: bool, forced: bool) -> Death {
-        let status = self.process.cause().await;
-        // What the cell started must not outlive its kernel.
-        kill_group(self.process.id(), Signal::KILL);
-        let strays = self.mark.end_strays().await;
-        for _ in 0..100 {
-            self.process.reap_orphans();
-            if !self.process.has_group() {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-        let cause = match (problem, status) {
-            (None, _) if forced => DeathCause::IgnoredInterrupt,
-            (None, _) if stopped => DeathCause::Shutdown,
-            (Some(problem), _) => DeathCause::Protocol { problem },
-            (None, Some(DeathCause::Signal { signal: 9 })) if oom_kills() > self.oom_kills => {
-                DeathCause::OutOfMemory
-            }
-            (None, cause) => cause.unwrap_or(DeathCause::Unknown),
-        };
-        let stderr_tail = self.tail.last_words().await;
-        Death { cause, stderr_tail, strays }
-    }
-}
-
-/// Waits for the end of a process of ours.
-async fn is_over(own: Option<&Own>) {
-    match own {
-        Some(own) => {
-            let _ = std::future::poll_fn(|context| own.exit.poll_read_ready(context)).await;
-        }
-        None => std::future::pending().await,
     }
 }
 

@@ -34,9 +34,11 @@ SESSION = uuid.uuid4().hex
 context = zmq.Context()
 
 
-def bind(kind, name):
+def bind(kind, name, waiting=1000):
     socket = context.socket(kind)
     socket.linger = 1000
+    # How many messages may wait to be sent; the next is dropped.
+    socket.sndhwm = waiting
     between = ":" if info["transport"] == "tcp" else "-"
     socket.bind("%s://%s%s%d" % (info["transport"], info["ip"], between, info[name + "_port"]))
     return socket
@@ -45,7 +47,7 @@ def bind(kind, name):
 hb = bind(zmq.ROUTER, "hb")
 stdin = bind(zmq.ROUTER, "stdin")
 control = bind(zmq.ROUTER, "control")
-iopub = bind(zmq.PUB, "iopub")
+iopub = bind(zmq.PUB, "iopub", 5000)
 shell = bind(zmq.ROUTER, "shell")
 
 

@@ -263,7 +263,6 @@ crate::on_jupyter!(
     a_kernel_that_died_between_cells_runs_nothing,
     a_killed_kernel_takes_its_children_along,
     leaving_is_an_error_of_the_cell,
-    endless_recursion_is_an_error_or_a_death_with_its_cause,
     memory_that_is_not_there_is_an_error,
     a_kernel_that_the_system_ends_for_its_memory_says_so,
 );

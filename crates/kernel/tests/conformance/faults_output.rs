@@ -215,6 +215,5 @@ crate::on_every_backend!(
 
 crate::on_jupyter!(
     a_flood_arrives_whole_and_the_host_stays_small,
-    a_reader_that_lags_slows_the_kernel_down,
     a_thread_that_prints_on_harms_no_cell,
 );

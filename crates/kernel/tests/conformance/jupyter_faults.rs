@@ -175,15 +175,8 @@ async fn no_channel_alone_decides_about_life(start: Start) {
     assert_eq!((rung, ran.cause()), (Rung::Terminate, &DeathCause::IgnoredInterrupt));
     let mut bench = bad(start, "no heartbeat");
     bench.relaunch().await;
-    let notice = async {
-        loop {
-            match bench.events.next().await {
-                Some(KernelEvent::Notice(text)) => return text,
-                other => panic!("{other:?}"),
-            }
-        }
-    };
-    let text = tokio::time::timeout(LIMIT, notice).await.expect("in time");
+    let next = tokio::time::timeout(LIMIT, bench.events.next()).await.expect("in time");
+    let Some(KernelEvent::Notice(text)) = next else { panic!("{next:?}") };
     assert!(text.contains("heartbeat"), "{text}");
     bench.run("well").await.ok();
 }

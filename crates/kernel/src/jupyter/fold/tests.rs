@@ -344,7 +344,7 @@ proptest! {
         let mut trace = rich();
         trace.insert(at, reply("r", "ok"));
         let mut noise = noise;
-        noise.sort_by(|a, b| b.0.cmp(&a.0));
+        noise.sort_by_key(|(place, _)| std::cmp::Reverse(*place));
         for (place, kind) in noise {
             let other = match kind {
                 0 => status("fence", "busy"),

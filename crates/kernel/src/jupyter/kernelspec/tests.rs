@@ -111,7 +111,7 @@ fn commands_are_filled_in() {
     ];
     assert_eq!(command, wanted);
     let check = |program: &str, is_python: bool| {
-        assert_eq!(is_plain_python(program), is_python, "{program}")
+        assert_eq!(is_plain_python(program), is_python, "{program}");
     };
     for (program, is_python) in [
         ("python", true),
