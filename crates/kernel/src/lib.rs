@@ -31,8 +31,9 @@ pub use event::{
     Outcome, PyError, Stray, StreamName,
 };
 pub use gateway::{
-    GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, Place, PlainHttp, Refused, Token,
-    UrlError, Whose,
+    GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, LocalConfig, LocalGatewayBackend,
+    Place, PlainHttp, Refused, SharedConfig, SharedGateway, SharedStatus, Sharing, Token, UrlError,
+    Whose,
 };
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,

@@ -35,7 +35,7 @@ pub(crate) const WHERE: &str = "(lambda os, sys: '|'.join([str(os.getpid()), \
 pub(crate) fn here(root: &Path, spec: &KernelSpec) -> String {
     let module = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
     let modules: Vec<(String, String)> = spec.startup.modules.iter().map(module).collect();
-    let options = options(spec, json!(spec.cwd.display().to_string()), json!(modules));
+    let options = options(spec, &json!(spec.cwd.display().to_string()), &json!(modules));
     format!(
         "__import__('os').environ.update(__import__('json').loads({env}))\n\
          __import__('sys').path.insert(0, {root})\n\
@@ -50,7 +50,7 @@ pub(crate) fn here(root: &Path, spec: &KernelSpec) -> String {
 
 /// The same for one that is somewhere else.
 pub(crate) fn elsewhere(spec: &KernelSpec) -> String {
-    let options = options(spec, Value::Null, json!([]));
+    let options = options(spec, &Value::Null, &json!([]));
     let sources: serde_json::Map<String, Value> =
         files().iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
     format!(
@@ -63,7 +63,7 @@ pub(crate) fn elsewhere(spec: &KernelSpec) -> String {
     )
 }
 
-fn options(spec: &KernelSpec, cwd: Value, modules: Value) -> Value {
+fn options(spec: &KernelSpec, cwd: &Value, modules: &Value) -> Value {
     let startup = &spec.startup;
     json!({"cwd": cwd, "prelude": startup.prelude.name(), "modules": modules, "preload": startup.preload})
 }

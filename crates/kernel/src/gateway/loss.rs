@@ -19,6 +19,9 @@ const RESTARTED: Duration = Duration::from_millis(1200);
 /// How long one is tried that cannot be reached.
 const AWAY: Duration = Duration::from_secs(30);
 
+/// How long a server may take to notice that a connection is gone.
+const NOTICED: Duration = Duration::from_millis(250);
+
 /// How soon it is tried again.
 const AGAIN: Duration = Duration::from_millis(200);
 
@@ -56,6 +59,8 @@ pub(crate) fn death(message: &Message) -> Option<&'static str> {
 
 /// Opens a connection anew, if the kernel is still there.
 pub(crate) async fn regain(talk: &mut Talk) -> Result<(), Lost> {
+    // Only a server that has noticed the loss itself keeps for us what comes meanwhile.
+    tokio::time::sleep(NOTICED).await;
     let began = Instant::now();
     loop {
         let problem = match attempt(talk).await {

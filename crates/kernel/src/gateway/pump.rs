@@ -4,16 +4,12 @@
 //! It may wait for whoever takes its events; the websocket is drained by a task that does not.
 
 use std::collections::VecDeque;
-use std::io;
-use std::os::fd::OwnedFd;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use serde_json::json;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
@@ -22,16 +18,17 @@ use tokio::time::Instant;
 use crate::event::{Death, DeathCause, ExecEvent, KernelEvent, StreamName};
 use crate::gateway::end::{Ending, Lost};
 use crate::gateway::error::GatewayError;
+use crate::gateway::fence::{Fence, Why};
 use crate::gateway::guest::Place;
 use crate::gateway::handle::{Intent, Post};
 use crate::gateway::loss;
+use crate::gateway::near::{Near, is_over};
 use crate::gateway::talk::Talk;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::Message;
 use crate::jupyter::speak::Speak as _;
 use crate::kernel::{CodeRequest, Force, History};
-use crate::process::{kill_group, watch_exit};
 use crate::question::Answer;
 use crate::trace::Trace;
 use crate::zmq::ask::{self, Asking};
@@ -39,6 +36,9 @@ use crate::zmq::guest::{self, Guest};
 
 /// How long output may still come of a kernel that is gone.
 const AFTERMATH: Duration = Duration::from_millis(300);
+
+/// How long it is passed on, however much there is.
+const ALL_OF_IT: Duration = Duration::from_secs(2);
 
 /// How long a process that we see has to end by itself.
 const POLITE: Duration = Duration::from_secs(2);
@@ -48,28 +48,6 @@ const TOGETHER: Duration = Duration::from_millis(100);
 
 /// How many messages that make no sense are told of; the others are the same.
 const NOTICES: u8 = 5;
-
-/// A kernel's process, where we can see it.
-pub(crate) struct Near {
-    pub(crate) pid: u32,
-    interrupts: InterruptMode,
-    exit: AsyncFd<OwnedFd>,
-}
-
-impl Near {
-    pub(crate) fn new(pid: u32, interrupts: InterruptMode) -> io::Result<Near> {
-        Ok(Near { pid, interrupts, exit: watch_exit(pid)? })
-    }
-
-    /// The process leads a group, which must not be mistaken for that of another process of the same number:
-    /// there is none while the process is there, and none while there is no process of that number.
-    fn signal(&self, signal: Signal) {
-        let is_there = rustix::process::pidfd_send_signal(&self.exit, Signal::CONT).is_ok();
-        if is_there || !Path::new(&format!("/proc/{}", self.pid)).exists() {
-            kill_group(self.pid, signal);
-        }
-    }
-}
 
 pub(crate) struct Pump {
     pub(crate) talk: Talk,
@@ -86,32 +64,19 @@ pub(crate) struct Pump {
 
 /// What the pump is about.
 pub(crate) struct State {
-    fold: Fold,
+    pub(crate) fold: Fold,
     queue: VecDeque<Post>,
-    asking: Option<Asking>,
-    fence: Option<Fence>,
+    pub(crate) asking: Option<Asking>,
+    pub(crate) fence: Option<Fence>,
     /// Interrupts on their way to the gateway.
     interrupts: JoinSet<Result<(), GatewayError>>,
+    /// Until when the last word about a lost reply may come, and what is said without one.
+    pub(crate) lost: Option<(Instant, String)>,
     /// When the last one was asked for.
     interrupted: Option<Instant>,
-    deadline: Option<Instant>,
+    pub(crate) deadline: Option<Instant>,
     notices_left: u8,
     forced: bool,
-}
-
-/// A request behind others: when it is answered, those are over, whether we heard it or not.
-struct Fence {
-    request: String,
-    /// The execution before it.
-    before: Option<String>,
-    why: Why,
-}
-
-/// What may have taken a reply away.
-#[derive(Clone, PartialEq, Eq)]
-enum Why {
-    Interrupt,
-    Loss(String),
 }
 
 impl State {
@@ -122,6 +87,7 @@ impl State {
             asking: None,
             fence: None,
             interrupts: JoinSet::new(),
+            lost: None,
             interrupted: None,
             deadline: None,
             notices_left: NOTICES,
@@ -167,9 +133,15 @@ impl Pump {
         self.send(KernelEvent::Died(death)).await;
     }
 
-    /// What was sent before the end. Only the wait for more is bounded.
+    /// What was sent before the end. A gateway can have much of it, so there is a bound for all.
     async fn rest(&mut self) {
+        let until = Instant::now() + ALL_OF_IT;
         while let Ok(Some(read)) = tokio::time::timeout(AFTERMATH, self.talk.next()).await {
+            if Instant::now() > until {
+                self.notice("output from before the end of the kernel was left out".to_owned())
+                    .await;
+                break;
+            }
             if let Ok((channel, message)) = read {
                 self.heard(channel, &message).await;
             }
@@ -204,6 +176,11 @@ impl Pump {
                 Woke::Closed => self.regain().await,
                 Woke::Interrupted(done) => {
                     self.interrupted(done).await;
+                    None
+                }
+                Woke::Late if self.state.lost.is_some() => {
+                    self.settle().await;
+                    self.rearm();
                     None
                 }
                 Woke::Late => {
@@ -293,20 +270,6 @@ impl Pump {
         }
     }
 
-    /// Requests are answered in order, so one that is sent now is answered when what is open is over.
-    fn raise_fence(&mut self, why: Why) {
-        let state = &mut self.state;
-        let is_open = state.fold.is_running() || state.asking.is_some();
-        // Not every kernel answers in order; after a loss there is no other way to know.
-        let is_known = self.guest == Guest::Present;
-        let is_lost = matches!(why, Why::Loss(_));
-        if is_open && (is_lost || (is_known && state.fence.is_none())) {
-            let before = state.fold.running().map(str::to_owned);
-            let request = self.talk.request(Channel::Shell, "kernel_info_request", &json!({}));
-            state.fence = Some(Fence { request, before, why });
-        }
-    }
-
     /// Sends what is next, when nothing is open. What follows an interrupt waits for it, so that it cannot be
     /// hit by it.
     async fn advance(&mut self) {
@@ -370,33 +333,9 @@ impl Pump {
         }
         let effects = self.state.fold.heard(channel, message);
         self.apply(effects).await;
+        self.settle().await;
         self.rearm();
         None
-    }
-
-    async fn pass_fence(&mut self) {
-        let Some(fence) = self.state.fence.take() else { return };
-        if fence.before.is_some() && self.state.fold.running() == fence.before.as_deref() {
-            let effects = match &fence.why {
-                Why::Interrupt => self.state.fold.passed(),
-                Why::Loss(why) => self.state.fold.lost(why),
-            };
-            self.apply(effects).await;
-        } else if fence.before.is_none()
-            && let Some(asking) = self.state.asking.take()
-        {
-            let answer = match fence.why {
-                Why::Interrupt => Asking::interrupted(),
-                Why::Loss(why) => Answer::Failed(format!("The answer was lost: {why}")),
-            };
-            self.send(KernelEvent::Answer { id: asking.id, answer }).await;
-        }
-    }
-
-    /// The time for what is missing begins anew with everything that comes.
-    fn rearm(&mut self) {
-        let wait = self.state.fold.awaited();
-        self.state.deadline = wait.map(|wait| Instant::now() + wait.limit());
     }
 
     /// The connection is gone; the kernel need not be.
@@ -436,7 +375,7 @@ impl Pump {
         }
     }
 
-    async fn apply(&mut self, effects: Vec<Effect>) {
+    pub(crate) async fn apply(&mut self, effects: Vec<Effect>) {
         for effect in effects {
             match effect {
                 Effect::Event(event) => self.event(event).await,
@@ -467,7 +406,7 @@ impl Pump {
     }
 
     /// Waits for room, unless nobody listens any more.
-    async fn send(&mut self, event: KernelEvent) {
+    pub(crate) async fn send(&mut self, event: KernelEvent) {
         let event = match self.events.try_send(event) {
             Ok(()) => return,
             Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,
@@ -481,16 +420,6 @@ impl Pump {
             }
             () = self.intent.stop.cancelled() => {}
         }
-    }
-}
-
-/// Waits for the end of a process that we see.
-async fn is_over(near: Option<&Near>) {
-    match near {
-        Some(near) => {
-            let _ = std::future::poll_fn(|context| near.exit.poll_read_ready(context)).await;
-        }
-        None => std::future::pending().await,
     }
 }
 

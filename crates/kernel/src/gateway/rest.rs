@@ -197,14 +197,6 @@ impl Rest {
         Ok(if read.execution_state == "dead" { Presence::Gone } else { Presence::There })
     }
 
-    /// All kernels of the gateway, whoever made them.
-    pub(crate) async fn list(&self) -> Result<Vec<RemoteId>, GatewayError> {
-        let reply = self.ask(Method::GET, "/api/kernels", None, LOOK).await?;
-        let reply = self.expect(reply, StatusCode::OK)?;
-        let read: Vec<Model> = self.read(&reply)?;
-        Ok(read.iter().filter_map(|model| RemoteId::parse(&model.id)).collect())
-    }
-
     /// Interrupts what a kernel runs.
     pub(crate) async fn interrupt(&self, id: &RemoteId) -> Result<(), GatewayError> {
         let path = format!("/api/kernels/{}/interrupt", id.as_str());
@@ -234,11 +226,13 @@ impl Rest {
             let _room = self.room.acquire().await;
             let reply = self.exchange(&method, path, body).await?;
             let is_refused = reply.status == StatusCode::FORBIDDEN && method != Method::GET;
-            if is_refused && self.token.is_none() && contains(&reply.body, b"_xsrf") {
-                if let Some(xsrf) = xsrf(&self.exchange(&Method::GET, "/login", None).await?) {
-                    *self.xsrf.lock().unwrap_or_else(PoisonError::into_inner) = Some(xsrf);
-                    return self.exchange(&method, path, body).await;
-                }
+            if is_refused
+                && self.token.is_none()
+                && contains(&reply.body, b"_xsrf")
+                && let Some(xsrf) = xsrf(&self.exchange(&Method::GET, "/login", None).await?)
+            {
+                *self.xsrf.lock().unwrap_or_else(PoisonError::into_inner) = Some(xsrf);
+                return self.exchange(&method, path, body).await;
             }
             Ok(reply)
         };

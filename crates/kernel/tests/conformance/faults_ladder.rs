@@ -182,7 +182,6 @@ async fn endless_output_can_be_stopped(start: Start) {
 crate::on_gateways!(
     interrupts_that_race_with_cells_harm_nothing,
     an_interrupt_reaches_children,
-    endless_output_can_be_stopped,
 );
 
 crate::on_every_backend!(

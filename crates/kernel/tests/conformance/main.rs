@@ -127,4 +127,5 @@ mod ledger;
 mod output;
 mod ran;
 mod served;
+mod served_faults;
 mod trace;

@@ -21,7 +21,9 @@ pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 
 thread_local! {
     /// Where the server of the test on this thread is.
-    static URL: RefCell<Option<GatewayUrl>> = const { RefCell::new(None) };
+    static URL: RefCell<Option<(GatewayUrl, Manner)>> = const { RefCell::new(None) };
+    /// What it proves itself with, if it does.
+    static CERTIFICATE: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
 }
 
 /// The Python that has servers.
@@ -35,9 +37,26 @@ pub(crate) struct Served {
     folder: TempDir,
 }
 
+/// What a server asks of whom, and what it holds back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It wants a token, and passes everything on.
+    Usual,
+    /// It lets everybody in.
+    Open,
+    /// It drops output that comes too fast, as servers do when nothing is said.
+    Limited,
+    /// It speaks TLS, with a certificate that nobody knows.
+    Tls,
+}
+
 impl Served {
     /// Starts one, and waits until it answers.
     pub(crate) async fn start(start: Start) -> Served {
+        Served::in_manner(start, Manner::Usual).await
+    }
+
+    pub(crate) async fn in_manner(start: Start, manner: Manner) -> Served {
         let mut folder = TempDir::new().expect("a folder");
         // Where it is looked for what other tests leave; these have a state folder each.
         std::fs::create_dir_all(crate::bench::state_dir().join("runner")).expect("a folder");
@@ -45,10 +64,13 @@ impl Served {
             let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
             let port = listener.local_addr().expect("an address").port();
             drop(listener);
-            let url = format!("http://127.0.0.1:{port}");
+            let scheme = if manner == Manner::Tls { "https" } else { "http" };
+            let url = format!("{scheme}://127.0.0.1:{port}");
             let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;
-            URL.set(Some(url));
-            let child = command(start, port, folder.path()).spawn().expect("a server");
+            let certificate = (manner == Manner::Tls).then(|| certificate(folder.path()));
+            CERTIFICATE.set(certificate);
+            URL.set(Some((url, manner)));
+            let child = command(start, manner, port, folder.path()).spawn().expect("a server");
             let mut served = Served { child, folder };
             if served.answers(start).await {
                 return served;
@@ -99,20 +121,54 @@ impl Drop for Served {
 
 /// A backend for the server of this test.
 pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
+    let (url, manner) = URL.with_borrow(Clone::clone).expect("a server of this test");
     GatewayBackend::new(GatewayConfig {
-        url: URL.with_borrow(Clone::clone).expect("a server of this test"),
-        token: Token::parse(TOKEN).expect("a token"),
+        url,
+        token: Token::parse(if manner == Manner::Open { "" } else { TOKEN }).expect("a token"),
         whose: Whose::External,
         place: if start == Start::Elsewhere { Place::Elsewhere } else { Place::Here },
         kernel_name: None,
         env: std::collections::BTreeMap::new(),
-        authorities: None,
+        authorities: CERTIFICATE.with_borrow(Clone::clone),
         state_dir: folder.join("state"),
         runtime_dir: folder.to_owned(),
     })
 }
 
-fn command(start: Start, port: u16, folder: &Path) -> Command {
+/// From here on nothing is known about the server's certificate.
+pub(crate) fn forget_certificate() {
+    CERTIFICATE.set(None);
+}
+
+fn certificate(folder: &Path) -> PathBuf {
+    let path = folder.join("cert.pem");
+    let mut command = Command::new("openssl");
+    command
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
+        .args(["-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out"])
+        .arg(&path)
+        .arg("-keyout")
+        .arg(folder.join("key.pem"));
+    let made = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    assert!(made.expect("openssl").success());
+    path
+}
+
+/// From here on the server is spoken to by another way.
+pub(crate) fn go_through(port: u16) {
+    let url = format!("http://127.0.0.1:{port}");
+    let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;
+    URL.with_borrow_mut(|place| place.as_mut().expect("a server of this test").0 = url);
+}
+
+/// The port of the server of this test.
+pub(crate) fn port() -> u16 {
+    let url = URL.with_borrow(Clone::clone).expect("a server of this test").0.to_string();
+    url.rsplit(':').next().expect("a port").parse().expect("a number")
+}
+
+fn command(start: Start, manner: Manner, port: u16, folder: &Path) -> Command {
     let log = std::fs::File::create(folder.join("log")).expect("a log");
     let mut command = Command::new(python().expect("a Python that has servers"));
     let path = |name: &str| folder.join(name);
@@ -127,8 +183,7 @@ fn command(start: Start, port: u16, folder: &Path) -> Command {
         .env("JUPYTER_DATA_DIR", path("data"))
         .env("JUPYTER_RUNTIME_DIR", path("run"))
         .env("IPYTHONDIR", path("ipython"))
-        .env("KG_AUTH_TOKEN", TOKEN)
-        .env("JUPYTER_TOKEN", TOKEN)
+        .env("KG_AUTH_TOKEN", if manner == Manner::Open { "" } else { TOKEN })
         .current_dir(folder)
         .stdin(Stdio::null())
         .stdout(log.try_clone().expect("a log"))
@@ -137,7 +192,8 @@ fn command(start: Start, port: u16, folder: &Path) -> Command {
         .arg("-m");
     let class = match start {
         Start::Gateway => {
-            command.arg("kernel_gateway");
+            // A test looks for its kernel.
+            command.args(["kernel_gateway", "--JupyterWebsocketPersonality.list_kernels=True"]);
             "KernelGatewayApp"
         }
         _ => {
@@ -149,7 +205,14 @@ fn command(start: Start, port: u16, folder: &Path) -> Command {
         .arg(format!("--{class}.ip=127.0.0.1"))
         .arg(format!("--{class}.port={port}"))
         .arg(format!("--{class}.port_retries=0"))
-        // What a server drops is shown by a test of its own.
-        .arg("--ZMQChannelsWebsocketConnection.limit_rate=False");
+        .env("JUPYTER_TOKEN", TOKEN);
+    match manner {
+        Manner::Usual => command.arg("--ZMQChannelsWebsocketConnection.limit_rate=False"),
+        Manner::Open => command.env_remove("JUPYTER_TOKEN").arg("--IdentityProvider.token="),
+        Manner::Limited => &mut command,
+        Manner::Tls => command
+            .arg(format!("--ServerApp.certfile={}", path("cert.pem").display()))
+            .arg(format!("--ServerApp.keyfile={}", path("key.pem").display())),
+    };
     command
 }

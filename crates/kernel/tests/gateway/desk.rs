@@ -101,10 +101,11 @@ pub(crate) async fn collect(events: &mut KernelEvents) -> Ran {
         let next = tokio::time::timeout(LIMIT, events.next()).await.expect("an event in time");
         match next.expect("the stream ends with a death") {
             KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => ran.ends.push(outcome),
-            KernelEvent::Exec { event: ExecEvent::Stream { name, data }, .. } => {
-                if name == StreamName::Stdout {
-                    ran.text.push_str(&String::from_utf8_lossy(&data));
-                }
+            KernelEvent::Exec {
+                event: ExecEvent::Stream { name: StreamName::Stdout, data },
+                ..
+            } => {
+                ran.text.push_str(&String::from_utf8_lossy(&data));
             }
             KernelEvent::Orphan(ExecEvent::Stream { data, .. }) => {
                 ran.orphaned.push_str(&String::from_utf8_lossy(&data));

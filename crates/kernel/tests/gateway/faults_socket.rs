@@ -52,6 +52,31 @@ async fn a_reply_that_was_lost_is_an_unknown_outcome() {
     assert_eq!(run(&mut launched, "").await.text, "after");
 }
 
+/// F-111: where only the reply was lost, what was published tells how the cell ended.
+#[tokio::test]
+async fn what_was_published_tells_the_outcome() {
+    for failed in [true, false] {
+        let error = json!({"ename": "E", "evalue": "v", "traceback": ["E: v"]});
+        let steps = move |code: &str| match code {
+            "lose" => {
+                let mut steps = vec![busy(), input(), Step::Drop, stream("a")];
+                if failed {
+                    steps.push(Step::Say("iopub", "error", error.clone()));
+                }
+                steps.push(idle());
+                steps
+            }
+            _ => cell(vec![stream("after")]),
+        };
+        let (_gateway, desk) = gateway(steps).await;
+        let mut launched = desk.launch().await.unwrap();
+        let ran = run(&mut launched, "lose").await;
+        assert_eq!((ran.is_ok(), ran.text.as_str()), (!failed, "a"), "{ran:?}");
+        assert!(ran.notices.iter().any(|it| it.contains("did not reply")), "{ran:?}");
+        assert_eq!(run(&mut launched, "").await.text, "after");
+    }
+}
+
 /// F-110: within two seconds, and the outcome is unknown.
 #[tokio::test]
 async fn a_gateway_that_dies_in_a_cell_leaves_an_unknown_outcome() {
@@ -136,7 +161,7 @@ async fn messages_in_any_order_end_a_cell_once() {
 async fn garbage_on_the_websocket_is_survived() {
     let mut table = 6u64.to_le_bytes().to_vec();
     table.extend([u64::MAX; 6].iter().flat_map(|offset| offset.to_le_bytes()));
-    let garbage = vec![b"nonsense".to_vec(), Vec::new(), vec![0xff; 100], table];
+    let garbage = [b"nonsense".to_vec(), Vec::new(), vec![0xff; 100], table];
     let steps = move |_: &str| {
         let mut steps: Vec<Step> = garbage.iter().cloned().map(Step::Raw).collect();
         for kind in ["stream", "display_data", "execute_result", "error", "status", "execute_input"]

@@ -7,3 +7,4 @@ mod faults_requests;
 mod faults_socket;
 mod leftovers;
 mod scripted;
+mod shared;

@@ -1,0 +1,154 @@
+//! Kernels on the gateway that is shared on this machine: found or started, and replaced once when it fails.
+//!
+//! Owns what a failure of that gateway means. What the gateway is, is in `shared.rs`; kernels on it are as on
+//! any other.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LaunchError;
+use crate::gateway::error::{GatewayError, Whose};
+use crate::gateway::guest::Place;
+use crate::gateway::launch::{GatewayBackend, GatewayConfig};
+use crate::gateway::shared::{SharedConfig, SharedGateway};
+use crate::gateway::url::{GatewayUrl, Token};
+use crate::kernel::{Backend, BackendKind, KernelSpec, Launched};
+use crate::trace::Trace;
+
+/// Everything the backend must be told; there are no defaults.
+#[derive(Clone, Debug)]
+pub struct LocalConfig {
+    /// Where the files of gateways are, and those that are put into kernels.
+    pub state_dir: PathBuf,
+    /// Where output waits that comes faster than it is taken.
+    pub runtime_dir: PathBuf,
+    /// Whether a gateway may be started.
+    pub sharing: Sharing,
+}
+
+/// Whether hosts on this machine may share a gateway.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// They do.
+    Allowed,
+    /// They do not, and there is no other local gateway.
+    Refused,
+}
+
+/// Makes kernels on the gateways that hosts on this machine share, one for each interpreter.
+pub struct LocalGatewayBackend {
+    config: LocalConfig,
+    trace: Option<Arc<dyn Trace>>,
+    /// The backends of gateways that were used, so that kernels of one are written down in one place.
+    used: Mutex<HashMap<GatewayUrl, GatewayBackend>>,
+}
+
+impl LocalGatewayBackend {
+    /// A backend that starts gateways when they are needed.
+    pub fn new(config: LocalConfig) -> LocalGatewayBackend {
+        LocalGatewayBackend { config, trace: None, used: Mutex::default() }
+    }
+
+    /// The same, and somebody is told what it does.
+    pub fn traced(config: LocalConfig, trace: Arc<dyn Trace>) -> LocalGatewayBackend {
+        LocalGatewayBackend { config, trace: Some(trace), used: Mutex::default() }
+    }
+
+    async fn start(
+        &self,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        if self.config.sharing == Sharing::Refused {
+            let reason = "Shared Python gateway required; local gateways are disabled";
+            return Err(LaunchError::Startup { reason: reason.to_owned() });
+        }
+        let shared = SharedGateway::new(SharedConfig {
+            state_dir: self.config.state_dir.clone(),
+            python: spec.python.clone(),
+            venv: None,
+            env: spec.env.clone(),
+        });
+        let first = self.attempt(&shared, spec, cancel).await;
+        let Err(LaunchError::Gateway(problem)) = &first else { return first };
+        if !is_fault_of_gateway(problem) {
+            return first;
+        }
+        // Nothing was started by one that failed so.
+        let _ = shared.shutdown().await;
+        match self.attempt(&shared, spec, cancel).await {
+            Err(LaunchError::Gateway(problem)) if is_fault_of_gateway(&problem) => {
+                let reason = format!("after retry: {problem}");
+                Err(GatewayError::Shared { reason }.into())
+            }
+            done => done,
+        }
+    }
+
+    async fn attempt(
+        &self,
+        shared: &SharedGateway,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let (url, token) = tokio::select! {
+            acquired = shared.acquire() => acquired?,
+            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
+        };
+        self.backend(&url, token).launch(spec, cancel).await
+    }
+
+    fn backend(&self, url: &GatewayUrl, token: Token) -> GatewayBackend {
+        let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let made = || {
+            let config = GatewayConfig {
+                url: url.clone(),
+                token: Some(token),
+                whose: Whose::Shared,
+                place: Place::Here,
+                kernel_name: None,
+                env: BTreeMap::new(),
+                authorities: None,
+                state_dir: self.config.state_dir.clone(),
+                runtime_dir: self.config.runtime_dir.clone(),
+            };
+            match &self.trace {
+                Some(trace) => GatewayBackend::traced(config, Arc::clone(trace)),
+                None => GatewayBackend::new(config),
+            }
+        };
+        used.entry(url.clone()).or_insert_with(made).clone()
+    }
+}
+
+/// Whether another gateway may do better.
+fn is_fault_of_gateway(problem: &GatewayError) -> bool {
+    match problem {
+        GatewayError::Create { .. }
+        | GatewayError::Timeout { .. }
+        | GatewayError::Unreachable { .. }
+        | GatewayError::Nonsense { .. }
+        | GatewayError::Authentication { .. } => true,
+        GatewayError::Status { status, .. } => *status >= 500,
+        _ => false,
+    }
+}
+
+impl Backend for LocalGatewayBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Gateway
+    }
+
+    fn launch<'a>(
+        &'a self,
+        spec: &'a KernelSpec,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+        self.start(spec, cancel).boxed()
+    }
+}
