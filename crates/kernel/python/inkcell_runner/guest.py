@@ -24,6 +24,8 @@ class Guest:
     prelude_level = "off"
     artifacts = None
     lifeline = None
+    # Whether the user's code runs, or a question is answered: an interrupt is for these alone.
+    is_interruptible = False
 
     def __init__(self, shell):
         self.namespace = shell.user_ns
@@ -91,6 +93,7 @@ def begin(shell, options):
     if options["modules"]:
         _load(session, options["modules"])
     _keep_output(shell)
+    _take_interrupts(shell)
     shell.events.register("pre_execute", _before_cell)
     shell.events.register("post_execute", _after_cell)
     # What is there at the start is not the user's, as `%who` and questions see it.
@@ -128,6 +131,29 @@ def _keep_output(shell):
     except Exception:
         # Another kernel than ipykernel, or one that has changed: its own limit stays.
         pass
+
+
+def _take_interrupts(shell):
+    """ipykernel lets an interrupt hit its own code around a cell, which loses replies or ends the kernel. Here
+    it hits cells and questions and nothing else."""
+    import signal
+    import threading
+
+    kernel = getattr(shell, "kernel", None)
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or not hasattr(kernel, "pre_handler_hook") or not hasattr(kernel, "post_handler_hook"):
+        return
+
+    def on_interrupt(number, frame):
+        if _session.is_interruptible:
+            signal.default_int_handler(number, frame)
+
+    def around_requests():
+        # Also makes good what a cell did to the handler.
+        _session.is_interruptible = False
+        signal.signal(signal.SIGINT, on_interrupt)
+
+    kernel.pre_handler_hook = kernel.post_handler_hook = around_requests
 
 
 def _leave_by_error(shell):
@@ -188,9 +214,13 @@ def _before_cell():
     try:
         first = _session.shell.kernel.get_parent().get("metadata", {}).get("inkcell")
     except Exception:
-        return
-    if not first:
-        return
+        first = None
+    if first:
+        _apply(first)
+    _session.is_interruptible = True
+
+
+def _apply(first):
     for name, value in (first.get("env") or {}).items():
         if value is None:
             os.environ.pop(name, None)
@@ -206,6 +236,7 @@ def _before_cell():
 
 def _after_cell():
     """Makes whole what a cell broke, so that the kernel can say that the cell is over."""
+    _session.is_interruptible = False
     for name in ("stdout", "stderr"):
         if not callable(getattr(getattr(sys, name, None), "flush", None)):
             setattr(sys, name, _session.streams[name])
@@ -231,12 +262,15 @@ def answer(question):
     from .questions import QuestionError
     from .questions import answer as find
 
+    _session.is_interruptible = True
     try:
         told = {"answer": find(_session, json.loads(question))}
     except QuestionError as problem:
         told = {"failed": str(problem)}
     except Exception as problem:
         told = {"failed": "The question could not be answered: %s" % type(problem).__name__}
+    finally:
+        _session.is_interruptible = False
     from .channel import to_json
 
     return _Told(to_json(told))

@@ -2,10 +2,11 @@
 //!
 //! Owns its end, of which nothing is left. It must not know what was said to the kernel.
 
+use std::fs;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::io::unix::AsyncFd;
 
 use crate::event::{Death, DeathCause};
@@ -28,9 +29,49 @@ pub(crate) struct Own {
     /// The kernel's group ends when this does, where it is Python's.
     pub(crate) _lifeline: OwnedFd,
     pub(crate) oom_kills: u64,
+    /// What it had started when its last cell ended.
+    pub(crate) children: Children,
+}
+
+/// Children of a kernel, with the moments they began, by which they are known again. One that left the group
+/// and ends by itself when the kernel does, as a shell behind a terminal, is ours then to wait for.
+#[derive(Debug, Default)]
+pub(crate) struct Children(Vec<(Pid, String)>);
+
+impl Children {
+    fn of(kernel: u32) -> Children {
+        // Those of its first thread, which runs the cells.
+        let list = fs::read_to_string(format!("/proc/{kernel}/task/{kernel}/children"));
+        let list = list.unwrap_or_default();
+        let pids = list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        Children(pids.filter_map(|pid| Some((pid, began(pid)?))).collect())
+    }
+
+    /// Takes the statuses of those that have ended; says whether any is left.
+    fn are_left(&mut self) -> bool {
+        self.0.retain(|(pid, moment)| {
+            if began(*pid).as_ref() != Some(moment) {
+                return false;
+            }
+            !matches!(rustix::process::waitpid(Some(*pid), WaitOptions::NOHANG), Ok(Some(_)))
+        });
+        !self.0.is_empty()
+    }
+}
+
+/// The moment a process began, as the table of processes has it.
+fn began(pid: Pid) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
+    stat.rsplit(')').next()?.split_whitespace().nth(19).map(str::to_owned)
 }
 
 impl Own {
+    /// A cell has ended: takes the statuses of what it started, and notes what goes on.
+    pub(crate) fn look_around(&mut self) {
+        self.process.reap_orphans();
+        self.children = Children::of(self.process.id());
+    }
+
     /// Waits until the process has ended, and ends one that stays; says what was wrong.
     pub(crate) async fn leave(&self, problem: Option<String>, is_asked: bool) -> Option<String> {
         if problem.is_some() {
@@ -64,7 +105,7 @@ impl Own {
         let strays = self.mark.end_strays().await;
         for _ in 0..100 {
             self.process.reap_orphans();
-            if !self.process.has_group() {
+            if !self.process.has_group() && !self.children.are_left() {
                 break;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;

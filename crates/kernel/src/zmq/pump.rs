@@ -304,7 +304,7 @@ impl Pump {
                     if is_end {
                         // Whoever takes this event may command at once.
                         self.intent.busy.store(false, Ordering::SeqCst);
-                        self.reap();
+                        self.look_around();
                     }
                     self.send(event).await;
                 }
@@ -320,10 +320,10 @@ impl Pump {
         }
     }
 
-    /// Takes the statuses of what the cell started. The kernel's own is taken at its end.
-    fn reap(&mut self) {
+    /// The kernel's own status is taken at its end.
+    fn look_around(&mut self) {
         if let Some(own) = self.own.as_mut().filter(|_| !self.intent.stop.is_cancelled()) {
-            own.process.reap_orphans();
+            own.look_around();
         }
     }
 

@@ -25,7 +25,7 @@ use crate::zmq::guest::{self, Guest, Wires};
 use crate::zmq::handle::{Intent, ZmqKernel};
 use crate::zmq::lines::{self, Lines, Speaker};
 use crate::zmq::meet::{self, About, Oddity, Unmet};
-use crate::zmq::own::Own;
+use crate::zmq::own::{Children, Own};
 use crate::zmq::pump::{Pump, State};
 use crate::zmq::tail::Tail;
 
@@ -160,6 +160,7 @@ impl Starting {
                 home: home.take(),
                 _lifeline: young.lifeline,
                 oom_kills: oom_kills(),
+                children: Children::default(),
             }),
             _ => None,
         };

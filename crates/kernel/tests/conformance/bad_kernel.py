@@ -145,6 +145,8 @@ def execute(who, parent, metadata, content):
         say(parent, "got %r" % unpack(stdin.recv_multipart())[3]["value"])
     if code == "executed":
         say(parent, "%d %s" % (executed, metadata))
+    if code == "content":
+        say(parent, json.dumps(content))
     if code == "dies":
         say(parent, "a")
         time.sleep(0.2)

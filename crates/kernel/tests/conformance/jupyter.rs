@@ -10,9 +10,10 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     Backend, BackendKind, CodeRequest, Death, DeathCause, Direction, ExecEvent, History,
-    KernelEvent, KernelInfo, Kernelspec, Ladder, LaunchError, Message, Messages, MimeData, Prelude,
-    Program, Rung, Trace, Transport, ZmqBackend, ZmqConfig, ZygoteState,
+    KernelEvent, KernelInfo, Kernelspec, Ladder, LaunchError, Message, Messages, MimeData, Outcome,
+    Prelude, Program, Rung, Trace, Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
+use inkcell_testkit::need::{skip, succeeds};
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, LIMIT, Start, state_dir};
@@ -247,7 +248,7 @@ async fn a_running_kernel_is_adopted_and_left(start: Start) {
     assert_eq!(death.cause, DeathCause::Unknown);
 }
 
-/// Issue 7, 1: where ipykernel is missing, the answer gives the command.
+/// B:Z-03 Issue 7, 1: where ipykernel is missing, the answer gives the command.
 async fn a_python_without_ipykernel_says_what_to_do(start: Start) {
     let bench = Bench::empty(start);
     let bare = bench.cwd().join("bare");
@@ -366,7 +367,42 @@ async fn a_kernelspec_is_started_as_it_says(start: Start) {
     assert_eq!(bench.value("side").await, "1");
 }
 
+/// Issue 7, 5: a kernel of another language, with state, failure, an interrupt and an end.
+async fn a_kernel_of_bash_runs_cells(start: Start) {
+    let mut bench = Bench::empty(start);
+    let python = bench.spec.python.display().to_string();
+    if !succeeds(&python, &["-I", "-c", "import bash_kernel"]) {
+        return skip("a_kernel_of_bash_runs_cells", "the test Python has no bash_kernel");
+    }
+    let spec = Kernelspec {
+        name: "bash".to_owned(),
+        resource_dir: bench.cwd().to_owned(),
+        argv: ["python", "-m", "bash_kernel", "-f", "{connection_file}"].map(str::to_owned).into(),
+        display_name: "Bash".to_owned(),
+        language: "bash".to_owned(),
+        env: [("PS1".to_owned(), "$".to_owned())].into(),
+        interrupt_mode: inkcell_kernel::InterruptMode::Signal,
+        metadata: String::new(),
+    };
+    let zmq = bench.zmq.take().expect("a backend");
+    bench.zmq = Some(zmq.running(Program::Spec(Box::new(spec))));
+    bench.relaunch().await;
+    assert_eq!(
+        bench.run("x=41; pwd").await.ok().stdout().trim(),
+        bench.cwd().display().to_string()
+    );
+    assert_eq!(bench.run("echo $((x + 1))").await.ok().stdout(), "42\n");
+    assert!(matches!(bench.run("ls /nowhere").await.outcome(), Outcome::Error(_)));
+    let exec = bench.post("echo go; sleep 60", History::Store);
+    bench.wait_for_output("go").await;
+    let (ran, rung) = bench.climb_to(Rung::Interrupt, exec, Ladder::new(Ladder::GRACE)).await;
+    assert!(ran.death.is_none() && rung == Rung::Interrupt, "{ran:?}");
+    assert_eq!(bench.run("echo $x").await.ok().stdout(), "41\n");
+    assert_eq!(bench.shut_down().await.cause, DeathCause::Shutdown);
+}
+
 crate::on_jupyter!(
+    a_kernel_of_bash_runs_cells,
     input_is_refused,
     every_way_to_die_has_its_cause,
     an_interrupt_ends_the_cell_and_the_kernel_lives,

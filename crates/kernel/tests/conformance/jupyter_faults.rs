@@ -6,6 +6,7 @@ use inkcell_kernel::{
     Answer, AskId, DeathCause, ExecEvent, History, InterruptMode, KernelEvent, KernelSpec,
     Kernelspec, Ladder, LaunchError, Outcome, Program, Question, Rung,
 };
+use serde_json::json;
 
 use crate::bench::{Bench, LIMIT, Start};
 
@@ -58,7 +59,7 @@ async fn a_kernel_that_dies_at_its_start_says_why(start: Start) {
     }
 }
 
-/// F-008: slow is not broken; without end is.
+/// B:Z-04 F-008: slow is not broken; without end is.
 async fn a_slow_kernel_is_waited_for_and_a_deaf_one_given_up(start: Start) {
     let mut bench = bad(start, "slow");
     bench.relaunch().await;
@@ -165,7 +166,7 @@ async fn an_end_that_does_not_come_is_given_up(start: Start) {
     }
 }
 
-/// F-013: shell stuck while the heart beats: the cell can be ended. Without a heartbeat cells run as ever.
+/// B:Z-07 F-013: shell stuck while the heart beats: the cell can be ended. Without a heartbeat cells run as ever.
 async fn no_channel_alone_decides_about_life(start: Start) {
     let mut bench = started(start).await;
     let exec = bench.post("stuck", History::Store);
@@ -219,6 +220,21 @@ async fn a_kernel_that_asks_gets_an_empty_line(start: Start) {
     assert_eq!(ran.stdout(), "got ''");
 }
 
+/// B:Z-09: what is sent is what the protocol wants, no more and no less.
+async fn a_request_says_what_the_protocol_wants(start: Start) {
+    let mut bench = started(start).await;
+    let wanted = |silent: bool| {
+        json!({"code": "content", "silent": silent, "store_history": !silent, "user_expressions": {},
+            "allow_stdin": false, "stop_on_error": true})
+    };
+    for (history, silent) in [(History::Store, false), (History::Silent, true)] {
+        let exec = bench.post("content", history);
+        let text = bench.collect(exec).await.ok().stdout();
+        let sent: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(sent, wanted(silent));
+    }
+}
+
 /// B:Z-11
 async fn every_status_has_its_outcome(start: Start) {
     let mut bench = started(start).await;
@@ -256,6 +272,7 @@ crate::on_jupyter!(
     a_death_in_a_cell_is_told_at_once,
     a_flood_of_messages_is_not_dropped,
     a_kernel_that_asks_gets_an_empty_line,
+    a_request_says_what_the_protocol_wants,
     every_status_has_its_outcome,
     many_starts_at_once_never_fail,
 );

@@ -180,5 +180,4 @@ crate::on_jupyter!(
     nothing_is_lost_of_much_output,
     output_shows_while_the_cell_runs,
     output_is_seen_soon_after_it_was_written,
-    a_thread_that_goes_on_is_no_part_of_a_cell,
 );
