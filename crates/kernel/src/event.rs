@@ -242,7 +242,7 @@ pub enum DeathCause {
     },
     /// It was on a gateway, which tells no more than this.
     Remote {
-        /// What.
+        /// What follows "the kernel" in a sentence.
         problem: String,
     },
     /// It cannot be told.

@@ -51,8 +51,8 @@ pub(crate) fn death(message: &Message) -> Option<&'static str> {
     }
     let status: Status = serde_json::from_slice(&message.content).ok()?;
     match status.execution_state.as_str() {
-        "restarting" | "autorestarting" => Some("died, and the gateway restarted it"),
-        "dead" => Some("died on the gateway"),
+        "restarting" | "autorestarting" => Some("died, and its gateway started another in its place"),
+        "dead" => Some("died on its gateway"),
         _ => None,
     }
 }

@@ -7,7 +7,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::io::unix::AsyncFd;
 
 use crate::jupyter::kernelspec::InterruptMode;
@@ -32,6 +32,23 @@ impl Near {
         if is_there || !Path::new(&format!("/proc/{}", self.pid)).exists() {
             kill_group(self.pid, signal);
         }
+    }
+
+    /// Takes the statuses of what the kernel left to us: whoever adopts orphans must. Says whether there may be
+    /// more.
+    pub(crate) fn reap(&self) -> bool {
+        let Some(group) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else {
+            return false;
+        };
+        // Bounded, so that a cell that starts processes without end cannot keep us here.
+        for _ in 0..1000 {
+            match rustix::process::waitpgid(group, WaitOptions::NOHANG) {
+                Ok(Some(_)) => {}
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+        true
     }
 }
 

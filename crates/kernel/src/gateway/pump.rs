@@ -125,6 +125,7 @@ impl Pump {
             near.signal(Signal::KILL);
         }
         self.ending.wait().await;
+        self.reap().await;
         let death = Death { cause, ..Death::unknown() };
         if let Some(trace) = &self.trace {
             trace.died(self.near.as_ref().map(|near| near.pid), &death);
@@ -145,6 +146,16 @@ impl Pump {
             if let Ok((channel, message)) = read {
                 self.heard(channel, &message).await;
             }
+        }
+    }
+
+    /// Those that were killed take a moment to end.
+    async fn reap(&self) {
+        for _ in 0..100 {
+            if !self.near.as_ref().is_some_and(Near::reap) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
@@ -189,7 +200,7 @@ impl Pump {
                     self.rearm();
                     None
                 }
-                Woke::Exited => Some(self.ended("its process on the gateway ended")),
+                Woke::Exited => Some(self.ended("ended on its gateway, which does not say why")),
                 Woke::Post(None) | Woke::Stopped => Some(DeathCause::Shutdown),
             };
             if let Some(cause) = cause {
@@ -357,12 +368,12 @@ impl Pump {
                 None
             }
             Ok(()) => None,
-            Err(Lost::Kernel) => Some(self.ended("the gateway has removed the kernel")),
+            Err(Lost::Kernel) => Some(self.ended("was removed by its gateway")),
             Err(Lost::Gateway(problem)) => {
                 self.ending.abandon();
                 let outcome = if is_open { "; the outcome of the cell is unknown" } else { "" };
                 Some(self.ended(&format!(
-                    "the gateway is gone, and its kernels with it ({why}; {problem}){outcome}"
+                    "is out of reach, as is its gateway ({why}; {problem}){outcome}"
                 )))
             }
         }
@@ -395,7 +406,10 @@ impl Pump {
         if let KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event) = &event {
             match event {
                 // Whoever takes this event may command at once.
-                ExecEvent::Finished(_) => self.intent.busy.store(false, Ordering::SeqCst),
+                ExecEvent::Finished(_) => {
+                    self.intent.busy.store(false, Ordering::SeqCst);
+                    self.near.as_ref().map(Near::reap);
+                }
                 ExecEvent::Stream { name: StreamName::Stderr, data } if loss::is_limit(data) => {
                     self.send(KernelEvent::Notice(loss::LIMIT.to_owned())).await;
                 }

@@ -234,7 +234,6 @@ async fn output_before_a_death_is_not_lost(start: Start) {
 
 crate::on_gateways!(
     code_that_died_is_not_run_again,
-    a_killed_kernel_takes_its_children_along,
     leaving_is_an_error_of_the_cell,
     memory_that_is_not_there_is_an_error,
 );

@@ -105,10 +105,10 @@ async fn a_kernel_that_was_removed_is_dead() {
     let (gateway, desk) = gateway(|_| vec![busy(), input(), Step::Vanish]).await;
     let mut launched = desk.launch().await.unwrap();
     let ran = run(&mut launched, "").await;
-    assert_eq!(ran.cause(), "the gateway has removed the kernel");
+    assert_eq!(ran.cause(), "was removed by its gateway");
     let mut launched = desk.launch().await.expect("the next one is made");
     launched.kernel.execute(request(1, "")).unwrap();
-    assert_eq!(collect(&mut launched.events).await.cause(), "the gateway has removed the kernel");
+    assert_eq!(collect(&mut launched.events).await.cause(), "was removed by its gateway");
     assert_eq!(gateway.count("POST", "/api/kernels"), 2, "nothing was run again");
 }
 
