@@ -32,7 +32,7 @@ pub use result::{
 };
 pub use run::{
     CellChoice, NotebookCell, NotebookReport, OnError, RunNote, RunRequest, RunStart, Stamps,
-    WriteBack,
+    Unsaved, WriteBack,
 };
 
 /// Anything that can be asked of an engine.
@@ -217,6 +217,18 @@ pub struct CellReport {
     /// Which cell of a notebook it is.
     #[serde(default)]
     pub notebook: Option<NotebookCell>,
+}
+
+impl CellReport {
+    /// What the code gave as its status when it called exit; nothing to say is the empty text.
+    pub fn exit_status(&self) -> Option<&str> {
+        match &self.end {
+            Some(EndReport::Exception(error)) if error.name == "SystemExit" => {
+                Some(if matches!(&*error.value, "0" | "None") { "" } else { &error.value })
+            }
+            _ => None,
+        }
+    }
 }
 
 /// Why a cell ended as it did, where that is more than its state.

@@ -135,7 +135,10 @@ impl Call {
         }
         self.record.change(|report| report.state = State::Running);
         let deadline = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut budget = CallBudget::new(self.budget_bytes);
+        let mut budget = match beside.notebook {
+            Some(_) => CallBudget::for_notebook(self.budget_bytes),
+            None => CallBudget::new(self.budget_bytes),
+        };
         for (index, source) in self.cells.iter().enumerate() {
             if source.kernel == CellKernel::Fresh && turn.reset().await == ResetEnd::Refused {
                 let name = self.record.report().session;

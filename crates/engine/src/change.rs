@@ -58,6 +58,20 @@ pub struct SaveOptions {
     pub mode: Mode,
 }
 
+impl SaveOptions {
+    /// A change of the notebook that is there, whatever version it has.
+    pub fn in_place() -> SaveOptions {
+        SaveOptions {
+            base: None,
+            output: None,
+            if_missing: IfMissing::Fail,
+            backup: Backup::No,
+            force: Force::No,
+            mode: Mode::Write,
+        }
+    }
+}
+
 /// What became of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {

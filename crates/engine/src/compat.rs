@@ -6,9 +6,8 @@
 use inkcell_notebook::{IdEdit, IndexEdit, OutputsAfter};
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Backup, IfMissing, Mode, SaveOptions};
+use crate::change::{Backup, SaveOptions};
 use crate::error::{EngineError, Kind};
-use crate::files::Force;
 use crate::notebooks::Notebooks;
 
 /// The arguments of `notebook`.
@@ -91,17 +90,6 @@ pub struct IdEditResult {
     pub kind: Option<Kind>,
 }
 
-fn in_place(backup: Backup) -> SaveOptions {
-    SaveOptions {
-        base: None,
-        output: None,
-        if_missing: IfMissing::Fail,
-        backup,
-        force: Force::No,
-        mode: Mode::Write,
-    }
-}
-
 impl Notebooks {
     /// Carries out a `notebook` request. The error's text is the sentence the documents give; a caller
     /// puts `Error: ` before it.
@@ -116,7 +104,7 @@ impl Notebooks {
             content: request.content.clone(),
             cell_type: request.cell_type.clone(),
         };
-        let saved = self.change(path, &in_place(Backup::No), |notebook, base| {
+        let saved = self.change(path, &SaveOptions::in_place(), |notebook, base| {
             if let Some(conflict) = base.conflict() {
                 return Err(conflict);
             }
@@ -190,12 +178,16 @@ impl Notebooks {
             outputs,
         };
         let backup = if request.backup == Some(true) { Backup::Yes } else { Backup::No };
-        let saved = self.change(path, &in_place(backup), |notebook, base| {
-            if let Some(conflict) = base.conflict() {
-                return Err(conflict);
-            }
-            edit.apply(notebook, &mut base.ids()).map_err(refused)
-        })?;
+        let saved = self.change(
+            path,
+            &SaveOptions { backup, ..SaveOptions::in_place() },
+            |notebook, base| {
+                if let Some(conflict) = base.conflict() {
+                    return Err(conflict);
+                }
+                edit.apply(notebook, &mut base.ids()).map_err(refused)
+            },
+        )?;
         Ok(IdEditResult {
             success: true,
             summary: saved.value.summary(path),

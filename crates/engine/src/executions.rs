@@ -14,7 +14,8 @@ use tokio::time::Instant;
 use crate::api::{CellReport, ExecutionId, PythonReport, State};
 use crate::journal::Journal;
 use crate::output::RichKind;
-use crate::registry::SessionKey;
+use crate::registry::{SessionKey, SessionName};
+use crate::run::RunningRun;
 use crate::session::Canceller;
 
 /// What a watcher of a call sees: which of its cells, and what happened in it.
@@ -200,6 +201,19 @@ impl Executions {
             let report = record.report.borrow();
             let cell = report.cells.iter().find(is_it)?;
             Some((id.clone(), cell.source.title.clone()))
+        })
+    }
+
+    /// The run of a notebook in the session of this name, if one is not over.
+    pub(crate) fn run_in(&self, session: &SessionName) -> Option<RunningRun> {
+        self.records().iter().find_map(|(id, kept)| {
+            let report = kept.record.report.borrow();
+            let is_it = report.session == *session && report.notebook.is_some();
+            let running = report.cells.iter().find(|cell| cell.state == State::Running);
+            (is_it && !report.state.is_end()).then(|| RunningRun {
+                execution: id.clone(),
+                cell: running.and_then(|cell| cell.notebook.clone()),
+            })
         })
     }
 

@@ -46,5 +46,8 @@ pub use lent::Lent;
 pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, system_random};
 pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
-pub use run::{PreparedRun, RanCell, RunClock, RunFiles, last_runs, prepare, prepared};
+pub use run::{
+    LastRuns, OpenCell, PreparedRun, RanCell, RunClock, RunFiles, RunningRun, last_runs, prepare,
+    prepared,
+};
 pub use tap::Tapped;

@@ -27,6 +27,8 @@ pub(crate) struct Output {
     is_terminal: bool,
     /// A terminal was left in the middle of a line.
     is_mid_line: bool,
+    /// Whether each object takes one line.
+    is_in_lines: bool,
     /// What was done so far, for the answer that tells of a failure in the middle.
     done: Option<Value>,
 }
@@ -40,6 +42,7 @@ impl Output {
             form,
             is_terminal,
             is_mid_line: false,
+            is_in_lines: false,
             done: None,
         }
     }
@@ -77,8 +80,16 @@ impl Output {
         writeln!(self.stdout, "{}", visible(line))
     }
 
+    /// From here on an object takes one line, as those before it did.
+    pub(crate) fn in_lines(&mut self) {
+        self.is_in_lines = true;
+    }
+
     pub(crate) fn json(&mut self, value: &Value) -> io::Result<()> {
-        serde_json::to_writer_pretty(&mut self.stdout, value)?;
+        match self.is_in_lines {
+            true => serde_json::to_writer(&mut self.stdout, value)?,
+            false => serde_json::to_writer_pretty(&mut self.stdout, value)?,
+        }
         self.stdout.write_all(b"\n")
     }
 

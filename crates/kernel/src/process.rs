@@ -238,14 +238,25 @@ impl Process {
         if let Parent::Us(child) = &mut self.parent {
             let _ = child.wait();
         }
-        // What it started is ours now, and takes a moment to end.
-        for _ in 0..100 {
-            self.reap_orphans();
-            if !self.has_group() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        // What it started is ours now, and takes a moment to end; on a busy machine longer than anybody waits for.
+        if self.reap_group(100, Duration::from_millis(1)) {
+            return;
         }
+        let patient = std::thread::Builder::new().name("inkcell-reaper".to_owned());
+        // Where there is no thread to be had, a status is left that nobody takes.
+        let _ = patient.spawn(move || self.reap_group(3000, Duration::from_millis(10)));
+    }
+
+    /// Takes the statuses of the whole group, looking so often; whether nothing of it is left.
+    fn reap_group(&mut self, looks: u32, pause: Duration) -> bool {
+        (0..looks).any(|_| {
+            self.reap_orphans();
+            let is_gone = !self.has_group();
+            if !is_gone {
+                std::thread::sleep(pause);
+            }
+            is_gone
+        })
     }
 }
 

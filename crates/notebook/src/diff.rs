@@ -70,7 +70,7 @@ pub enum Compare {
 
 /// The differences between two notebooks, in the order of the new one, removed cells where they were.
 pub fn diff(old: &Notebook, new: &Notebook, compare: Compare) -> Vec<CellDiff> {
-    let pairs = pair(old, new);
+    let pairs = pairs(old, new);
     let mut is_paired = vec![false; old.len()];
     for &index in pairs.iter().flatten() {
         is_paired[index] = true;
@@ -109,7 +109,7 @@ pub fn diff(old: &Notebook, new: &Notebook, compare: Compare) -> Vec<CellDiff> {
 }
 
 /// For each new cell the old one it was: by unique id, then by likeness of what is left, in order.
-fn pair(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
+pub fn pairs(old: &Notebook, new: &Notebook) -> Vec<Option<usize>> {
     let old_ids = old.ids();
     let by_id = unique_ids(old_ids.iter().map(|id| id.as_deref()));
     let mut pairs = vec![None; new.len()];

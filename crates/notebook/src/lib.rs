@@ -53,7 +53,7 @@ pub use by_id::{IdEdit, IdEditReply, IdMode};
 pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
 pub use cell::{CellId, CellKind, CellRef, IdSource, unique_ids};
 pub use diagnose::Oddity;
-pub use diff::{CellDiff, Compare, diff, notebook_changes};
+pub use diff::{CellDiff, Compare, diff, notebook_changes, pairs};
 pub use document::{Chunk, FormatVersion, Notebook};
 pub use edit::{
     Action, CellChange, EditOp, EditReport, Matches, MetaChange, Note, OutputsAfter, Place,

@@ -8,19 +8,17 @@ mod many;
 mod output;
 mod trip;
 
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Parser;
 use serde_json::{Value, json};
 
 pub(super) use self::host::run as run_host;
-use super::notebook::load;
+use super::family::{Family, Options, Report, ask_host, is_wanted};
 use super::peers;
 use super::report::{Goal, cell};
-use super::sample::INHERITED;
 use crate::workspace::Workspace;
+
+const FAMILY: Family = Family { name: "engine", title: "Engine", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Ratios are of medians inside one run; what is compared takes turns in one process.",
@@ -37,100 +35,34 @@ pub(super) struct EngineArgs {
     /// What to measure [default: all].
     #[arg(value_parser = FAMILIES)]
     families: Vec<String>,
-    /// Smaller counts: to see that it works, not to compare.
-    #[arg(long)]
-    quick: bool,
-    /// Where all figures are written [default: target/bench/engine.json].
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Measure the release build that is there, without bringing it up to date.
-    #[arg(long)]
-    no_build: bool,
-    /// End with a failure when a goal is missed.
-    #[arg(long)]
-    check: bool,
+    #[command(flatten)]
+    options: Options,
 }
 
 pub(super) fn run(args: &EngineArgs) -> Result<()> {
     let workspace = Workspace::find()?;
-    if args.no_build {
-        println!(
-            "WARNING: no build was asked for: figures are of the release build that was there"
-        );
-    } else {
-        crate::child::stream(&mut workspace.cargo(["build", "--release", "-p", "xtask"]))?;
-    }
+    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
     let python = peers::python_env(&workspace)?;
-    println!("\n## Engine\n\n{}", load());
+    report.head(&python, Vec::new());
     let mut figures = serde_json::Map::new();
     let mut goals = Vec::new();
     for family in FAMILIES {
-        if !args.families.is_empty() && !args.families.iter().any(|wanted| wanted == family) {
+        if !is_wanted(&args.families, family) {
             continue;
         }
-        let found = measure(&workspace, &python, family, args.quick)
+        let root = workspace.path("target/bench/engine");
+        let task = host::Task {
+            family: family.to_owned(),
+            python: python.clone(),
+            root: root.clone(),
+            is_quick: args.options.quick,
+        };
+        let found = ask_host(&workspace, "engine-host", &root, &task)
             .with_context(|| format!("the family {family}"))?;
         goals.extend(show(family, &found));
         figures.insert(family.to_owned(), found);
     }
-    println!("\nNotes:");
-    for note in NOTES {
-        println!("- {note}");
-    }
-    if args.quick {
-        println!("- QUICK: counts are too small for these figures to be compared with a goal.");
-    }
-    println!("- At the end: {}\n\nGoals:", load());
-    for goal in &goals {
-        println!("{}", goal.line());
-    }
-    let all: Vec<Value> = goals.iter().map(Goal::to_json).collect();
-    let report = json!({"family": "engine", "quick": args.quick, "figures": figures, "goals": all});
-    let path = args.json.clone().unwrap_or_else(|| workspace.path("target/bench/engine.json"));
-    std::fs::write(&path, serde_json::to_string_pretty(&report)? + "\n")
-        .with_context(|| format!("cannot write {}", path.display()))?;
-    let missed = goals.iter().filter(|goal| !goal.passed()).count();
-    if args.check && missed > 0 {
-        bail!("{missed} of {} goals missed", goals.len());
-    }
-    Ok(())
-}
-
-/// Asks a process of the release build for the figures of a family.
-fn measure(
-    workspace: &Workspace,
-    python: &std::path::Path,
-    family: &str,
-    is_quick: bool,
-) -> Result<Value> {
-    let root = workspace.path("target/bench/engine");
-    if root.exists() {
-        std::fs::remove_dir_all(&root)?;
-    }
-    std::fs::create_dir_all(root.join("work"))?;
-    let task = host::Task {
-        family: family.to_owned(),
-        python: python.to_owned(),
-        root: root.clone(),
-        is_quick,
-    };
-    let env = INHERITED.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
-    let host = Command::new(peers::release(workspace, "xtask"))
-        .args(["bench", "engine-host", &serde_json::to_string(&task)?])
-        .env_clear()
-        .envs(env)
-        .env("HOME", &root)
-        .current_dir(root.join("work"))
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot start the host")?;
-    if !host.status.success() {
-        bail!("the host failed: {}", host.status);
-    }
-    let figures = serde_json::from_slice(&host.stdout).context("the host's figures")?;
-    std::fs::remove_dir_all(&root)?;
-    Ok(figures)
+    report.close_with(&goals.iter().collect::<Vec<_>>(), &json!({"figures": figures}))
 }
 
 /// Prints what was found and says which goals it concerns.

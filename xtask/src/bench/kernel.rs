@@ -12,20 +12,19 @@ mod running;
 mod starting;
 mod task;
 
-use std::path::PathBuf;
-use std::process::Command;
-
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Parser;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::contender::{Arena, Rounds};
 pub(super) use self::host::run as run_host;
 use self::task::{Job, Task};
-use super::notebook::load;
+use super::family::{Family, Options, Report, is_wanted};
 use super::peers;
 use super::table::Table;
 use crate::workspace::Workspace;
+
+const FAMILY: Family = Family { name: "kernel", title: "Kernels", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Medians inside one table; compare nothing across tables. Hosts take turns within a round, each round begins with another one, one round before the first warms up (not for `many` and `gigabyte`).",
@@ -43,24 +42,14 @@ pub(super) struct KernelArgs {
     /// What to measure [default: all].
     #[arg(value_parser = FAMILIES.map(|family| family.0))]
     families: Vec<String>,
-    /// Smaller counts: to see that it works, not to compare.
-    #[arg(long)]
-    quick: bool,
     /// Rounds for each family [default: its own].
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
     /// Kernels at once in `many` [default: 50].
     #[arg(long, value_name = "N")]
     kernels: Option<usize>,
-    /// Where all figures are written [default: target/bench/kernel.json].
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Measure the release builds that are there, without bringing them up to date.
-    #[arg(long)]
-    no_build: bool,
-    /// End with a failure when a goal is missed.
-    #[arg(long)]
-    check: bool,
+    #[command(flatten)]
+    options: Options,
 }
 
 type Measure = fn(&Arena, &Size) -> Result<Vec<Table>>;
@@ -101,31 +90,21 @@ impl Arena {
 
 pub(super) fn run(args: &KernelArgs) -> Result<()> {
     let workspace = Workspace::find()?;
-    let missing = if args.no_build {
-        vec!["no build was asked for: ours are the release builds that were there".to_owned()]
-    } else {
-        peers::build(&workspace)?
-    };
+    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
     let python = peers::python_env(&workspace)?;
-    let mut versions = vec![peers::first_line(Command::new(&python).arg("--version"))];
-    versions.extend(peers::pinned(&workspace)?);
+    report.head(&python, peers::pinned(&workspace)?);
     let arena = Arena::new(&workspace, python)?;
-    println!("\n## Kernels\n\nVersions: {}. {}", versions.join(", "), load());
     let shown: Vec<String> =
         arena.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     println!("Environment of every host and kernel: {}", shown.join(" "));
-    for missing in &missing {
-        println!("WARNING: {missing}");
-    }
-
     let size = Size {
-        is_quick: args.quick,
+        is_quick: args.options.quick,
         rounds: args.rounds,
-        kernels: args.kernels.unwrap_or(if args.quick { 8 } else { 50 }),
+        kernels: args.kernels.unwrap_or(if args.options.quick { 8 } else { 50 }),
     };
     let mut tables = Vec::new();
     for (name, measure) in FAMILIES {
-        if !args.families.is_empty() && !args.families.iter().any(|wanted| wanted == name) {
+        if !is_wanted(&args.families, name) {
             continue;
         }
         for table in measure(&arena, &size).with_context(|| format!("the family {name}"))? {
@@ -133,33 +112,9 @@ pub(super) fn run(args: &KernelArgs) -> Result<()> {
             tables.push(table);
         }
     }
-    let json = args.json.clone().unwrap_or_else(|| workspace.path("target/bench/kernel.json"));
-    let all: Vec<Value> = tables.iter().map(Table::to_json).collect();
-    let report = json!({"family": "kernel", "quick": args.quick, "versions": versions,
-        "missing": missing, "environment": arena.env, "tables": all});
-    std::fs::write(&json, serde_json::to_string_pretty(&report)? + "\n")
-        .with_context(|| format!("cannot write {}", json.display()))?;
-    close(&tables, args)
-}
-
-fn close(tables: &[Table], args: &KernelArgs) -> Result<()> {
-    println!("\nNotes:");
-    for note in NOTES {
-        println!("- {note}");
-    }
-    if args.quick {
-        println!("- QUICK: counts are too small for these figures to be compared with a goal.");
-    }
-    println!("\nGoals:");
     let goals: Vec<_> = tables.iter().flat_map(|table| &table.goals).collect();
-    for goal in &goals {
-        println!("{}", goal.line());
-    }
-    let missed = goals.iter().filter(|goal| !goal.passed()).count();
-    if args.check && missed > 0 {
-        bail!("{missed} of {} goals missed", goals.len());
-    }
-    Ok(())
+    let all: Vec<_> = tables.iter().map(Table::to_json).collect();
+    report.close_with(&goals, &json!({"environment": arena.env, "tables": all}))
 }
 
 #[cfg(test)]

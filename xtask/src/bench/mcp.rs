@@ -7,22 +7,22 @@ mod client;
 mod host;
 mod jupyter;
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use clap::Parser;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+pub(super) use self::client::Client;
 pub(super) use self::host::run as run_host;
 use self::host::{Task, Who};
+use super::family::{Family, Options, Report, ask_host, is_wanted};
 use super::notebook::load;
 use super::peers::{self, Environment};
 use super::report::Goal;
 use super::row::Row;
-use super::sample::INHERITED;
 use super::table::{Column, Shown, Table};
 use crate::workspace::Workspace;
+
+const FAMILY: Family = Family { name: "mcp", title: "The server for agents", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Medians inside one table. Servers take turns within a round, each round begins with another one, one round before the first warms up. One client asks all of them, message by message over pipes; a time ends when the line of the answer has been read.",
@@ -54,51 +54,33 @@ pub(super) struct McpArgs {
     /// What to measure [default: all].
     #[arg(value_parser = FAMILIES)]
     families: Vec<String>,
-    /// Smaller counts: to see that it works, not to compare.
-    #[arg(long)]
-    quick: bool,
     /// Rounds for each family [default: 9].
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
     /// Leave jupyter-mcp-server and its Jupyter server out; the goals about it are then missed.
     #[arg(long)]
     no_jupyter: bool,
-    /// Where all figures are written [default: target/bench/mcp.json].
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Measure the release builds that are there, without bringing them up to date.
-    #[arg(long)]
-    no_build: bool,
-    /// End with a failure when a goal is missed.
-    #[arg(long)]
-    check: bool,
+    #[command(flatten)]
+    options: Options,
 }
 
 pub(super) fn run(args: &McpArgs) -> Result<()> {
     let workspace = Workspace::find()?;
-    let missing = if args.no_build {
-        vec!["no build was asked for: ours are the release builds that were there".to_owned()]
-    } else {
-        peers::build(&workspace)?
-    };
+    let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
     let bare_python = peers::environment(&workspace, &BARE_ENV)?;
-    let mut versions = vec![peers::first_line(Command::new(&bare_python).arg("--version"))];
-    let bare_versions = peers::pinned_in(&workspace, BARE_ENV.requirements)?;
-    versions.extend(bare_versions.iter().cloned());
+    let mut versions = peers::pinned_in(&workspace, BARE_ENV.requirements)?;
     let jupyter_python = if args.no_jupyter {
         None
     } else {
         let more = peers::pinned_in(&workspace, JUPYTER_ENV.requirements)?;
-        versions.extend(more.into_iter().filter(|one| !bare_versions.contains(one)));
+        let more: Vec<_> = more.into_iter().filter(|one| !versions.contains(one)).collect();
+        versions.extend(more);
         Some(peers::environment(&workspace, &JUPYTER_ENV)?)
     };
-    println!("\n## The server for agents\n\nVersions: {}. {}", versions.join(", "), load());
-    for missing in &missing {
-        println!("WARNING: {missing}");
-    }
+    report.head(&bare_python, versions);
     let mut tables = Vec::new();
     for family in FAMILIES {
-        if !args.families.is_empty() && !args.families.iter().any(|wanted| wanted == family) {
+        if !is_wanted(&args.families, family) {
             continue;
         }
         let task = Task {
@@ -108,52 +90,17 @@ pub(super) fn run(args: &McpArgs) -> Result<()> {
             bare_python: bare_python.clone(),
             jupyter_python: jupyter_python.clone(),
             root: workspace.path("target/bench/mcp"),
-            rounds: args.rounds.unwrap_or(if args.quick { 1 } else { 9 }),
-            calls: if args.quick { 20 } else { 200 },
+            rounds: args.rounds.unwrap_or(if args.options.quick { 1 } else { 9 }),
+            calls: if args.options.quick { 20 } else { 200 },
         };
         let before = load();
-        let found = measure(&workspace, &task).with_context(|| format!("the family {family}"))?;
+        let found = ask_host(&workspace, "mcp-host", &task.root, &task)
+            .with_context(|| format!("the family {family}"))?;
         let table = table(family, &found, [before, load()])?;
         table.print();
         tables.push(table);
     }
-    let json = args.json.clone().unwrap_or_else(|| workspace.path("target/bench/mcp.json"));
-    let all: Vec<Value> = tables.iter().map(Table::to_json).collect();
-    let report = json!({"family": "mcp", "quick": args.quick, "versions": versions,
-        "missing": missing, "tables": all});
-    std::fs::write(&json, serde_json::to_string_pretty(&report)? + "\n")
-        .with_context(|| format!("cannot write {}", json.display()))?;
-    close(&tables, args)
-}
-
-/// Asks a process of the release build for the figures of a family.
-fn measure(workspace: &Workspace, task: &Task) -> Result<Value> {
-    forget(&task.root)?;
-    for dir in ["home", "work", "state"] {
-        std::fs::create_dir_all(task.root.join(dir))?;
-    }
-    let env = INHERITED.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
-    let host = Command::new(peers::release(workspace, "xtask"))
-        .args(["bench", "mcp-host", &serde_json::to_string(task)?])
-        .env_clear()
-        .envs(env)
-        .stdin(Stdio::null())
-        .stderr(Stdio::inherit())
-        .output()
-        .context("cannot start the host")?;
-    if !host.status.success() {
-        bail!("the host failed: {}", host.status);
-    }
-    let found = serde_json::from_slice(&host.stdout).context("the host's figures")?;
-    forget(&task.root)?;
-    Ok(found)
-}
-
-fn forget(root: &Path) -> Result<()> {
-    if root.exists() {
-        std::fs::remove_dir_all(root).context("cannot empty the folder of the last run")?;
-    }
-    Ok(())
+    report.close(&tables)
 }
 
 /// What was found, as a table with the goals it concerns.
@@ -219,29 +166,10 @@ fn goals(table: &Table) -> Vec<Goal> {
     ]
 }
 
-fn close(tables: &[Table], args: &McpArgs) -> Result<()> {
-    println!("\nNotes:");
-    for note in NOTES {
-        println!("- {note}");
-    }
-    if args.quick {
-        println!("- QUICK: counts are too small for these figures to be compared with a goal.");
-    }
-    println!("- At the end: {}\n\nGoals:", load());
-    let goals: Vec<_> = tables.iter().flat_map(|table| &table.goals).collect();
-    for goal in &goals {
-        println!("{}", goal.line());
-    }
-    let missed = goals.iter().filter(|goal| !goal.passed()).count();
-    if args.check && missed > 0 {
-        bail!("{missed} of {} goals missed", goals.len());
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn row(figures: &Value) -> Value {
         let mut row = Row::default();

@@ -4,6 +4,7 @@
 //! printed, and only `--check` turns it into a failure. Must not know how a figure is taken.
 
 mod engine;
+mod family;
 mod floor;
 mod kernel;
 mod mcp;
@@ -13,6 +14,7 @@ mod notebook_file;
 mod peers;
 mod report;
 mod row;
+mod run;
 mod sample;
 mod table;
 
@@ -26,6 +28,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("kernel", "starts, round trips, output and memory of kernels, beside the peers"),
     ("engine", "a cell's way, output through sink and artifact, many sessions"),
     ("mcp", "start, a call and memory of the server for agents, beside the peers"),
+    ("run", "notebooks that are run, from the command line and by an agent, beside the peers"),
 ];
 
 #[derive(Parser)]
@@ -65,6 +68,7 @@ pub fn run(args: &[String]) -> Result<()> {
             engine::run(&engine::EngineArgs::parse_from(args))
         }
         Some((family, _)) if family == "mcp" => mcp::run(&mcp::McpArgs::parse_from(args)),
+        Some((family, _)) if family == "run" => run::run(&run::RunArgs::parse_from(args)),
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
         Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),

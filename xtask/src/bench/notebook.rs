@@ -41,13 +41,14 @@ pub(super) fn run(args: &NotebookArgs) -> Result<()> {
     let workspace = Workspace::find()?;
     let tools = Tools::prepare(&workspace)?;
     let root = workspace.path("target/bench");
+    let state_dir = root.join("state");
     let watch = StopWatch {
         xtask: tools.xtask.clone(),
-        state_dir: root.join("state"),
+        env: vec![("INKCELL_STATE_DIR", state_dir.clone().into())],
         stderr: root.join("stderr.txt"),
     };
     // What an earlier run left behind would make this one's first edits differ from its later ones.
-    for dir in [&watch.state_dir, &root.join("work")] {
+    for dir in [&state_dir, &root.join("work")] {
         if dir.exists() {
             std::fs::remove_dir_all(dir)?;
         }
@@ -165,7 +166,7 @@ fn outline(
     })
 }
 
-fn settle(dir: &Path, file: &Path) -> Result<()> {
+pub(super) fn settle(dir: &Path, file: &Path) -> Result<()> {
     File::open(file)?.sync_all()?;
     File::open(dir)?.sync_all()?;
     Ok(())

@@ -69,7 +69,7 @@ fn save(path: &Path, notebook: &Value) -> Result<()> {
     Ok(())
 }
 
-fn to_text(notebook: &Value) -> Result<Vec<u8>> {
+pub(super) fn to_text(notebook: &Value) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     let formatter = PrettyFormatter::with_indent(b" ");
     notebook.serialize(&mut Serializer::with_formatter(&mut text, formatter))?;
@@ -97,7 +97,7 @@ fn build(megabytes: usize) -> Value {
     with_cells(&cells)
 }
 
-fn with_cells(cells: &[Value]) -> Value {
+pub(super) fn with_cells(cells: &[Value]) -> Value {
     let mut notebook = json!({
         "cells": cells,
         "metadata": {
@@ -201,7 +201,7 @@ fn table(dice: &mut Dice) -> String {
 }
 
 /// Text as nbformat stores it: a list of lines that keep their line ends.
-fn lines(text: &str) -> Value {
+pub(super) fn lines(text: &str) -> Value {
     text.split_inclusive('\n').collect()
 }
 

@@ -49,14 +49,7 @@ impl Tools {
     pub(super) fn prepare(workspace: &Workspace) -> Result<Self> {
         let mut missing = build(workspace)?;
         let python = python_env(workspace)?;
-        let nb = match nb_cli(workspace) {
-            Ok(path) => Some(path),
-            Err(error) => {
-                missing
-                    .push(format!("nb-cli {NB_CLI_VERSION} could not be built, no row: {error:#}"));
-                None
-            }
-        };
+        let nb = nb_cli(workspace, &mut missing);
         let node = child::on_path("node");
         if node.is_none() {
             missing.push("node is not on PATH, no row for its JSON".to_owned());
@@ -67,7 +60,7 @@ impl Tools {
                 .map(|node| "Node ".to_owned() + &first_line(Command::new(node).arg("--version"))),
         );
         versions.extend(pinned(workspace)?);
-        versions.push(format!("nb-cli {NB_CLI_VERSION}"));
+        versions.push(nb_cli_version());
         let release = |name: &str| release(workspace, name);
         Ok(Self {
             scripts: workspace.path(SCRIPTS),
@@ -252,8 +245,22 @@ pub(super) fn environment(workspace: &Workspace, wanted: &Environment) -> Result
     Ok(python)
 }
 
+pub(super) fn nb_cli_version() -> String {
+    format!("nb-cli {NB_CLI_VERSION}")
+}
+
+/// The Rust program of that name; where it cannot be had, that is added to what is missing.
+pub(super) fn nb_cli(workspace: &Workspace, missing: &mut Vec<String>) -> Option<PathBuf> {
+    let built = install_nb_cli(workspace);
+    built
+        .map_err(|error| {
+            missing.push(format!("{} could not be built, no row: {error:#}", nb_cli_version()));
+        })
+        .ok()
+}
+
 /// Cargo does nothing when this very version is there already.
-fn nb_cli(workspace: &Workspace) -> Result<PathBuf> {
+fn install_nb_cli(workspace: &Workspace) -> Result<PathBuf> {
     let root = workspace.path("target/bench-tools");
     let mut install =
         workspace.cargo(["install", "nb-cli", "--version", NB_CLI_VERSION, "--locked"]);

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::peers::Peer;
 use crate::child;
@@ -26,13 +26,14 @@ const QUICK_REPEATS: usize = 3;
 /// Starts commands under the stop watch.
 pub(super) struct StopWatch {
     pub(super) xtask: PathBuf,
-    pub(super) state_dir: PathBuf,
+    /// What measured processes see beside what they inherit.
+    pub(super) env: Vec<(&'static str, OsString)>,
     pub(super) stderr: PathBuf,
 }
 
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
-    wall_ms: f64,
+    pub(super) wall_ms: f64,
     cpu_ms: f64,
     pub(super) peak_kib: f64,
 }
@@ -45,12 +46,14 @@ pub(super) struct Row {
 }
 
 impl StopWatch {
-    fn command(&self, program: impl AsRef<OsStr>, dir: &Path) -> Command {
+    /// A program that sees what measured processes see.
+    pub(super) fn command(&self, program: impl AsRef<OsStr>, dir: &Path) -> Command {
         let mut command = Command::new(program);
-        command.current_dir(dir).env_clear().env("INKCELL_STATE_DIR", &self.state_dir);
+        command.current_dir(dir).env_clear();
         for name in INHERITED {
             command.envs(std::env::var_os(name).map(|value| (*name, value)));
         }
+        command.envs(self.env.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -139,6 +142,20 @@ impl Row {
         self.figure(|sample| sample.peak_kib / 1024.0, |sorted| sorted.last().copied())
     }
 
+    /// The same samples as figures with names.
+    pub(super) fn named(&self) -> super::row::Row {
+        let mut row = super::row::Row::default();
+        for sample in &self.samples {
+            row.add(&json!({
+                "ms": sample.wall_ms,
+                "cpu_ms": sample.cpu_ms,
+                "peak_mib": sample.peak_kib / 1024.0,
+            }));
+        }
+        row.failure.clone_from(&self.failure);
+        row
+    }
+
     fn figure(
         &self,
         of: impl Fn(&Sample) -> f64,
@@ -178,7 +195,9 @@ mod tests {
         let sample = Sample { wall_ms: 1.0, cpu_ms: 1.0, peak_kib: 1.0 };
         let mut row = Row { samples: vec![sample], failure: None };
         assert_eq!(row.wall_ms(), Some(1.0));
+        assert_eq!(row.named().median("ms"), Some(1.0));
         row.failure = Some("killed".to_owned());
         assert_eq!(row.wall_ms(), None);
+        assert_eq!(row.named().median("ms"), None);
     }
 }

@@ -9,7 +9,7 @@ use super::{CellKernel, KernelMode, Problem, Reading};
 use crate::registry::SessionName;
 
 /// Cells of a notebook to run, with their outputs written back.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunRequest {
     /// The notebook.
@@ -56,6 +56,13 @@ pub struct RunRequest {
     /// What is noted in the file besides outputs and counts.
     #[serde(default)]
     pub stamps: Stamps,
+}
+
+impl RunRequest {
+    /// All cells of a notebook, in place, in its own session.
+    pub fn of(path: String) -> RunRequest {
+        RunRequest { path, ..RunRequest::default() }
+    }
 }
 
 /// Which cells of a notebook. What is left out does not restrict.
@@ -127,6 +134,33 @@ pub struct NotebookReport {
     pub notes: Vec<RunNote>,
 }
 
+impl NotebookReport {
+    /// Why the file does not have all outputs.
+    pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
+        self.notes.iter().find_map(RunNote::unsaved)
+    }
+}
+
+impl RunNote {
+    /// Why the file does not have all outputs, if this says so.
+    pub fn unsaved(&self) -> Option<(Unsaved, &Problem)> {
+        match self {
+            RunNote::NotSaved(problem) => Some((Unsaved::Kept, problem)),
+            RunNote::NotKept(problem) => Some((Unsaved::Lost, problem)),
+            _ => None,
+        }
+    }
+}
+
+/// Where outputs are that are not in the file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Unsaved {
+    /// They go into it with the next command on it.
+    Kept,
+    /// Nowhere.
+    Lost,
+}
+
 /// Something about a run that its caller would want to know.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -140,11 +174,23 @@ pub enum RunNote {
     Exited {
         /// The cell.
         index: usize,
-        /// What the code gave as its status.
+        /// What the code gave as its status; empty when it had nothing to complain about.
         status: String,
     },
     /// The outputs could not be saved; they are kept and go into the file with the next command on it.
     NotSaved(Problem),
+    /// The outputs could not be saved, and not be kept either: the cells must be run again.
+    NotKept(Problem),
+    /// Outputs that the run had saved were taken out of the file by another program, and are in it again.
+    PutAgain {
+        /// Of how many cells.
+        cells: usize,
+    },
+    /// The host of the last run died while this cell ran; what the cell showed is lost.
+    CutOff {
+        /// Where the cell was.
+        index: usize,
+    },
     /// Outputs of an earlier run that had ended before its time were put into the file.
     Recovered {
         /// Of how many cells.

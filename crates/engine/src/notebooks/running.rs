@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use inkcell_notebook::Notebook;
+use rustix::fs::{Access, AtFlags};
 
 use super::{Notebooks, Opened, Patience, must_be_notebook_path, not_a_notebook};
 use crate::error::EngineError;
@@ -48,10 +49,12 @@ impl Notebooks {
     /// Fails as a save would, before anything is run.
     pub(crate) fn must_be_writable(&self, path: &str) -> Result<(), EngineError> {
         let target = self.target(path)?;
-        match target.look()? {
-            Some(found) => target.must_be_writable(&found, Force::No),
-            None => Err(EngineError::NotFound { what: "Notebook", path: path.to_owned() }),
-        }
+        let missing = || EngineError::NotFound { what: "Notebook", path: path.to_owned() };
+        target.must_be_writable(&target.look()?.ok_or_else(missing)?, Force::No)?;
+        // The new content is put beside the old one first.
+        let access = Access::WRITE_OK | Access::EXEC_OK;
+        rustix::fs::accessat(target.dir(), ".", access, AtFlags::empty())
+            .map_err(|error| target.io("make a temporary file beside it")(error.into()))
     }
 
     /// Puts in what a host that died had not saved; of how many cells. A notebook that cannot be written keeps

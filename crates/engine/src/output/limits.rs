@@ -69,17 +69,24 @@ impl OutputLimits {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallBudget {
     remaining: usize,
+    /// What every cell may show all the same.
+    least: usize,
 }
 
 impl CallBudget {
     /// So many bytes of text in all.
     pub fn new(max_bytes: usize) -> CallBudget {
-        CallBudget { remaining: max_bytes }
+        CallBudget { remaining: max_bytes, least: LEAST_BYTES }
+    }
+
+    /// The same for cells of a notebook, which are many, and whose outputs are in the file.
+    pub fn for_notebook(max_bytes: usize) -> CallBudget {
+        CallBudget { remaining: max_bytes.min(MAX_BYTES), least: LEAST_BYTES / 8 }
     }
 
     /// The limits of the next cell.
     pub fn limits(&self, limits: OutputLimits) -> OutputLimits {
-        let max_bytes = limits.max_bytes.min(self.remaining.max(LEAST_BYTES));
+        let max_bytes = limits.max_bytes.min(self.remaining.max(self.least));
         limits.with_max_bytes(max_bytes)
     }
 
@@ -112,5 +119,11 @@ mod tests {
         call.spend(&output);
         assert_eq!(call.limits(OutputLimits::tail_only()).max_bytes, LEAST_BYTES);
         assert_eq!(call.limits(OutputLimits::tail_only()).head_bytes, 0);
+
+        let mut run = CallBudget::for_notebook(60_000);
+        run.spend(&output);
+        assert_eq!(run.limits(OutputLimits::head_and_tail()).max_bytes, 1200);
+        run.spend(&output);
+        assert_eq!(run.limits(OutputLimits::head_and_tail()).max_bytes, 256);
     }
 }

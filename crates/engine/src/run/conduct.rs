@@ -3,16 +3,18 @@
 //!
 //! Owns the order of a run. How code is run and what its reader gets is the call's; the file is `file.rs`'s.
 
-use std::collections::HashMap;
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use inkcell_kernel::{DisplayId, ExecEvent, Outcome};
+use inkcell_kernel::{ExecEvent, Outcome};
 use inkcell_notebook::NbOutput;
 
 use super::RunClock;
+use super::displays::{Displays, named};
 use super::file::{RunFile, SavedRun, Urgency};
 use super::journal::CellOutputs;
-use super::plan::{KnownCell, Planned};
+use super::known::KnownCell;
+use super::plan::Planned;
 use super::record::RanCell;
 use super::stamps::{CellStamps, Span};
 use crate::api::{
@@ -33,8 +35,12 @@ pub(crate) struct NotebookRun {
     rules: RunRules,
     began: SystemTime,
     now: Option<Now>,
-    shown: Shown,
+    displays: Displays,
     failed: Option<(KnownCell, Option<u32>)>,
+    /// Cells whose outputs somebody else took out of the file.
+    put_again: BTreeSet<usize>,
+    /// What is noted when the first cell begins.
+    opening: Option<Opening>,
 }
 
 /// What holds for the whole run.
@@ -50,18 +56,10 @@ pub(crate) struct RunRules {
 /// The cell that runs.
 struct Now {
     cell: KnownCell,
-    began: SystemTime,
+    /// When its code began; none as long as there is no kernel for it.
+    started: Option<SystemTime>,
     count: Option<u32>,
     recorder: OutputRecorder,
-}
-
-/// Displays that later cells may change.
-#[derive(Default)]
-struct Shown {
-    /// Which output of which cell.
-    places: HashMap<DisplayId, Vec<(usize, usize)>>,
-    /// The outputs of those cells.
-    cells: HashMap<usize, CellOutputs>,
 }
 
 /// What happens after a cell.
@@ -70,6 +68,14 @@ pub(crate) enum Onward {
     Next,
     /// The run is over, and this is how.
     Stop(State),
+}
+
+/// What is known when a run begins.
+pub(crate) struct Opening {
+    /// What earlier runs say about the cells of the notebook.
+    pub(crate) known: Vec<RanCell>,
+    /// What this one need not do again.
+    pub(crate) done: Vec<RanCell>,
 }
 
 /// A cell whose turn has come.
@@ -85,10 +91,14 @@ impl NotebookRun {
         cells: Vec<Planned>,
         report: NotebookReport,
         rules: RunRules,
+        opening: Opening,
     ) -> NotebookRun {
         let began = (rules.clock)();
-        let (file, now, shown, failed) = (Some(Box::new(file)), None, Shown::default(), None);
-        NotebookRun { file, cells, report, rules, began, now, shown, failed }
+        let displays = Displays::new(&cells, opening.known.clone());
+        let opening = Some(opening);
+        let (file, now, failed) = (Some(Box::new(file)), None, None);
+        let put_again = BTreeSet::new();
+        NotebookRun { file, cells, report, rules, began, now, displays, failed, put_again, opening }
     }
 
     /// The cells as a call is told of them.
@@ -121,7 +131,13 @@ impl NotebookRun {
     pub(crate) async fn begin(&mut self, number: usize, record: &Record) -> Begun {
         let Some(planned) = self.cells.get(number).cloned() else { return Begun::Gone };
         let known = planned.cell.clone();
-        let found = self.with_file(move |file| file.cell(&known)).await;
+        let opening = self.opening.take();
+        let found = self.with_file(move |file| {
+            // Without it a later command only knows less about this run.
+            let _ = opening.map(|Opening { known, done }| file.begin(&known, &done));
+            file.cell(&known)
+        });
+        let found = found.await;
         let cell = match found {
             Ok(Some(cell)) => cell,
             Ok(None) => {
@@ -138,8 +154,10 @@ impl NotebookRun {
                 told.notebook = Some(in_notebook(&cell, planned.last_took));
             }
         });
+        // Without an id it is found again by what it is now.
+        self.cells[number].cell.clone_from(&cell);
         let recorder = OutputRecorder::new(self.rules.outputs);
-        self.now = Some(Now { cell, began: (self.rules.clock)(), count: None, recorder });
+        self.now = Some(Now { cell, started: None, count: None, recorder });
         Begun::Run(source)
     }
 
@@ -147,7 +165,7 @@ impl NotebookRun {
     pub(crate) fn hear(&mut self, event: &ExecEvent) {
         let Some(now) = &mut self.now else { return };
         if let ExecEvent::Started { count } = event {
-            now.count = *count;
+            (now.started, now.count) = (Some((self.rules.clock)()), *count);
         }
         now.recorder.push(event);
     }
@@ -163,10 +181,13 @@ impl NotebookRun {
         {
             self.failed = Some((now.cell.clone(), now.count));
         }
-        if matches!(report.state, State::NeverRun) {
+        let ended = (self.rules.clock)();
+        let died = (report.state == State::KernelDied).then_some(ended);
+        let Some(began) = now.started.or(died) else {
+            // Nothing of it was run, so it keeps what it has.
             return onward;
-        }
-        let span = Span { began: now.began, ended: (self.rules.clock)(), state: report.state };
+        };
+        let span = Span { began, ended, state: report.state };
         // How a cell ended is told by its report, not by an event.
         if let Some(
             EndReport::Exception(error) | EndReport::Stopped { exception: Some(error), .. },
@@ -176,13 +197,15 @@ impl NotebookRun {
         }
         let mut recorded = now.recorder.finish();
         recorded.outputs.extend(last_words(report));
-        let outputs = self.fold(number, now.cell.clone(), now.count, &mut recorded);
+        self.find_displays(&recorded).await;
+        let mut ran = RanCell::new(&now.cell, report);
+        ran.displays = named(&recorded.displays);
+        let outputs = self.displays.fold(number, (now.cell, now.count), recorded);
         let urgency = match onward {
             Onward::Next => Urgency::WhenCheap,
             Onward::Stop(_) => Urgency::Now,
         };
         let stamps = CellStamps::of(self.rules.stamps, span);
-        let ran = RanCell::new(&now.cell, report.state, report.duration);
         let shown = outputs.last().map_or(0, |(_, own)| own.outputs.len());
         tell(record, number, |cell| (cell.outputs, cell.written) = (shown, WriteBack::Kept));
         let saved = self
@@ -199,51 +222,23 @@ impl NotebookRun {
         onward
     }
 
-    /// The outputs that are different now: those of the cell, and displays of earlier ones that it changed. Its
-    /// own come last.
-    fn fold(
-        &mut self,
-        number: usize,
-        cell: KnownCell,
-        count: Option<u32>,
-        recorded: &mut Recorded,
-    ) -> Vec<(usize, CellOutputs)> {
-        let mut changed: Vec<usize> = Vec::new();
-        for change in &recorded.changes {
-            for (other, at) in self.shown.places.get(&change.id).into_iter().flatten() {
-                let outputs = self.shown.cells.get_mut(other).filter(|_| *other != number);
-                let Some(output) = outputs.and_then(|cell| cell.outputs.get_mut(*at)) else {
-                    continue;
-                };
-                if let Ok(new) = change.apply(output) {
-                    *output = new;
-                    changed.push(*other);
-                }
+    /// Displays of earlier runs that are changed now are looked up in the file.
+    async fn find_displays(&mut self, recorded: &Recorded) {
+        for ran in self.displays.wanted(recorded) {
+            let looked_up = ran.clone();
+            let found = self.with_file(move |file| file.outputs_of(&looked_up)).await;
+            // What cannot be read, or has another source by now, has no such display.
+            if let Ok(Some(outputs)) = found {
+                self.displays.add(&ran, outputs);
             }
         }
-        changed.sort_unstable();
-        changed.dedup();
-        let outputs = CellOutputs { cell, count, outputs: std::mem::take(&mut recorded.outputs) };
-        if !recorded.displays.is_empty() {
-            self.shown.cells.insert(number, outputs.clone());
-        }
-        for (id, at) in recorded.displays.drain(..) {
-            self.shown.places.entry(id).or_default().push((number, at));
-        }
-        let earlier = changed.into_iter().filter_map(|other| {
-            self.shown.cells.get(&other).map(|outputs| (other, outputs.clone()))
-        });
-        earlier.chain(std::iter::once((number, outputs))).collect()
     }
 
     fn onward(&mut self, number: usize, report: &CellReport) -> Onward {
-        if let Some(EndReport::Exception(error)) = &report.end
-            && error.name == "SystemExit"
-        {
+        if let Some(status) = report.exit_status() {
             let index = report.notebook.as_ref().map_or(number, |cell| cell.index);
-            self.report.notes.push(RunNote::Exited { index, status: error.value.clone() });
-            let is_well = matches!(error.value.as_str(), "" | "0" | "None");
-            return Onward::Stop(if is_well { State::Done } else { State::Error });
+            self.report.notes.push(RunNote::Exited { index, status: status.to_owned() });
+            return Onward::Stop(if status.is_empty() { State::Done } else { State::Error });
         }
         let may_fail = self.rules.on_error == OnError::GoOn
             || self.cells.get(number).is_some_and(|planned| planned.on_error == OnError::GoOn);
@@ -263,6 +258,7 @@ impl NotebookRun {
         let failed = self.failed.take();
         let saved = self
             .with_file(move |file| {
+                file.note_end();
                 let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
                 // Notes that cannot be made are no reason to say that outputs are not there.
@@ -274,6 +270,7 @@ impl NotebookRun {
             })
             .await;
         self.tell_saved(record, saved);
+        self.tell_places(record).await;
         // The notebook is free for others before its caller hears that it is over.
         self.file = None;
     }
@@ -282,14 +279,17 @@ impl NotebookRun {
         let mut fates = Vec::new();
         match saved {
             Ok(None) => {}
-            Ok(Some(SavedRun { version, cells })) => {
+            Ok(Some(SavedRun { version, cells, put_again })) => {
                 self.report.version = Some(version.to_string());
-                self.report.notes.retain(|note| !matches!(note, RunNote::NotSaved(_)));
+                self.report.notes.retain(|note| note.unsaved().is_none());
+                self.tell_put_again(put_again);
                 fates = cells;
             }
             Err(error) => {
-                self.report.notes.retain(|note| !matches!(note, RunNote::NotSaved(_)));
-                self.report.notes.push(RunNote::NotSaved(error.problem()));
+                self.report.notes.retain(|note| note.unsaved().is_none());
+                let is_kept = self.file.as_ref().is_some_and(|file| file.is_kept());
+                let note = if is_kept { RunNote::NotSaved } else { RunNote::NotKept };
+                self.report.notes.push(note(error.problem()));
             }
         }
         record.change(|report| {
@@ -300,6 +300,32 @@ impl NotebookRun {
                 }
             }
             report.notebook = Some(self.report.clone());
+        });
+    }
+
+    /// However often somebody takes outputs out, it is told once.
+    fn tell_put_again(&mut self, numbers: Vec<usize>) {
+        self.put_again.extend(numbers);
+        let cells = self.put_again.len();
+        if cells > 0 {
+            self.report.notes.retain(|note| !matches!(note, RunNote::PutAgain { .. }));
+            self.report.notes.push(RunNote::PutAgain { cells });
+        }
+    }
+
+    /// Says where the cells are at the end: others may have moved them, or taken some out.
+    async fn tell_places(&mut self, record: &Record) {
+        let known: Vec<KnownCell> = self.cells.iter().map(|planned| planned.cell.clone()).collect();
+        // A file that cannot be read leaves the places that were told before.
+        let Ok(places) = self.with_file(move |file| file.places(&known)).await else { return };
+        record.change(|report| {
+            let cells = report.cells.iter_mut().filter_map(|cell| cell.notebook.as_mut());
+            for (cell, place) in cells.zip(places) {
+                match place {
+                    Some(index) => cell.index = index,
+                    None => cell.written = WriteBack::Gone,
+                }
+            }
         });
     }
 
@@ -340,7 +366,7 @@ fn kept_its_kernel(report: &CellReport) -> bool {
     matches!(report.end, Some(EndReport::Stopped { fate: KernelFate::Kept, .. }))
 }
 
-/// What a kernel that died could not say itself, as an output.
+/// What a kernel that died or was ended could not say itself, as an output.
 fn last_words(report: &CellReport) -> Option<NbOutput> {
     let (name, value) = match (&report.state, &report.end) {
         (State::KernelDied, Some(EndReport::Died(death))) => {
@@ -353,6 +379,12 @@ fn last_words(report: &CellReport) -> Option<NbOutput> {
                 "CellTimeoutError",
                 format!("the cell did not end within {after} s and could not be stopped"),
             )
+        }
+        // Without it, a part of what a cell says would look like all of it.
+        (State::Cancelled, Some(EndReport::Stopped { exception: None, .. }) | None)
+            if report.count.is_some() =>
+        {
+            ("KeyboardInterrupt", "the cell was stopped".to_owned())
         }
         _ => return None,
     };

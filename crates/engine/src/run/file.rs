@@ -4,19 +4,19 @@
 //! that may.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use inkcell_notebook::{CellRef, EditOp, IdSource, NbOutput, Notebook};
+use inkcell_notebook::{EditOp, IdSource, NbOutput, Notebook, OutputView};
 
+use super::fold::{Fold, Folded, Safety, ShownCell, put_back, state_error};
 use super::journal::{CellOutputs, Journal};
-use super::plan::{Found, KnownCell};
+use super::known::{KnownCell, Sight, has_unique_ids};
 use super::record::{Past, RanCell, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use crate::api::{Stamps, WriteBack};
-use crate::change::{Backup, Base, IfMissing, Mode, SaveOptions};
+use crate::change::{Base, Effect, SaveOptions};
 use crate::error::{EngineError, SessionError};
-use crate::files::{Force, Metadata, Still, Target, Version};
+use crate::files::{Metadata, Still, Target, Version};
 use crate::notebooks::{Keep, Notebooks};
 
 /// A save that takes less is made after every cell.
@@ -25,6 +25,12 @@ const CHEAP: Duration = Duration::from_millis(50);
 /// Otherwise saves are at least so far apart, and so many times what one costs.
 const APART: Duration = Duration::from_secs(2);
 const APART_TIMES: u32 = 10;
+
+/// However long its cells take, a notebook that is larger than this is not written again and again: what was written
+/// on the way is at most so much of its size before it is written once more, or the last time is this long ago.
+const SMALL_BYTES: u64 = 1 << 20;
+const WRITTEN_QUARTERS: u64 = 3;
+const LONG: Duration = Duration::from_secs(600);
 
 /// Whether outputs must be in the file now.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,24 +47,17 @@ pub(crate) struct RunFile {
     target: Target,
     record: RunRecord,
     journal: Journal,
-    /// What is not in the file yet, by the number of the cell in the run.
-    unsaved: BTreeMap<usize, Unsaved>,
+    /// What the cells of this run showed, by the number of the cell in the run. Those that are in the file stay
+    /// here: another program may put an older copy of the notebook over it.
+    shown: BTreeMap<usize, ShownCell>,
+    /// Cells that ran, and are not in the record yet.
+    unnoted: Vec<RanCell>,
+    /// The content that the last save left.
+    left: Option<Version>,
     seen: Option<Seen>,
+    /// The notebook as it was when the run was planned, where its ids do not tell all cells apart.
+    planned: Option<Notebook>,
     pace: Pace,
-}
-
-/// What a cell showed and its file does not have yet.
-struct Unsaved {
-    outputs: CellOutputs,
-    stamps: CellStamps,
-    safety: Safety,
-}
-
-/// Where outputs are while they are not in the file.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Safety {
-    Nowhere,
-    InJournal,
 }
 
 /// The notebook as it was when its file was last looked at.
@@ -72,6 +71,8 @@ pub(crate) struct SavedRun {
     pub(crate) version: Version,
     /// What became of the outputs of each cell.
     pub(crate) cells: Vec<(usize, WriteBack)>,
+    /// Cells whose outputs had been in the file, were taken out by somebody else, and are in it again.
+    pub(crate) put_again: Vec<usize>,
 }
 
 impl RunFile {
@@ -87,8 +88,21 @@ impl RunFile {
         let past = record.past().map_err(failed)?;
         let journal = Journal::new(places.journal);
         let (notebooks, path) = (notebooks.clone(), path.to_owned());
-        let (unsaved, seen, pace) = (BTreeMap::new(), None, Pace::default());
-        let file = RunFile { notebooks, path, target, record, journal, unsaved, seen, pace };
+        let (shown, unnoted) = (BTreeMap::new(), Vec::new());
+        let (left, seen, planned, pace) = (None, None, None, Pace::default());
+        let file = RunFile {
+            notebooks,
+            path,
+            target,
+            record,
+            journal,
+            shown,
+            unnoted,
+            left,
+            seen,
+            planned,
+            pace,
+        };
         Ok((file, past))
     }
 
@@ -107,8 +121,19 @@ impl RunFile {
         self.record.begin(known, done).map_err(failed)
     }
 
-    /// The notebook as it is in the file now.
-    fn current(&mut self) -> Result<&Notebook, EngineError> {
+    /// Remembers what the run was planned on.
+    pub(crate) fn plan_on(&mut self, notebook: &Notebook) {
+        self.planned = (!has_unique_ids(notebook)).then(|| notebook.clone());
+    }
+
+    /// The notebook that was looked at last.
+    fn sight(&self) -> Option<(&Notebook, Sight<'_>)> {
+        let notebook = &self.seen.as_ref()?.notebook;
+        Some((notebook, Sight::new(notebook, self.planned.as_ref())))
+    }
+
+    /// Looks at the notebook as it is in the file now.
+    fn look(&mut self) -> Result<(), EngineError> {
         let is_same = match &self.seen {
             Some(seen) => {
                 let still = self.target.still(&seen.metadata).map_err(self.target.io("read it"))?;
@@ -118,24 +143,39 @@ impl RunFile {
         };
         if !is_same {
             let (notebook, metadata) = self.notebooks.read_again(&self.target)?;
-            self.seen = None;
-            return Ok(&self.seen.insert(Seen { metadata, notebook }).notebook);
+            self.seen = Some(Seen { metadata, notebook });
         }
-        match &self.seen {
-            Some(seen) => Ok(&seen.notebook),
-            None => Err(EngineError::NotFound { what: "Notebook", path: self.path.clone() }),
-        }
+        Ok(())
     }
 
-    /// A cell as it is now, to be run; none when it is gone or no code any more.
+    /// A cell as it is now, which is run next; none when it is gone or no code any more.
     pub(crate) fn cell(&mut self, known: &KnownCell) -> Result<Option<KnownCell>, EngineError> {
-        let notebook = self.current()?;
-        let (Found::Same(index) | Found::Changed(index)) = known.find(notebook) else {
-            return Ok(None);
-        };
-        let cell = notebook.cell(index);
+        self.look()?;
+        let Some((notebook, sight)) = self.sight() else { return Ok(None) };
+        let cell = sight.find(known).place().and_then(|index| notebook.cell(index));
         let code = cell.filter(|cell| cell.kind() == Some(inkcell_notebook::CellKind::Code));
-        Ok(code.map(|cell| KnownCell::of(&cell)))
+        let cell = code.map(|cell| KnownCell { planned: known.planned, ..KnownCell::of(&cell) });
+        if let Some(cell) = &cell {
+            // Whoever comes after a host that died only knows less without it.
+            let _ = self.record.note_start(cell);
+        }
+        Ok(cell)
+    }
+
+    /// What a cell that ran before shows, when it is still what ran.
+    pub(crate) fn outputs_of(&mut self, ran: &RanCell) -> Result<Option<CellOutputs>, EngineError> {
+        self.look()?;
+        let Some((notebook, _)) = self.sight() else { return Ok(None) };
+        let mut of = notebook.cells().filter(|cell| ran.is_of(cell.id().as_deref(), cell.index()));
+        let (Some(cell), None) = (of.next(), of.next()) else { return Ok(None) };
+        let known = KnownCell::of(&cell);
+        let text =
+            |output: &OutputView<'_>| NbOutput::from_json(str::from_utf8(output.json()).ok()?).ok();
+        let outputs: Option<Vec<NbOutput>> = cell.outputs().iter().map(text).collect();
+        let count = cell.execution_count().and_then(|count| u32::try_from(count).ok());
+        let is_same = ran.ran(&known.source);
+        let outputs = outputs.filter(|_| is_same);
+        Ok(outputs.map(|outputs| CellOutputs { cell: known, count, outputs }))
     }
 
     /// Takes outputs, and sees to it that they are safe: in the file, or in the journal. What cannot be kept there
@@ -148,51 +188,110 @@ impl RunFile {
     ) -> Result<Option<SavedRun>, EngineError> {
         let mut is_due = urgency == Urgency::Now || self.pace.is_due(Instant::now());
         for (number, outputs, stamps) in outputs {
+            self.pace.taken(outputs.outputs.iter().map(|output| output.json().len() as u64).sum());
             let safety = match is_due || self.journal.keep(&outputs).is_err() {
                 true => Safety::Nowhere,
                 false => Safety::InJournal,
             };
             is_due |= safety == Safety::Nowhere;
-            self.unsaved.insert(number, Unsaved { outputs, stamps, safety });
+            // A display that a later cell changed leaves what is noted about its own cell.
+            let noted = self.shown.remove(&number).map(|earlier| earlier.stamps);
+            let stamps = stamps.or(noted);
+            self.shown.insert(number, ShownCell { outputs, stamps, safety });
         }
-        let saved = if is_due { self.save(Keep::Nothing)? } else { None };
-        // A cell has run when what it showed is safe: otherwise a run that is taken up again would leave it out.
-        if let Some(ran) = ran {
-            // Without it a later command only knows less about this run.
-            let _ = self.record.note(ran);
+        self.unnoted.extend(ran.cloned());
+        let saved = if is_due { self.save(Keep::Nothing) } else { Ok(None) };
+        self.note_ran();
+        saved
+    }
+
+    /// Notes that no cell is begun any more.
+    pub(crate) fn note_end(&mut self) {
+        // Without it a later command only takes the last cell for one that was cut off.
+        let _ = self.record.note_end();
+    }
+
+    /// Whether everything that cells showed is safe somewhere.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.shown.values().all(|cell| cell.safety != Safety::Nowhere)
+    }
+
+    /// A cell has run when what it showed is safe: otherwise a run that is taken up again would leave it out.
+    fn note_ran(&mut self) {
+        if !self.is_kept() {
+            return;
         }
-        Ok(saved)
+        // What cannot be noted now may be later; without it a later command only knows less about this run.
+        let noted = self.unnoted.iter().take_while(|ran| self.record.note(ran).is_ok()).count();
+        self.unnoted.drain(..noted);
     }
 
     /// Puts everything into the file.
     pub(crate) fn save(&mut self, keep: Keep) -> Result<Option<SavedRun>, EngineError> {
-        if self.unsaved.is_empty() && keep == Keep::Nothing {
+        let is_saved = self.shown.values().all(|cell| cell.safety == Safety::InFile);
+        if is_saved && keep == Keep::Nothing {
             return Ok(None);
         }
         let began = Instant::now();
-        let options = in_place();
-        let unsaved = &self.unsaved;
-        let saved = self.notebooks.change_keeping(&self.path, &options, keep, |notebook, _| {
-            let entries =
-                unsaved.iter().map(|(number, cell)| (*number, &cell.outputs, &cell.stamps));
-            put(notebook, entries, &self.path)
-        });
+        let (shown, left, planned) = (&self.shown, self.left, self.planned.as_ref());
+        let saved = self.notebooks.change_keeping(
+            &self.path,
+            &SaveOptions::in_place(),
+            keep,
+            |notebook, _| {
+                let is_as_left = left == Some(Version::of(notebook.original_bytes()));
+                let fold = if is_as_left { Fold::New } else { Fold::All };
+                fold.into(notebook, planned, shown, &self.path)
+            },
+        );
         let saved = match saved {
             Ok(saved) => saved,
             Err(error) => {
-                // What is not in the file must be safe elsewhere.
-                for cell in self.unsaved.values_mut() {
-                    if cell.safety == Safety::Nowhere && self.journal.keep(&cell.outputs).is_ok() {
-                        cell.safety = Safety::InJournal;
-                    }
-                }
+                self.keep_all();
                 return Err(error);
             }
         };
-        self.pace.saved(began, Instant::now());
-        self.unsaved.clear();
-        self.journal.clear().map_err(|source| state_error(self.notebooks.state_dir(), source))?;
-        Ok(Some(SavedRun { version: saved.version, cells: saved.value }))
+        if saved.effect == Effect::Written {
+            let size = saved.after.chunks().iter().map(|chunk| chunk.len() as u64).sum();
+            self.pace.saved(began, Instant::now(), size);
+        }
+        self.left = Some(saved.version);
+        for cell in self.shown.values_mut() {
+            cell.safety = Safety::InFile;
+        }
+        // What is in the file as well may go in once more without harm, so a journal that cannot be removed is
+        // no reason to say that outputs are not there.
+        let _ = self.journal.clear();
+        self.note_ran();
+        let Folded { fates, put_again } = saved.value;
+        Ok(Some(SavedRun { version: saved.version, cells: fates, put_again }))
+    }
+
+    /// What is not in the file must be safe elsewhere; also what was in it, when the file is not what it was.
+    fn keep_all(&mut self) {
+        let current = self.notebooks.read_again(&self.target);
+        let version = current.ok().map(|(notebook, _)| Version::of(notebook.original_bytes()));
+        let is_as_left = version.is_some() && version == self.left;
+        for cell in self.shown.values_mut() {
+            let is_safe = match cell.safety {
+                Safety::Nowhere => false,
+                Safety::InJournal => true,
+                Safety::InFile => is_as_left,
+            };
+            if !is_safe && self.journal.keep(&cell.outputs).is_ok() {
+                cell.safety = Safety::InJournal;
+            }
+        }
+    }
+
+    /// Where these cells are now; none where one is gone.
+    pub(crate) fn places(
+        &mut self,
+        cells: &[KnownCell],
+    ) -> Result<Vec<Option<usize>>, EngineError> {
+        self.look()?;
+        let Some((_, sight)) = self.sight() else { return Ok(vec![None; cells.len()]) };
+        Ok(cells.iter().map(|cell| sight.find(cell).place()).collect())
     }
 
     /// Takes away what an earlier run said about its failure.
@@ -209,10 +308,8 @@ impl RunFile {
         failed: Option<&(KnownCell, Option<u32>)>,
     ) -> Result<Option<Version>, EngineError> {
         self.change(stamps, |notebook| {
-            let failed = failed.and_then(|(cell, count)| match cell.find(notebook) {
-                Found::Same(index) | Found::Changed(index) => Some((index, *count)),
-                Found::Gone => None,
-            });
+            let sight = Sight::new(notebook, self.planned.as_ref());
+            let failed = failed.and_then(|(cell, count)| Some((sight.find(cell).place()?, *count)));
             stamps::whole(stamps, notebook, &Whole { input, output, span, failed })
         })?;
         self.change(stamps, |notebook| stamps::marker_tags(stamps, notebook))
@@ -223,10 +320,11 @@ impl RunFile {
         stamps: Stamps,
         ops: impl Fn(&Notebook) -> Vec<EditOp>,
     ) -> Result<Option<Version>, EngineError> {
-        if stamps == Stamps::Nothing {
+        // The others note nothing about a run as a whole.
+        if stamps != Stamps::Papermill {
             return Ok(None);
         }
-        let options = in_place();
+        let options = SaveOptions::in_place();
         let changed = |notebook: &mut Notebook, base: &Base| {
             let ops = ops(notebook);
             let path = self.path.clone();
@@ -238,113 +336,39 @@ impl RunFile {
     }
 }
 
-/// Puts what a host that died had not saved into its notebook.
-pub(crate) fn recover(
-    notebooks: &Notebooks,
-    target: &Target,
-    path: &str,
-) -> Result<Option<usize>, EngineError> {
-    let state = notebooks.state_dir();
-    let places = RunPlaces::of(&target.path, state);
-    if !places.journal.exists() {
-        return Ok(None);
-    }
-    let failed = |source| state_error(state, source);
-    match RunRecord::take(&places, state).map_err(failed)? {
-        Some(_held) => put_back(notebooks, &places, path),
-        // A run is under way, and saves itself.
-        None => Ok(None),
-    }
-}
-
-/// The same for whoever has the notebook's record.
-fn put_back(
-    notebooks: &Notebooks,
-    places: &RunPlaces,
-    path: &str,
-) -> Result<Option<usize>, EngineError> {
-    let failed = |source| state_error(notebooks.state_dir(), source);
-    if !places.journal.exists() {
-        return Ok(None);
-    }
-    let left = Journal::left(&places.journal).map_err(failed)?;
-    // Of two entries for a cell the later counts.
-    let mut latest: Vec<&CellOutputs> = Vec::new();
-    for outputs in &left {
-        latest.retain(|known| !known.cell.is_same_place(&outputs.cell));
-        latest.push(outputs);
-    }
-    let stamps = CellStamps::default();
-    let saved = notebooks.change_keeping(path, &in_place(), Keep::Record, |notebook, _| {
-        let entries =
-            latest.iter().enumerate().map(|(number, outputs)| (number, *outputs, &stamps));
-        put(notebook, entries, path)
-    })?;
-    Journal::new(places.journal.clone()).clear().map_err(failed)?;
-    let put_in = saved.value.iter().filter(|(_, fate)| *fate == WriteBack::Saved).count();
-    Ok(Some(put_in))
-}
-
-/// Sets the outputs of cells whose sources are still what ran.
-fn put<'a>(
-    notebook: &mut Notebook,
-    entries: impl Iterator<Item = (usize, &'a CellOutputs, &'a CellStamps)>,
-    path: &str,
-) -> Result<Vec<(usize, WriteBack)>, EngineError> {
-    let (mut ops, mut fates) = (Vec::new(), Vec::new());
-    for (number, outputs, stamps) in entries {
-        let fate = match outputs.cell.find(notebook) {
-            Found::Same(index) => {
-                let cell = CellRef::Index(index as i64);
-                let kept: Vec<NbOutput> = outputs.outputs.clone();
-                let count = outputs.count.map(u64::from);
-                ops.push(EditOp::SetOutputs { cell: cell.clone(), count, outputs: kept });
-                ops.extend(stamps.op(cell, notebook));
-                WriteBack::Saved
-            }
-            Found::Changed(_) => WriteBack::SourceChanged,
-            Found::Gone => WriteBack::Gone,
-        };
-        fates.push((number, fate));
-    }
-    let failed = |error| EngineError::Edit { path: path.to_owned(), error, batch: ops.len() };
-    notebook.apply(&ops, &mut IdSource::seeded(0)).map_err(failed)?;
-    Ok(fates)
-}
-
-fn in_place() -> SaveOptions {
-    SaveOptions {
-        base: None,
-        output: None,
-        if_missing: IfMissing::Fail,
-        backup: Backup::No,
-        force: Force::No,
-        mode: Mode::Write,
-    }
-}
-
-fn state_error(state: &Path, source: std::io::Error) -> EngineError {
-    EngineError::Io { path: state.display().to_string(), what: "use the state folder", source }
-}
-
 /// How often a file is saved.
 #[derive(Debug, Default)]
 struct Pace {
     /// When the last save was over, and what it took.
     last: Option<(Instant, Duration)>,
+    /// How much all saves have written.
+    written_bytes: u64,
+    /// How large the file was then.
+    size_bytes: u64,
+    /// How much is to be put in since.
+    taken_bytes: u64,
 }
 
 impl Pace {
     fn is_due(&self, now: Instant) -> bool {
-        match self.last {
-            None => true,
-            Some((_, cost)) if cost < CHEAP => true,
-            Some((over, cost)) => now.duration_since(over) >= APART.max(cost * APART_TIMES),
+        let Some((over, cost)) = self.last else { return true };
+        let since = now.duration_since(over);
+        if cost >= CHEAP && since < APART.max(cost * APART_TIMES) {
+            return false;
         }
+        let size = self.size_bytes + self.taken_bytes;
+        size <= SMALL_BYTES || self.written_bytes * 4 <= size * WRITTEN_QUARTERS || since >= LONG
     }
 
-    fn saved(&mut self, began: Instant, over: Instant) {
+    /// A cell has shown so much.
+    fn taken(&mut self, bytes: u64) {
+        self.taken_bytes += bytes;
+    }
+
+    fn saved(&mut self, began: Instant, over: Instant, size_bytes: u64) {
         self.last = Some((over, over.duration_since(began)));
+        self.written_bytes += size_bytes;
+        (self.size_bytes, self.taken_bytes) = (size_bytes, 0);
     }
 }
 

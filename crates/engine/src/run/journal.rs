@@ -12,7 +12,7 @@ use inkcell_notebook::NbOutput;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::plan::KnownCell;
+use super::known::KnownCell;
 
 /// What a cell showed.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -58,8 +58,9 @@ impl Journal {
             count: outputs.count,
             outputs: outputs.outputs.iter().map(raw).collect::<io::Result<_>>()?,
         };
-        let mut text = serde_json::to_vec(&line)?;
-        text.push(b'\n');
+        // A line begins with its separator: one that could not be written to its end costs no other.
+        let mut text = vec![b'\n'];
+        serde_json::to_writer(&mut text, &line)?;
         let mut file = match self.file.take() {
             Some(file) => file,
             None => make(&self.path)?,
@@ -73,8 +74,10 @@ impl Journal {
     pub(crate) fn clear(&mut self) -> io::Result<()> {
         self.file = None;
         match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            // An empty one says the same.
+            Err(_) => OpenOptions::new().write(true).truncate(true).open(&self.path).map(drop),
         }
     }
 
@@ -85,9 +88,8 @@ impl Journal {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        let lines = text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        Ok(lines.filter_map(entry).collect())
+        // A line that was cut off is no whole object.
+        Ok(text.split(|byte| *byte == b'\n').filter_map(entry).collect())
     }
 }
 
@@ -95,7 +97,8 @@ fn entry(line: &[u8]) -> Option<CellOutputs> {
     let Line { id, index, source, count, outputs } = serde_json::from_slice(line).ok()?;
     let outputs = outputs.iter().map(|output| NbOutput::from_json(output.get()).ok());
     let outputs = outputs.collect::<Option<Vec<_>>>()?;
-    Some(CellOutputs { cell: KnownCell { id, index, source }, count, outputs })
+    let cell = KnownCell { id, index, source, planned: None };
+    Some(CellOutputs { cell, count, outputs })
 }
 
 fn make(path: &Path) -> io::Result<File> {

@@ -5,22 +5,29 @@
 //! has too.
 
 mod conduct;
+mod displays;
 mod file;
+mod fold;
 mod journal;
+mod known;
 mod plan;
 mod record;
 mod stamps;
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use inkcell_notebook::CellKind;
+
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
-pub(crate) use file::recover;
+pub(crate) use fold::recover;
 pub use record::RanCell;
+pub use record::{LastRuns, OpenCell};
 
 use crate::api::{
-    CellChoice, NotebookReport, OnError, PythonReport, PythonRequest, RunNote, RunRequest,
-    RunStart, State,
+    ExecutionId, NotebookCell, NotebookReport, OnError, PythonReport, PythonRequest, RunNote,
+    RunRequest, RunStart, State,
 };
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -28,8 +35,9 @@ use crate::lent::Lent;
 use crate::notebooks::{Notebooks, Opened};
 use crate::output::SizePolicy;
 use crate::registry::{OwnerId, SessionName};
-use conduct::RunRules;
+use conduct::{Opening, RunRules};
 use file::RunFile;
+use fold::must_take_outputs;
 use plan::{Plan, Planned, plan};
 use record::{Past, RunPlaces, RunRecord};
 
@@ -59,19 +67,30 @@ impl PreparedRun {
         &self.request.cwd
     }
 
+    /// The session it runs in.
+    pub fn session(&self) -> Option<&SessionName> {
+        self.request.session.as_ref()
+    }
+
+    /// Takes an interpreter, which may depend on the folder, unless one was asked for.
+    pub fn take_interpreter(&mut self, interpreter: Option<String>) {
+        self.request.interpreter = self.request.interpreter.take().or(interpreter);
+    }
+
     /// The interpreter that was asked for.
     pub fn interpreter(&self) -> Option<&str> {
         self.request.interpreter.as_deref()
     }
 }
 
-/// Reads the notebook and takes it for the run. Nothing is run and, unless it is to be written elsewhere,
-/// nothing is written yet. Waits for disks.
+/// Reads the notebook and takes it for the run. Nothing is run yet. What is written: outputs that a dead host had
+/// kept, the copy where it is to be written elsewhere, and without marks of another runner's failure. Waits for disks.
 pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
     let opened = notebooks.read(&request.path)?;
     // What cannot be run is refused before anything is touched.
-    plan(&opened, &request.cells)?;
+    let chosen = plan(&opened, &request.cells)?.cells;
+    must_take_outputs(&opened.notebook, chosen.iter().map(|planned| &planned.cell), &opened.shown)?;
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
     // From here on nobody else runs it, so nothing of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
@@ -80,27 +99,45 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     {
         notebooks.copy(&opened, &written)?;
     }
+    // Somebody may have taken away the file that the last run could not save to.
+    let recovered = match request.start {
+        RunStart::Resume => recovered.or(file.recover()?),
+        RunStart::First => recovered,
+    };
     notebooks.must_be_writable(&written)?;
     file.without_markers(request.stamps)?;
     let source = notebooks.read(&written)?;
     let Plan { mut cells, skipped, on_error, mut notes } = plan(&source, &request.cells)?;
+    file.plan_on(&source.notebook);
+    must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
+    notes.extend(past.open.as_ref().map(|cell| RunNote::CutOff { index: cell.index }));
     for planned in &mut cells {
         let cell = &planned.cell;
-        let ran = past.cells.iter().find(|ran| ran.is_of(cell.id.as_deref(), cell.index));
+        // One that failed or was stopped says nothing about how long it takes.
+        let is_of =
+            |ran: &&RanCell| ran.is_of(cell.id.as_deref(), cell.index) && ran.state == State::Done;
+        let ran = past.cells.iter().find(is_of);
         planned.last_took = ran.map(|ran| ran.duration).or(planned.last_took);
     }
     let (resumed, cells) = match request.start {
         RunStart::First => (Vec::new(), cells),
-        RunStart::Resume => resume(&past, cells),
+        RunStart::Resume => {
+            must_be_same_sources(&opened, &source)?;
+            resume(&past, cells, &source)
+        }
     };
     let is_resumed = |ran: &&RanCell| {
         resumed.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
     };
     let done: Vec<_> = past.last.iter().filter(is_resumed).cloned().collect();
-    let is_chosen = request.cells == CellChoice::default() && request.start == RunStart::First;
-    let known = if is_chosen { Vec::new() } else { past.cells };
-    file.begin(&known, &done)?;
+    let ids: HashSet<_> = source.notebook.cells().map(|cell| cell.id()).collect();
+    let is_there = |ran: &RanCell| match &ran.id {
+        Some(id) => ids.contains(&Some(id.as_str().into())),
+        None => ran.index < source.notebook.len(),
+    };
+    // What this run does not come to is still known as it was.
+    let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
     let own = opened.path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {
@@ -122,7 +159,7 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
         stamps: request.stamps,
         clock: files.clock,
     };
-    let run = NotebookRun::new(file, cells, report, rules);
+    let run = NotebookRun::new(file, cells, report, rules, Opening { known, done });
     let mut cells = run.sources();
     if let Some(first) = cells.first_mut() {
         first.kernel = request.kernel;
@@ -141,13 +178,16 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
 }
 
 /// What the last run has done of these cells, up to the first that it has not, and the rest.
-fn resume(past: &Past, mut cells: Vec<Planned>) -> (Vec<Planned>, Vec<Planned>) {
+fn resume(past: &Past, mut cells: Vec<Planned>, source: &Opened) -> (Vec<Planned>, Vec<Planned>) {
     let is_done = |planned: &Planned| {
         let cell = &planned.cell;
+        let count = source.notebook.cell(cell.index).and_then(|cell| cell.execution_count());
         past.last.iter().any(|ran| {
             ran.is_of(cell.id.as_deref(), cell.index)
                 && ran.state == State::Done
                 && ran.ran(&cell.source)
+                // Somebody may have put a copy without outputs in its place.
+                && ran.count.map(u64::from) == count
         })
     };
     let first = cells.iter().position(|planned| !is_done(planned)).unwrap_or(cells.len());
@@ -155,12 +195,42 @@ fn resume(past: &Past, mut cells: Vec<Planned>) -> (Vec<Planned>, Vec<Planned>) 
     (cells, rest)
 }
 
+/// A run that is taken up in another file goes on with that file, which must still be the same notebook.
+fn must_be_same_sources(asked: &Opened, written: &Opened) -> Result<(), EngineError> {
+    let code = |opened: &Opened| -> Vec<String> {
+        let code = opened.notebook.cells().filter(|cell| cell.kind() == Some(CellKind::Code));
+        code.map(|cell| cell.source().text.into_owned()).collect()
+    };
+    if asked.path == written.path || code(asked) == code(written) {
+        return Ok(());
+    }
+    let problem = format!(
+        "the code of {} is not that of {} any more; run it without --resume",
+        written.shown, asked.shown
+    );
+    Err(EngineError::Argument { argument: "--resume".to_owned(), problem })
+}
+
+/// A run of this engine that is not over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RunningRun {
+    /// Its id.
+    pub execution: ExecutionId,
+    /// The cell that runs, unless it waits for its turn.
+    pub cell: Option<NotebookCell>,
+}
+
 /// How the cells of a notebook ran the last time, as far as that is known.
-pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> Vec<RanCell> {
-    RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir())).cells
+pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> LastRuns {
+    RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir()))
 }
 
 impl Engine {
+    /// The run of a notebook that is under way here, if there is one.
+    pub fn run_of(&self, notebook: &Path) -> Option<RunningRun> {
+        self.executions().run_in(&SessionName(notebook.display().to_string()))
+    }
+
     /// Runs cells of a notebook. The answer comes when the run is over or the caller has waited long enough;
     /// then the run goes on, and can be asked for by its id.
     pub async fn notebook(

@@ -1,13 +1,14 @@
 //! Which cells of a notebook run, and under which rules.
 //!
-//! Owns what tags and metadata say about running, and how a cell is found again in a file that may have been
-//! changed since. It is pure: a notebook in, a plan out.
+//! Owns what tags and metadata say about running. It is pure: a notebook in, a plan out.
 
 use std::time::Duration;
 
-use inkcell_notebook::{CellKind, CellRef, CellView, Notebook};
+use inkcell_notebook::{CellKind, CellRef};
 use serde_json::Value;
 
+use super::known::KnownCell;
+use super::stamps;
 use crate::api::{CellChoice, OnError, RunNote};
 use crate::error::EngineError;
 use crate::notebooks::Opened;
@@ -41,74 +42,6 @@ pub(crate) struct Planned {
     pub(crate) last_took: Option<Duration>,
 }
 
-/// A cell as it was when somebody looked.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct KnownCell {
-    pub(crate) id: Option<String>,
-    pub(crate) index: usize,
-    pub(crate) source: String,
-}
-
-/// What became of a cell.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Found {
-    /// It is here, with the same source.
-    Same(usize),
-    /// It is here; its source, or its kind, is another one.
-    Changed(usize),
-    Gone,
-}
-
-impl KnownCell {
-    pub(crate) fn of(cell: &CellView<'_>) -> KnownCell {
-        KnownCell {
-            id: cell.id().map(|id| id.into_owned()),
-            index: cell.index(),
-            source: cell.source().text.into_owned(),
-        }
-    }
-
-    /// Whether both are the same cell, whatever it held.
-    pub(crate) fn is_same_place(&self, other: &KnownCell) -> bool {
-        match (&self.id, &other.id) {
-            (Some(one), Some(two)) => one == two,
-            (None, None) => self.index == other.index,
-            _ => false,
-        }
-    }
-
-    /// Where it is now. Without an id, or with one that others have too, a cell is known by its place, and by
-    /// its source when nobody else has the same.
-    pub(crate) fn find(&self, notebook: &Notebook) -> Found {
-        if let Some(id) = &self.id {
-            let mut named = notebook.cells().filter(|cell| cell.id().as_deref() == Some(id));
-            match (named.next(), named.next()) {
-                (Some(cell), None) => return self.compare(&cell),
-                (None, _) => return Found::Gone,
-                (Some(_), Some(_)) => {}
-            }
-        }
-        let here = notebook.cell(self.index);
-        if let Some(cell) = &here
-            && let same @ Found::Same(_) = self.compare(cell)
-        {
-            return same;
-        }
-        let mut same =
-            notebook.cells().filter(|cell| self.compare(cell) == Found::Same(cell.index()));
-        match (same.next(), same.next(), here) {
-            (Some(cell), None, _) => Found::Same(cell.index()),
-            (_, _, Some(cell)) => Found::Changed(cell.index()),
-            (_, _, None) => Found::Gone,
-        }
-    }
-
-    fn compare(&self, cell: &CellView<'_>) -> Found {
-        let is_same = cell.kind() == Some(CellKind::Code) && cell.source().text == self.source;
-        if is_same { Found::Same(cell.index()) } else { Found::Changed(cell.index()) }
-    }
-}
-
 /// The cells of a notebook that were chosen and can be run.
 pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineError> {
     let notebook = &opened.notebook;
@@ -134,7 +67,7 @@ pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineE
         let own = Rules::of(&metadata(cell.metadata_json()));
         let may_fail = tags.iter().any(|tag| tag == MAY_FAIL);
         cells.push(Planned {
-            cell: KnownCell::of(&cell),
+            cell: KnownCell { planned: Some(index), ..KnownCell::of(&cell) },
             on_error: if may_fail { OnError::GoOn } else { own.on_error },
             timeout: own.timeout.or(rules.timeout),
             last_took: noted(&metadata(cell.metadata_json())),
@@ -152,6 +85,14 @@ fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineErro
     };
     let from = choice.from.as_ref().map(named).transpose()?.unwrap_or(0);
     let to = choice.to.as_ref().map(named).transpose()?.unwrap_or(count);
+    if let (Some(first), Some(last)) = (&choice.from, &choice.to)
+        && to < from
+    {
+        let problem = format!(
+            "{last} is cell {to}, which stands before cell {from} ({first}), the first to run"
+        );
+        return Err(EngineError::Argument { argument: "to".to_owned(), problem });
+    }
     let picked = match choice.list.as_deref() {
         None | Some("all") => (0..count).collect(),
         Some(list) => opened.pick_cells(list)?,
@@ -180,10 +121,13 @@ impl Rules {
     }
 }
 
-/// How long a cell took when somebody else ran it and noted that.
+/// How long a cell took when somebody ran it and noted that in the file.
 fn noted(metadata: &Value) -> Option<Duration> {
-    let seconds = metadata["papermill"]["duration"].as_f64()?;
-    Duration::try_from_secs_f64(seconds).ok()
+    let papermill = metadata["papermill"]["duration"].as_f64();
+    match papermill.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()) {
+        None => stamps::noted(&metadata["execution"]),
+        took => took,
+    }
 }
 
 /// Refuses what is not Python, and says so when the kernel that is named will not be the one that runs it.

@@ -13,12 +13,19 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::plan::KnownCell;
-use crate::api::State;
+use super::known::KnownCell;
+use crate::api::{CellReport, State};
 use crate::files::{file_key, private_folder};
 
 /// More of such a file is not read.
 const MAX_BYTES: u64 = 64 << 20;
+
+/// A larger one is written anew when a run begins.
+const ROOMY_BYTES: u64 = 1 << 20;
+
+/// A lock that somebody only looked at is free again after one of so many moments.
+const LOOKS: u32 = 5;
+const LOOK: Duration = Duration::from_millis(10);
 
 /// How one cell ran.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -29,17 +36,30 @@ pub struct RanCell {
     pub index: usize,
     /// A digest of its source.
     pub source: String,
+    /// The number it ran under.
+    #[serde(default)]
+    pub count: Option<u32>,
     /// How it ended.
     pub state: State,
     /// How long it took.
     #[serde(with = "crate::encoding::seconds")]
     pub duration: Duration,
+    /// Its displays that later code may change: their names, and which outputs they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub displays: Vec<(String, usize)>,
 }
 
 impl RanCell {
-    pub(crate) fn new(cell: &KnownCell, state: State, duration: Duration) -> RanCell {
-        let (id, source) = (cell.id.clone(), digest(&cell.source));
-        RanCell { id, index: cell.index, source, state, duration }
+    pub(crate) fn new(cell: &KnownCell, report: &CellReport) -> RanCell {
+        RanCell {
+            id: cell.id.clone(),
+            index: cell.index,
+            source: digest(&cell.source),
+            count: report.count,
+            state: report.state,
+            duration: report.duration,
+            displays: Vec::new(),
+        }
     }
 
     /// Whether it tells of this cell, whatever its source is now.
@@ -57,7 +77,7 @@ impl RanCell {
     }
 }
 
-fn digest(source: &str) -> String {
+pub(super) fn digest(source: &str) -> String {
     blake3::hash(source.as_bytes()).to_hex()[..16].to_owned()
 }
 
@@ -67,7 +87,31 @@ fn digest(source: &str) -> String {
 enum Line {
     /// A run began; what stands before is of earlier ones.
     Began,
+    /// A cell begins.
+    Starts(OpenCell),
     Cell(RanCell),
+    /// The run is over.
+    Ended,
+}
+
+/// A cell that has begun, of a run that has not ended.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OpenCell {
+    /// Its id.
+    pub id: Option<String>,
+    /// Its position.
+    pub index: usize,
+}
+
+/// How the cells of a notebook ran the last time.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct LastRuns {
+    /// The last word on each cell.
+    pub cells: Vec<RanCell>,
+    /// The cell that runs now.
+    pub running: Option<OpenCell>,
+    /// The cell that ran when the host of its run died.
+    pub cut_off: Option<OpenCell>,
 }
 
 /// What is known of earlier runs.
@@ -77,6 +121,8 @@ pub(crate) struct Past {
     pub(crate) cells: Vec<RanCell>,
     /// Those of the last run.
     pub(crate) last: Vec<RanCell>,
+    /// The cell of it that has begun and not ended.
+    pub(crate) open: Option<OpenCell>,
 }
 
 /// The file of a notebook, held by the run that is under way.
@@ -111,16 +157,30 @@ impl RunRecord {
             .mode(0o600)
             .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32)
             .open(&places.record)?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(RunRecord { file })),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+        for _ in 0..LOOKS {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(RunRecord { file })),
+                // Somebody may only be looking whether it is held.
+                Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK),
+                Err(TryLockError::Error(error)) => return Err(error),
+            }
         }
+        Ok(None)
+    }
+
+    /// Whether a run is under way.
+    fn is_held(file: &File) -> bool {
+        matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
     /// What is known of earlier runs, without taking anything.
-    pub(crate) fn look(places: &RunPlaces) -> Past {
-        File::open(&places.record).and_then(|mut file| read(&mut file)).unwrap_or_default()
+    pub(crate) fn look(places: &RunPlaces) -> LastRuns {
+        let Ok(mut file) = File::open(&places.record) else { return LastRuns::default() };
+        let Past { cells, open, .. } = read(&mut file).unwrap_or_default();
+        match open.is_some() && RunRecord::is_held(&file) {
+            true => LastRuns { cells, running: open, cut_off: None },
+            false => LastRuns { cells, running: None, cut_off: open },
+        }
     }
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
@@ -131,16 +191,33 @@ impl RunRecord {
     /// Begins a run. What is known about other cells stays known.
     pub(crate) fn begin(&mut self, known: &[RanCell], done: &[RanCell]) -> io::Result<()> {
         let mut text = String::new();
-        for cell in known {
+        let size = self.file.seek(SeekFrom::End(0))?;
+        let is_known = !known.is_empty() && size < ROOMY_BYTES;
+        for cell in known.iter().filter(|_| !is_known) {
             text.push_str(&line(&Line::Cell(cell.clone()))?);
         }
         text.push_str(&line(&Line::Began)?);
         for cell in done {
             text.push_str(&line(&Line::Cell(cell.clone()))?);
         }
-        self.file.set_len(0)?;
-        self.file.seek(SeekFrom::Start(0))?;
+        // What is known stands there already. A host that dies between two calls here must not forget it, or the
+        // run could not be taken up again.
+        if !is_known {
+            self.file.set_len(0)?;
+            self.file.seek(SeekFrom::Start(0))?;
+        }
         self.file.write_all(text.as_bytes())
+    }
+
+    /// Notes that a cell begins. When nothing follows, its host died with it.
+    pub(crate) fn note_start(&mut self, cell: &KnownCell) -> io::Result<()> {
+        let open = OpenCell { id: cell.id.clone(), index: cell.index };
+        self.file.write_all(line(&Line::Starts(open))?.as_bytes())
+    }
+
+    /// Notes that the run is over.
+    pub(crate) fn note_end(&mut self) -> io::Result<()> {
+        self.file.write_all(line(&Line::Ended)?.as_bytes())
     }
 
     /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
@@ -169,18 +246,23 @@ impl Latest {
     }
 }
 
+/// A line begins with its separator: one that could not be written to its end costs no other.
 fn line(line: &Line) -> io::Result<String> {
-    Ok(serde_json::to_string(line)? + "\n")
+    Ok(format!("\n{}", serde_json::to_string(line)?))
 }
 
 fn read(file: &mut File) -> io::Result<Past> {
     let mut text = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut text)?;
     let (mut cells, mut last) = (Latest::default(), Latest::default());
+    let mut open = None;
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
-            Ok(Line::Began) => last = Latest::default(),
+            Ok(Line::Began) => (last, open) = (Latest::default(), None),
+            Ok(Line::Starts(cell)) => open = Some(cell),
+            Ok(Line::Ended) => open = None,
             Ok(Line::Cell(cell)) => {
+                open = open.filter(|open| !cell.is_of(open.id.as_deref(), open.index));
                 last.put(cell.clone());
                 cells.put(cell);
             }
@@ -188,7 +270,7 @@ fn read(file: &mut File) -> io::Result<Past> {
             Err(_) => {}
         }
     }
-    Ok(Past { cells: cells.cells, last: last.cells })
+    Ok(Past { cells: cells.cells, last: last.cells, open })
 }
 
 #[cfg(test)]

@@ -65,6 +65,11 @@ impl CellStamps {
         }
     }
 
+    /// These, or the others where there are none.
+    pub(crate) fn or(self, others: Option<CellStamps>) -> CellStamps {
+        CellStamps(self.0.or_else(|| others?.0))
+    }
+
     /// The change of a cell's metadata; what else stands under the same key stays.
     pub(crate) fn op(&self, cell: CellRef, notebook: &Notebook) -> Option<EditOp> {
         let (key, Value::Object(new)) = self.0.as_ref()? else { return None };
@@ -175,6 +180,44 @@ fn object(value: Value) -> Map<String, Value> {
 
 fn seconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e6
+}
+
+/// How long a cell took by the times that JupyterLab and nbclient note.
+pub(crate) fn noted(execution: &Value) -> Option<Duration> {
+    let time = |names: [&str; 2]| {
+        let text = names.iter().find_map(|name| execution[*name].as_str())?;
+        instant(text)
+    };
+    let began = time(["iopub.execute_input", "iopub.status.busy"])?;
+    let ended = time(["shell.execute_reply", "iopub.status.idle"])?;
+    ended.checked_sub(began)
+}
+
+/// A time such as `2023-11-14T22:13:20.123456Z`, counted from 1970. Both times of a cell come from one clock, so
+/// a zone does not matter and is not read.
+fn instant(text: &str) -> Option<Duration> {
+    let number = |from: usize, to: usize| text.get(from..to)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    let seconds = number(11, 13)? * 3600 + number(14, 16)? * 60 + number(17, 19)?;
+    let fraction = text.get(19..)?.strip_prefix('.').map_or("", |rest| {
+        let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+        &rest[..end.min(9)]
+    });
+    let nanos = format!("{fraction:0<9}").parse().ok()?;
+    Some(Duration::new(days(year, month, day)? * 86_400 + seconds, nanos))
+}
+
+/// Days from 1970-01-01, the other way round than [`date`].
+fn days(year: u64, month: u64, day: u64) -> Option<u64> {
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let year = if month <= 2 { year.checked_sub(1)? } else { year };
+    let (era, year_of_era) = (year / 400, year % 400);
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    (era * 146_097 + day_of_era).checked_sub(719_468)
 }
 
 fn zulu(time: SystemTime) -> String {

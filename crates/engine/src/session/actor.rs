@@ -108,6 +108,8 @@ struct Actor {
     /// Output of no run, for whoever runs next.
     orphans: Orphans,
     wake: Option<Instant>,
+    /// Since when the code must stop, or the kernel is on its way out.
+    stopping: Option<Instant>,
     is_over: bool,
 }
 
@@ -137,6 +139,7 @@ pub(super) async fn run(parts: Parts) {
         last_words: None,
         orphans: Orphans::default(),
         wake: None,
+        stopping: None,
         is_over: false,
     };
     actor.run().await;
@@ -155,9 +158,10 @@ impl Actor {
 
     async fn wait(&mut self) -> Woke {
         let has_room = self.job.as_ref().is_none_or(|(_, outbox)| outbox.has_room());
-        let is_stopping = self.wake.is_some();
-        let stuck =
-            self.job.as_ref().filter(|_| is_stopping).and_then(|(_, outbox)| outbox.stuck_at());
+        let is_stopping = self.parts.machine.is_stopping() || self.ending.is_some();
+        self.stopping = is_stopping.then(|| self.stopping.unwrap_or_else(now));
+        let stuck = self.stopping.zip(self.job.as_ref());
+        let stuck = stuck.and_then(|(since, (_, outbox))| outbox.stuck_at(since));
         let is_heard = match (&self.last_words, &self.job) {
             (Some((outbox, _)), _) => outbox.has_room(),
             (None, Some(_)) => has_room && self.parts.machine.is_running(),

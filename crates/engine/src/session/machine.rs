@@ -93,6 +93,11 @@ impl Machine {
         self.run.as_ref().is_some_and(|run| run.is_sent)
     }
 
+    /// Whether the code must stop.
+    pub fn is_stopping(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.climb.is_some())
+    }
+
     /// What became of the kernel before, when nobody was told yet.
     pub fn loss(&self) -> Option<&Loss> {
         self.loss.as_ref()

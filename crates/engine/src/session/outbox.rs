@@ -56,9 +56,9 @@ impl Outbox {
         }
     }
 
-    /// When a listener that still takes nothing counts as stuck.
-    pub(super) fn stuck_at(&self) -> Option<Instant> {
-        self.waiting.as_ref().map(|(_, since)| *since + STUCK)
+    /// When a listener that still takes nothing counts as stuck, if the code must stop since then.
+    pub(super) fn stuck_at(&self, stopping: Instant) -> Option<Instant> {
+        self.waiting.as_ref().map(|(_, since)| stopping.max(*since) + STUCK)
     }
 
     /// From here on only what there is room for is delivered.

@@ -6,10 +6,7 @@ use std::time::Duration;
 use inkcell_engine::notebook::{
     CellKind, CellRef, EditOp, OutputsAfter, Place as CellPlace, SourceShape,
 };
-use inkcell_engine::{
-    Backup, FilesConfig, Force, IfMissing, Mode, Notebooks, PathBase, Roots, SaveOptions,
-    system_random,
-};
+use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, SaveOptions, system_random};
 use tempfile::TempDir;
 
 /// A folder with notebooks in it.
@@ -72,14 +69,7 @@ impl Desk {
 }
 
 pub(crate) fn options() -> SaveOptions {
-    SaveOptions {
-        base: None,
-        output: None,
-        if_missing: IfMissing::Fail,
-        backup: Backup::No,
-        force: Force::No,
-        mode: Mode::Write,
-    }
+    SaveOptions::in_place()
 }
 
 pub(crate) fn at(index: i64) -> CellRef {

@@ -108,15 +108,15 @@ impl Rig {
     }
 }
 
-fn states(report: &PythonReport) -> Vec<State> {
+pub(crate) fn states(report: &PythonReport) -> Vec<State> {
     report.cells.iter().map(|cell| cell.state).collect()
 }
 
-fn written(report: &PythonReport) -> Vec<WriteBack> {
+pub(crate) fn written(report: &PythonReport) -> Vec<WriteBack> {
     report.cells.iter().filter_map(|cell| Some(cell.notebook.as_ref()?.written)).collect()
 }
 
-fn notes(report: &PythonReport) -> &[RunNote] {
+pub(crate) fn notes(report: &PythonReport) -> &[RunNote] {
     &report.notebook.as_ref().expect("a notebook").notes
 }
 
@@ -253,18 +253,6 @@ async fn an_exit_ends_the_run() {
         assert_eq!(report.cells[2].state, State::NeverRun);
         assert!(matches!(notes(&report), [RunNote::Exited { index: 1, .. }]), "{report:?}");
     }
-    rig.desk.engine.shutdown().await;
-}
-
-/// Displays of earlier cells are changed by later ones.
-#[tokio::test]
-async fn an_update_reaches_an_earlier_cell() {
-    let rig = Rig::new();
-    rig.code(&["h = display('one', display_id=True)", "print('between')", "h.update('two')"]);
-    let report = rig.run(rig.request()).await;
-    assert_eq!(report.state, State::Done);
-    assert_eq!(rig.shown(0), ["'two'"]);
-    assert!(rig.shown(2).is_empty());
     rig.desk.engine.shutdown().await;
 }
 

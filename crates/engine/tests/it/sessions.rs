@@ -200,6 +200,28 @@ async fn a_kernel_that_is_taken_away_is_heard_to_its_end() {
     assert_eq!((ran.undelivered_bytes, reset.await.expect("a reset")), (0, ResetEnd::Done));
 }
 
+/// A listener that takes its time holds the code up and loses nothing, also where the code has a time of its own.
+#[tokio::test(start_paused = true)]
+async fn a_listener_that_is_slow_loses_nothing() {
+    let backend = ScriptedBackend::new();
+    backend
+        .plan(["a", "b", "c", "d"].map(Step::print).into_iter().chain([Step::Finish(Outcome::Ok)]));
+    let session = session(&backend, Retry::IfNotStarted, None);
+    let mut turn = session.turn().await.expect("a turn");
+    let (sender, mut events) = mpsc::channel(1);
+    let patient = CellRequest { timeout: Some(Duration::from_secs(600)), ..cell("long") };
+    let ran = tokio::spawn(async move { turn.run(patient, sender).await });
+    let mut text = String::new();
+    while let Some(event) = events.recv().await {
+        if let KernelEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
+            text.push_str(&String::from_utf8_lossy(&data));
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+    let ran = ran.await.expect("a run");
+    assert_eq!((text.as_str(), ran.undelivered_bytes), ("abcd", 0), "{ran:?}");
+}
+
 /// A listener that stops reading holds the code up, not the end of its time.
 #[tokio::test(start_paused = true)]
 async fn a_listener_that_is_stuck_does_not_keep_the_session() {

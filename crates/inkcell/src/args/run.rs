@@ -13,8 +13,8 @@ use super::python::{KernelArgs, PythonArgs, seconds};
 #[derive(ClapArgs, Debug)]
 #[command(
     after_help = "Outputs and counts go into the file after each cell, and nothing else of it changes. The run \
-        stops at the first cell that fails, and so does a notebook that another run has at the moment. Cells with \
-        the tag raises-exception may fail, those with the tag skip-execution are not run.\n\n\
+        stops at the first cell that fails. Cells with the tag raises-exception may fail, those with the tag \
+        skip-execution are not run. A notebook that another run has at the moment is refused.\n\n\
         Examples:\n  \
         inkcell run report.ipynb\n  \
         inkcell run report.ipynb -o done.ipynb --allow-errors\n  \
@@ -28,13 +28,13 @@ pub(crate) struct Run {
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
     /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12.
-    #[arg(long, value_name = "CELLS")]
+    #[arg(long, value_name = "CELLS", allow_hyphen_values = true)]
     pub(crate) cells: Option<String>,
     /// Begin with this cell.
-    #[arg(long, value_name = "CELL")]
+    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
     pub(crate) from: Option<String>,
     /// End with this cell.
-    #[arg(long, value_name = "CELL")]
+    #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
     /// Go on after a cell that failed.
     #[arg(long)]

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::args::Diff;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
-use crate::render::diff as render;
+use crate::render::{diff as render, report};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
@@ -21,6 +21,9 @@ pub(crate) fn run(args: &Diff, settings: &Settings, output: &mut Output) -> Resu
             (committed(&args.a, &new.path)?, new)
         }
     };
+    for opened in [&old, &new] {
+        report::tell_recovered(opened, output);
+    }
     let compare = if args.sources { Compare::Sources } else { Compare::All };
     let differences = diff(&old.notebook, &new.notebook, compare);
     let is_same = || old.notebook.original_bytes() == new.notebook.original_bytes();

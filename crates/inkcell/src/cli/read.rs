@@ -6,13 +6,13 @@ use std::sync::Arc;
 use inkcell_engine::notebook::{
     Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
 };
-use inkcell_engine::{EngineError, Opened};
+use inkcell_engine::{EngineError, Opened, last_runs};
 use serde_json::json;
 
 use crate::args::Read;
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
-use crate::render::{outline, reading};
+use crate::render::{outline, reading, report};
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
@@ -33,6 +33,7 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
         return raw(path, &selector, settings, output);
     }
     let opened = settings.notebooks.read(path)?;
+    report::tell_recovered(&opened, output);
     let cells = match &args.cells {
         None => (0..opened.notebook.len()).collect(),
         Some(list) => pick_cells(&opened, list)?,
@@ -40,7 +41,8 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     let written = if let Some(pattern) = &args.search {
         search(path, pattern, outputs, &opened, &cells, output)?
     } else if args.outline {
-        outline::write(output, path, &opened, &cells)
+        let runs = last_runs(&settings.notebooks, &opened);
+        outline::write(output, path, &opened, &cells, &runs)
     } else if outputs != Outputs::None {
         reading::write(output, path, &opened, &cells, outputs)
     } else {

@@ -4,17 +4,19 @@
 //! what is shown is `render/run`.
 
 use std::fs::DirBuilder;
-use std::io::{Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _, Write as _};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::time::{Duration, Instant, SystemTime};
 
 use inkcell_engine::api::{
     CellChoice, CellKernel, ExecutionId, KernelMode, OnError, Problem, PythonReport, Reading,
-    RunNote, RunRequest, RunStart, Stamps,
+    RunRequest, RunStart, Stamps, Unsaved,
 };
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Engine, Lent, RunFiles, Tapped, prepared, system_random};
+use inkcell_engine::{
+    Engine, EngineError, Lent, NextStep, RunFiles, Tapped, prepared, system_random,
+};
 use tokio::sync::mpsc;
 
 use super::py::Verbose;
@@ -24,11 +26,19 @@ use crate::args::Run;
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::output::Output;
+use crate::render::hint;
 use crate::render::run::{Answer, Following, Progress};
 use crate::settings::{Settings, anchored, size_policy};
+use crate::setup::quoted;
 
 /// The only caller of this engine.
 const OWNER: OwnerId = OwnerId(0);
+
+/// What becomes of outputs that are not in the file.
+const KEPT: &str = "they are kept and go into it with the next command on it";
+
+const NOT_KEPT: &str =
+    "they could not be kept either; when that is mended, run it again with --resume";
 
 /// How often what is shown is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
@@ -41,6 +51,9 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The name of standard input and output.
 const PIPE: &str = "-";
+
+/// What a notebook that was piped in is called.
+const STANDARD_INPUT: &str = "standard input";
 
 pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let piped = (args.path == PIPE).then(|| Piped::read(settings)).transpose()?;
@@ -58,7 +71,10 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
             return Err(Failure::argument("--json", problem));
         }
         (_, true, false) => Following::Quiet,
-        (_, _, true) => Following::Json,
+        (_, _, true) => {
+            output.in_lines();
+            Following::Json
+        }
         (_, false, false) => Following::Lines,
     };
     // What is shown may have to wait for its reader, and the run must not wait with it.
@@ -117,7 +133,7 @@ async fn conduct(
         outputs: size_policy(settings),
         clock: SystemTime::now,
     };
-    let prepared = prepared(request, &files).await?;
+    let prepared = prepared(request, &files).await.map_err(|error| refused(&error, piped))?;
     let engine = python::engine(&args.kernel, settings)?;
     let chosen = tokio::select! {
         chosen = engine.choose(prepared.cwd(), prepared.interpreter()) => chosen?,
@@ -135,30 +151,65 @@ async fn conduct(
     let id = engine.start_run(prepared, &chosen, OWNER, Some(events), Lent::default()).await?;
     // Until everything is shown: the end may have to wait for its reader, too.
     let stopping = tokio::spawn(stop(engine.clone(), id.clone(), signals.clone()));
-    let report = follow(&engine, &id, told, &mut progress).await?;
+    let mut report = follow(&engine, &id, (told, &signals), &mut progress).await?;
+    if let (Some(_), Some(notebook)) = (piped, &mut report.notebook) {
+        PIPE.clone_into(&mut notebook.path);
+    }
     if let Some(failure) = py::not_begun(&report) {
         return Err(failure);
     }
     let shown = progress.end(&report, began.elapsed(), output, answer);
+    // A signal is obeyed after this, and nothing is shown any more then.
+    let shown = shown.and_then(|()| output.flush());
     stopping.abort();
     shown.map_err(Failure::of_output)?;
-    match (signals.first(), unsaved(&report)) {
-        (Some(signal), _) => Err(Failure::Signal(signal)),
-        (None, Some(problem)) => Err(Failure::Told {
-            exit: Exit::of_kind(problem.kind),
-            kind: problem.kind,
-            message: format!("the outputs are not in the file: {}", problem.message),
-            hint: Some("they are kept and go into it with the next command on it".to_owned()),
-        }),
+    let lost = unsaved(&report).map(|(problem, hint)| {
+        (problem.kind, format!("the outputs are not in the file: {}", problem.message), hint)
+    });
+    match (signals.first(), lost) {
+        (Some(signal), lost) => {
+            if let Some((_, message, hint)) = lost {
+                output.aside(&format!("error: {message}; {hint}"));
+            }
+            Err(Failure::Signal(signal))
+        }
+        (None, Some((kind, message, hint))) => {
+            let hint = Some(hint.to_owned());
+            Err(Failure::Told { exit: Exit::of_kind(kind), kind, message, hint })
+        }
         (None, None) => Ok(Exit::of_state(report.state)),
     }
 }
 
-/// Why the file does not have the outputs.
-fn unsaved(report: &PythonReport) -> Option<&Problem> {
-    report.notebook.as_ref()?.notes.iter().find_map(|note| match note {
-        RunNote::NotSaved(problem) => Some(problem),
-        _ => None,
+/// Why a notebook is not run, in the words of this command: it has no `--force`, and what was piped in has no name.
+fn refused(error: &EngineError, piped: Option<&Piped>) -> Failure {
+    let step = error.next_step();
+    let hint = match (&step, piped) {
+        (Some(NextStep::MakeWritable(path)), _) => Some(format!(
+            "make it writable (chmod u+w {}), or write to another file with -o",
+            quoted(path)
+        )),
+        (Some(NextStep::WriteElsewhere), _) => {
+            Some("run as the owner of the file, or write to another file with -o".to_owned())
+        }
+        // There is nothing to be made, looked at or waited for.
+        (Some(NextStep::ReplaceEmpty | NextStep::TryIfSaving), Some(_)) => None,
+        _ => hint::of(error),
+    };
+    let (mut message, mut hint) = (error.to_string(), hint);
+    if let Some(piped) = piped {
+        let path = piped.path.display().to_string();
+        message = message.replace(&path, STANDARD_INPUT);
+        hint = hint.filter(|hint| !hint.contains(&path));
+    }
+    Failure::Told { exit: Exit::of_kind(error.kind()), kind: error.kind(), message, hint }
+}
+
+/// Why the file does not have the outputs, and what becomes of them.
+fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
+    report.notebook.as_ref()?.unsaved().map(|(outputs, problem)| match outputs {
+        Unsaved::Kept => (problem, KEPT),
+        Unsaved::Lost => (problem, NOT_KEPT),
     })
 }
 
@@ -166,7 +217,7 @@ fn unsaved(report: &PythonReport) -> Option<&Problem> {
 async fn follow(
     engine: &Engine,
     id: &ExecutionId,
-    mut told: mpsc::Receiver<Tapped>,
+    (mut told, signals): (mpsc::Receiver<Tapped>, &Signals),
     progress: &mut Progress,
 ) -> Result<PythonReport, Failure> {
     let mut is_told = true;
@@ -184,6 +235,9 @@ async fn follow(
             report = &mut settled => break report?,
             _ = tick.tick() => {
                 let report = engine.result(id, Duration::ZERO).await?;
+                if signals.first().is_some() {
+                    progress.stop();
+                }
                 // Somebody who does not read any more does not stop the run.
                 drop(progress.tick(&report));
             }
@@ -221,6 +275,11 @@ struct Piped {
 impl Piped {
     fn read(settings: &Settings) -> Result<Piped, Failure> {
         let failed = |error| Failure::Io("cannot keep the notebook that was piped in", error);
+        if std::io::stdin().is_terminal() {
+            let problem =
+                "it is a terminal; pipe a notebook in, for example: inkcell run - < a.ipynb";
+            return Err(Failure::argument(STANDARD_INPUT, problem));
+        }
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| Failure::Io("cannot read standard input", error))?;

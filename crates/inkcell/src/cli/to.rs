@@ -6,10 +6,12 @@ use serde_json::json;
 use crate::args::{ExportForm, OutputsArg, To};
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
+use crate::render::report;
 use crate::settings::Settings;
 
 pub(crate) fn run(args: &To, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let opened = settings.notebooks.read(&args.path)?;
+    report::tell_recovered(&opened, output);
     let text = match args.form {
         ExportForm::Script if args.outputs.is_some() => {
             return Err(Failure::argument("--outputs", "a script has no outputs; leave it out"));

@@ -1,62 +1,156 @@
 //! The outline and the hits of a search.
 
 use std::io;
+use std::time::Duration;
 
-use inkcell_engine::Opened;
-use inkcell_engine::notebook::{Hit, OutlineCell, OutputDigest};
+use inkcell_engine::api::State;
+use inkcell_engine::notebook::{CellView, Hit, OutlineCell, OutputDigest};
+use inkcell_engine::{LastRuns, OpenCell, Opened, RunningRun};
 use serde_json::{Value, json};
 
+use super::ending::status;
+use super::run::duration;
 use crate::output::{Output, count};
+
+/// A cell, and how it ran the last time as far as that is known.
+struct Row {
+    cell: OutlineCell,
+    run: Option<Run>,
+}
+
+/// How a cell ran.
+enum Run {
+    Running,
+    /// Its host died with it.
+    CutOff,
+    Ended {
+        state: State,
+        took: Duration,
+        /// Whether its source is another one now.
+        is_changed: bool,
+    },
+}
+
+impl Run {
+    /// What is known of a cell. One that somebody else has run since is another matter.
+    fn of(cell: &CellView<'_>, runs: &LastRuns) -> Option<Run> {
+        let id = cell.id();
+        let is_it = |open: &Option<OpenCell>| {
+            let open = open.as_ref();
+            open.is_some_and(|open| match &open.id {
+                Some(open) => Some(open.as_str()) == id.as_deref(),
+                None => open.index == cell.index(),
+            })
+        };
+        if is_it(&runs.running) {
+            return Some(Run::Running);
+        }
+        if is_it(&runs.cut_off) {
+            return Some(Run::CutOff);
+        }
+        let ran = runs.cells.iter().find(|ran| ran.is_of(id.as_deref(), cell.index()))?;
+        let is_changed = !ran.ran(&cell.source().text);
+        let count = cell.execution_count();
+        if !is_changed && count.is_some() && count != ran.count.map(u64::from) {
+            return None;
+        }
+        Some(Run::Ended { state: ran.state, took: ran.duration, is_changed })
+    }
+
+    fn words(&self) -> String {
+        let (state, took, is_changed) = match self {
+            Run::Running => return "running".to_owned(),
+            Run::CutOff => return "cut off".to_owned(),
+            Run::Ended { state, took, is_changed } => (*state, *took, *is_changed),
+        };
+        let state = match state {
+            State::Done => "ok",
+            State::Error | State::InputRefused => "failed",
+            State::TimedOut => "timed out",
+            State::KernelDied => "died",
+            State::Cancelled => "stopped",
+            State::NeverRun | State::Queued | State::Running => "not run",
+        };
+        let changed = if is_changed { ", changed since" } else { "" };
+        format!("{state} {}{changed}", duration(took))
+    }
+
+    fn json(&self) -> Value {
+        match self {
+            Run::Running => json!({"status": "running"}),
+            Run::CutOff => json!({"status": "cut_off"}),
+            Run::Ended { state, took, is_changed } => json!({
+                "status": status(*state),
+                "seconds": took.as_secs_f64(),
+                "changed_since": is_changed,
+            }),
+        }
+    }
+}
 
 pub(crate) fn write(
     output: &mut Output,
     path: &str,
     opened: &Opened,
     cells: &[usize],
+    runs: &LastRuns,
 ) -> io::Result<()> {
     if output.is_json() {
-        let rows: Vec<Value> = rows(opened, cells).iter().map(json_row).collect();
+        let rows: Vec<Value> = rows(opened, cells, runs).iter().map(json_row).collect();
         let mut answer = head_json(path, opened);
         answer["cells"] = rows.into();
         return output.json(&answer);
     }
     output.line(&head(path, opened))?;
-    lines(opened, cells).iter().try_for_each(|line| output.line(line))
+    lines(opened, cells, runs).iter().try_for_each(|line| output.line(line))
 }
 
-fn rows(opened: &Opened, cells: &[usize]) -> Vec<OutlineCell> {
+fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
     let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
-    cells.map(|cell| cell.outline()).collect()
+    cells.map(|cell| Row { cell: cell.outline(), run: Run::of(&cell, runs) }).collect()
 }
 
 /// One line a cell.
-pub(crate) fn lines(opened: &Opened, cells: &[usize]) -> Vec<String> {
-    let rows = rows(opened, cells);
+pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<String> {
+    let rows = rows(opened, cells, runs);
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
-    let ids = width(&mut rows.iter().map(|row| row.id.as_deref().unwrap_or("-").chars().count()));
-    let kinds = width(&mut rows.iter().map(|row| row.kind.chars().count()));
-    let digits = width(&mut rows.iter().map(|row| row.index.to_string().len()));
-    let line = |row: &OutlineCell| {
-        let id = row.id.as_deref().unwrap_or("-");
-        let number = match (row.execution_count, row.kind.as_str()) {
+    let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
+    let ran = |row: &Row| row.run.as_ref().map(Run::words).unwrap_or_default();
+    let ids = width(&mut rows.iter().map(|row| id(row).chars().count()));
+    let kinds = width(&mut rows.iter().map(|row| row.cell.kind.chars().count()));
+    let digits = width(&mut rows.iter().map(|row| row.cell.index.to_string().len()));
+    // Where nothing is known of runs there is no room for it.
+    let states = width(&mut rows.iter().map(|row| ran(row).chars().count()));
+    let line = |row: &Row| {
+        let cell = &row.cell;
+        let number = match (cell.execution_count, cell.kind.as_str()) {
             (Some(count), _) => format!("[{count}]"),
             (None, "code") => "[ ]".to_owned(),
             (None, _) => String::new(),
         };
-        let unit = if row.lines == 1 { "line " } else { "lines" };
-        let mut line = format!(
-            "{:>digits$}  {id:<ids$}  {:<kinds$} {number:<5} {:>3} {unit}  {}",
-            row.index, row.kind, row.lines, row.first_line
-        );
-        if !row.tags.is_empty() {
-            line.push_str(&format!("  #{}", row.tags.join(" #")));
+        let unit = if cell.lines == 1 { "line " } else { "lines" };
+        let (id, ran) = (id(row), ran(row));
+        let mut line = format!("{:>digits$}  {id:<ids$}  {:<kinds$} ", cell.index, cell.kind);
+        line.push_str(&format!("{number:<5}"));
+        if states > 0 {
+            line.push_str(&format!(" {ran:<states$}"));
         }
-        for digest in &row.outputs {
+        line.push_str(&format!(" {:>3} {unit}  {}", cell.lines, cell.first_line));
+        if !cell.tags.is_empty() {
+            line.push_str(&format!("  #{}", cell.tags.join(" #")));
+        }
+        for digest in &cell.outputs {
             line.push_str(&format!("  → {digest}"));
         }
         line.trim_end().to_owned()
     };
     rows.iter().map(line).collect()
+}
+
+/// What the first line says besides while the notebook is run.
+pub(crate) fn running(run: &RunningRun) -> String {
+    let cell = run.cell.as_ref().map(|cell| format!(" cell {}", cell.index)).unwrap_or_default();
+    format!("  (running{cell}, execution {})", run.execution.0)
 }
 
 /// The first line of an answer about a whole notebook.
@@ -88,16 +182,18 @@ fn head_json(path: &str, opened: &Opened) -> Value {
     })
 }
 
-fn json_row(row: &OutlineCell) -> Value {
-    let outputs: Vec<Value> = row.outputs.iter().map(digest_json).collect();
+fn json_row(Row { cell, run }: &Row) -> Value {
+    let outputs: Vec<Value> = cell.outputs.iter().map(digest_json).collect();
+    let run = run.as_ref().map(Run::json);
     json!({
-        "index": row.index,
-        "id": row.id,
-        "type": row.kind,
-        "execution_count": row.execution_count,
-        "lines": row.lines,
-        "first_line": row.first_line,
-        "tags": row.tags,
+        "index": cell.index,
+        "id": cell.id,
+        "type": cell.kind,
+        "execution_count": cell.execution_count,
+        "run": run,
+        "lines": cell.lines,
+        "first_line": cell.first_line,
+        "tags": cell.tags,
         "outputs": outputs,
     })
 }

@@ -3,11 +3,13 @@
 //! Owns the words of the source documents (B) and where each thing stands in
 //! the text. Pictures are named here; sending them is for the face.
 
+mod notebook;
+
 use std::io;
 
 use inkcell_engine::api::{CellKernel, CellReport, EndReport, PythonReport, State};
 use inkcell_engine::kernel::KernelEvent;
-use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded};
+use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded, size};
 use inkcell_engine::session::KernelFate;
 
 use super::ending::{self, Summary};
@@ -54,11 +56,15 @@ pub(crate) fn of(summary: &Summary) -> Reply {
 /// The same, where only its report is at hand.
 pub(crate) fn of_report(report: &PythonReport) -> Reply {
     let kernel = if report.death.is_some() { Afterwards::Gone } else { Afterwards::There };
-    let text = match &*report.cells {
-        [one] => single(one, kernel),
-        several => many(several, report.state, kernel),
+    let failed = report.cells.iter().filter(|cell| ending::exception(cell).is_some()).count();
+    let terms = Terms { kernel, error_bytes: (ERRORS_BYTES / failed.max(1)).max(ERROR_BYTES) };
+    let text = match (&report.notebook, &*report.cells) {
+        (Some(_), _) => notebook::cells(report, terms),
+        (None, [one]) => single(one, terms),
+        (None, several) => many(several, report.state, terms),
     };
-    let is_error = !matches!(report.state, State::Done | State::Queued | State::Running);
+    let is_error = !matches!(report.state, State::Done | State::Queued | State::Running)
+        || notebook::is_unsaved(report);
     let mut text = text.trim_end().to_owned();
     let after = without_blank_edges(&report.after.block(None));
     if !after.is_empty() {
@@ -70,6 +76,18 @@ pub(crate) fn of_report(report: &PythonReport) -> Reply {
     Reply { text: text.trim_start_matches('\n').to_owned(), is_error }
 }
 
+/// How much of all tracebacks is told, and of one of them at least.
+const ERRORS_BYTES: usize = 24 << 10;
+const ERROR_BYTES: usize = 1 << 10;
+
+/// What holds for all cells of a call.
+#[derive(Clone, Copy)]
+struct Terms {
+    kernel: Afterwards,
+    /// How much of a traceback is told.
+    error_bytes: usize,
+}
+
 /// Whether the kernel is there for another call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Afterwards {
@@ -79,8 +97,8 @@ enum Afterwards {
 }
 
 /// The only cell of a call needs no heading.
-fn single(cell: &CellReport, kernel: Afterwards) -> String {
-    let output = output(cell, annotation(cell, kernel).as_deref());
+fn single(cell: &CellReport, terms: Terms) -> String {
+    let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
     let last = match cell.state {
         State::Error | State::InputRefused | State::KernelDied => {
             Some(format!("Command exited with code {}", exit_code(cell.state)))
@@ -93,14 +111,14 @@ fn single(cell: &CellReport, kernel: Afterwards) -> String {
     joined([Some(output), last])
 }
 
-fn many(cells: &[CellReport], state: State, kernel: Afterwards) -> String {
+fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
     let all = cells.len();
     let mut blocks = Vec::new();
     for (number, cell) in (1..).zip(cells) {
         if matches!(cell.state, State::Queued | State::NeverRun) && cell.end.is_none() {
             continue;
         }
-        let output = output(cell, annotation(cell, kernel).as_deref());
+        let output = output(cell, annotation(cell, terms.kernel).as_deref(), terms);
         let title = cell.source.title.iter().map(|title| format!(" {title}"));
         let heading = format!("[{number}/{all}]{}", title.collect::<String>());
         blocks.push(Some(match cell.state {
@@ -115,7 +133,7 @@ fn many(cells: &[CellReport], state: State, kernel: Afterwards) -> String {
             State::Error | State::InputRefused | State::KernelDied => {
                 let code = exit_code(cell.state);
                 let is_fresh = cell.source.kernel == CellKernel::Fresh;
-                let rest = match kernel {
+                let rest = match terms.kernel {
                     // Nothing is left of what came before it.
                     Afterwards::There if is_fresh => format!(" Fix only cell {number}."),
                     Afterwards::There => format!(
@@ -126,7 +144,7 @@ fn many(cells: &[CellReport], state: State, kernel: Afterwards) -> String {
                 Some(format!("Cell {number} failed (exit code {code}).{rest}"))
             }
             State::Cancelled | State::TimedOut => {
-                let message = annotation(cell, kernel);
+                let message = annotation(cell, terms.kernel);
                 let message = message.as_deref().unwrap_or("Command aborted");
                 Some(format!("Cell {number} aborted: {message}"))
             }
@@ -172,7 +190,7 @@ fn annotation(cell: &CellReport, kernel: Afterwards) -> Option<String> {
 }
 
 /// What a cell wrote and showed, its exception, and what must be known about both.
-fn output(cell: &CellReport, note: Option<&str>) -> String {
+fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
     let mut text = cell.output.block(note);
     // A picture is no text, so what is said of it stands below the words that say there is none.
     let pictures = cell.output.rich.iter().any(|item| matches!(item.kind, RichKind::Image(_)));
@@ -182,7 +200,7 @@ fn output(cell: &CellReport, note: Option<&str>) -> String {
     let rich = cell.output.rich.iter().filter_map(rich);
     let error = ending::exception(cell)
         .filter(|_| cell.state != State::Cancelled)
-        .map(|error| guarded(&traceback(error, Colour::Off)));
+        .map(|error| guarded(&bounded(traceback(error, Colour::Off), terms.error_bytes)));
     for more in rich.chain(error) {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -190,6 +208,17 @@ fn output(cell: &CellReport, note: Option<&str>) -> String {
         text.push_str(&more);
     }
     without_blank_edges(&text)
+}
+
+/// The beginning and the end of a traceback that is too long. What an exception says may be as long as data is.
+fn bounded(text: String, most: usize) -> String {
+    if text.len() <= most {
+        return text;
+    }
+    let head = text.floor_char_boundary(most / 3);
+    let tail = text.ceil_char_boundary(text.len() - (most - head));
+    let left_out = size((tail - head) as u64);
+    format!("{}\n[… {left_out} of the traceback left out …]\n{}", &text[..head], &text[tail..])
 }
 
 /// Without empty lines before and after it. What a line begins with stays: a table stands in columns.
@@ -221,6 +250,10 @@ fn asides(report: &PythonReport) -> Vec<String> {
     let notes = report.cells.iter().flat_map(|cell| &cell.notes);
     let mut lines: Vec<String> = notes.map(|note| format!("[{}]", words::note(note))).collect();
     lines.extend(report.withheld_hint.iter().map(|hint| format!("[{hint}]")));
+    if let Some(run) = &report.notebook {
+        lines.extend(notebook::asides(report, run));
+        return lines;
+    }
     let id = &report.execution.0;
     match report.state {
         State::Queued => lines.push(format!("[waiting for its turn; execution {id}]")),

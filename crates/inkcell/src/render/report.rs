@@ -5,7 +5,7 @@ use std::io;
 use inkcell_engine::notebook::{
     Action, CellChange, Compare, EditReport, Note, Notebook, diff, first_line,
 };
-use inkcell_engine::{Effect, FileNote, Saved};
+use inkcell_engine::{Effect, FileNote, Opened, Saved};
 use serde_json::{Value, json};
 
 use crate::output::{Output, count};
@@ -177,6 +177,13 @@ pub(crate) fn recovered(cells: usize) -> String {
     format!(
         "a run had ended before its time; the outputs of {cells} that it had kept are in the file now"
     )
+}
+
+/// The same to whoever reads a notebook, beside the answer.
+pub(crate) fn tell_recovered(opened: &Opened, output: &mut Output) {
+    if let Some(cells) = opened.recovered {
+        output.aside(&format!("note: {}", recovered(cells)));
+    }
 }
 
 fn as_json(saved: &Saved<EditReport>) -> Value {

@@ -6,16 +6,18 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{
-    CellReport, NotebookCell, NotebookReport, PythonReport, RunNote, State, WriteBack,
+    CellReport, EndReport, NotebookCell, NotebookReport, PythonReport, RunNote, State, WriteBack,
 };
 use inkcell_engine::kernel::{ExecEvent, KernelEvent};
 use inkcell_engine::notebook::first_line;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::ending::{exception, status};
+use super::ending::exception;
 use super::{report, words};
 use crate::output::{Output, count, visible};
+use crate::setup::quoted;
 
+mod json;
 mod status_line;
 mod table;
 
@@ -41,6 +43,7 @@ pub(crate) struct Progress {
     /// The last line that the running cell wrote.
     last_line: String,
     cell_began: Instant,
+    is_stopping: bool,
 }
 
 impl Progress {
@@ -53,6 +56,7 @@ impl Progress {
             ended: 0,
             last_line: String::new(),
             cell_began: Instant::now(),
+            is_stopping: false,
         }
     }
 
@@ -76,6 +80,11 @@ impl Progress {
         }
     }
 
+    /// Somebody has asked for an end.
+    pub(crate) fn stop(&mut self) {
+        self.is_stopping = true;
+    }
+
     /// A while has passed.
     pub(crate) fn tick(&mut self, report: &PythonReport) -> io::Result<()> {
         self.tell_news(report)?;
@@ -83,7 +92,8 @@ impl Progress {
         let running = report.cells.iter().position(|cell| cell.state == State::Running);
         let Some(number) = running else { return Ok(()) };
         let text = now(report, number, self.cell_began.elapsed(), &self.last_line);
-        status.show(&text)
+        let stopping = if self.is_stopping { "stopping (Ctrl-C ends it at once)  " } else { "" };
+        status.show(&format!("{stopping}{text}"))
     }
 
     /// Says which cells have begun and ended since the last time.
@@ -91,18 +101,18 @@ impl Progress {
         let all = report.cells.len();
         // A cell that vanished from the file never begins, and those after it do.
         let last = report.cells.iter().rposition(has_begun).map_or(0, |at| at + 1);
-        for at in self.begun..last {
-            self.begun = at + 1;
-            let cell = &report.cells[at];
-            if self.following == Following::Json && has_begun(cell) {
-                print(&event_json("cell_started", at + 1, all, cell))?;
+        for (at, cell) in report.cells.iter().enumerate().take(last).skip(self.ended) {
+            // A quick one has begun and ended since the last look, and is told as both, in this order.
+            if self.begun <= at && has_begun(cell) && self.following == Following::Json {
+                print(&json::started(at + 1, all, cell))?;
             }
-        }
-        while self.ended < last && report.cells[self.ended].state.is_end() {
-            let cell = &report.cells[self.ended];
-            self.ended += 1;
+            self.begun = self.begun.max(at + 1);
+            if !cell.state.is_end() {
+                break;
+            }
+            self.ended = at + 1;
             match self.following {
-                Following::Json => print(&event_json("cell_finished", self.ended, all, cell))?,
+                Following::Json => print(&json::finished(at + 1, all, cell))?,
                 Following::Lines if self.status.is_none() => {
                     let line = finished_line(self.ended, all, cell);
                     // Nobody may be there to read it, which is no reason to stop.
@@ -126,9 +136,8 @@ impl Progress {
         if let Some(status) = &mut self.status {
             status.clear()?;
         }
-        let notes = notes(told);
         if self.following == Following::Json {
-            return print(&end_json(told, took, &notes));
+            return print(&json::end(told, took, &notes(told)));
         }
         if let Some(failed) = failure(told) {
             for line in failed.lines() {
@@ -136,19 +145,24 @@ impl Progress {
             }
         }
         if self.following == Following::Quiet {
+            // What is missing in the file is said also to those who want to hear nothing else.
+            missing(told).iter().for_each(|note| output.aside(&format!("note: {note}")));
             return Ok(());
         }
         let mut lines = table::of(told);
         lines.push(summary(told, took));
+        // What is an error is told as one, and not again.
+        let notes = notes_if(told, |note| {
+            let is_error = matches!(note, RunNote::Exited { .. }) && told.state != State::Done;
+            note.unsaved().is_none() && !is_error
+        });
         lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
         if let Some(notebook) = &told.notebook
             && answer == Answer::File
-            && !notebook.notes.iter().any(|note| matches!(note, RunNote::NotSaved(_)))
+            && told.cells.iter().any(is_saved)
+            && notebook.unsaved().is_none()
         {
-            let path = &notebook.written;
-            lines.push(format!(
-                "Outputs are in {path}; see them with: inkcell read {path} --outputs full"
-            ));
+            lines.extend(next(&notebook.written, told));
         }
         for line in lines {
             match answer {
@@ -159,6 +173,24 @@ impl Progress {
         }
         Ok(())
     }
+}
+
+/// Where the outputs are, and after a run that went well what to try next.
+fn next(path: &str, told: &PythonReport) -> Vec<String> {
+    let name = quoted(path);
+    let see = format!("inkcell read {name} --outputs full");
+    let last = told.cells.iter().rev().find_map(|cell| Some(cell.notebook.as_ref()?.index));
+    let Some(last) = last.filter(|_| told.state == State::Done) else {
+        return vec![format!("Outputs are in {path}; see them with: {see}")];
+    };
+    vec![
+        format!(
+            "Outputs are in {path}. To see them, to run its last cell again, to let an agent do both:"
+        ),
+        format!("  {see}"),
+        format!("  inkcell run {name} --cells {last}"),
+        "  inkcell setup claude-code   (or cursor, vscode, codex, zed, goose)".to_owned(),
+    ]
 }
 
 /// What standard output is for.
@@ -180,6 +212,16 @@ fn has_begun(cell: &CellReport) -> bool {
     !matches!(cell.state, State::Queued | State::NeverRun)
 }
 
+/// Whether anything of it was run: a kernel that was not ready in time has run nothing.
+fn has_run(cell: &CellReport) -> bool {
+    cell.count.is_some() || cell.state == State::KernelDied
+}
+
+/// Whether what it showed is in the file.
+fn is_saved(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::Saved)
+}
+
 /// A duration as people read it.
 pub(super) fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
@@ -197,8 +239,10 @@ fn now(report: &PythonReport, number: usize, took: Duration, last_line: &str) ->
     let Some(cell) = report.cells.get(number) else { return String::new() };
     let (at, all) = (number + 1, report.cells.len());
     let mut text = format!("[{at}/{all}] {} {}", name(cell), duration(took));
-    if let Some(left) = left(report, number, took) {
-        text.push_str(&format!(", about {} left", duration(left)));
+    match left(report, number, took) {
+        Some((left, Timed::All)) => text.push_str(&format!(", about {} left", duration(left))),
+        Some((left, Timed::Some)) => text.push_str(&format!(", over {} left", duration(left))),
+        None => {}
     }
     text.push_str(&format!("  {}", first_line(&cell.source.code, 40)));
     if !last_line.is_empty() {
@@ -207,11 +251,39 @@ fn now(report: &PythonReport, number: usize, took: Duration, last_line: &str) ->
     text
 }
 
-/// How long the rest may take, when every cell of it has been timed before.
-fn left(report: &PythonReport, number: usize, took: Duration) -> Option<Duration> {
+/// How many of the cells that are left have been timed before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Timed {
+    Some,
+    All,
+}
+
+/// How long the rest may take, as far as it has been timed before.
+fn left(report: &PythonReport, number: usize, took: Duration) -> Option<(Duration, Timed)> {
     let rest = report.cells.get(number..)?;
-    let last = rest.iter().map(|cell| cell.notebook.as_ref()?.last_took);
-    Some(last.sum::<Option<Duration>>()?.saturating_sub(took))
+    let last = |cell: &CellReport| cell.notebook.as_ref()?.last_took;
+    let known = rest.iter().filter_map(last);
+    let timed = if known.clone().count() == rest.len() { Timed::All } else { Timed::Some };
+    // A cell that takes longer than the last time does not make the others quicker.
+    let over = rest.first().and_then(last).map_or(Duration::ZERO, |own| own.min(took));
+    let left = known.reduce(|sum, took| sum + took)?.saturating_sub(over);
+    // Nothing is known about the rest when all that is left was never timed.
+    (timed == Timed::All || !left.is_zero()).then_some((left, timed))
+}
+
+/// Whether a cell did what it should; one that called exit with nothing to complain about did.
+fn is_well(cell: &CellReport) -> bool {
+    cell.state == State::Done || cell.exit_status() == Some("")
+}
+
+/// How a cell ended, in a word or two.
+fn ended(cell: &CellReport) -> &'static str {
+    let is_gone = cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::Gone);
+    match cell.state {
+        State::NeverRun if is_gone => "gone",
+        State::Error if cell.exit_status().is_some() => "exit",
+        state => state.name(),
+    }
 }
 
 /// A cell by its position and id.
@@ -224,9 +296,9 @@ pub(super) fn name(cell: &CellReport) -> String {
 }
 
 fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
-    let (state, took) = (cell.state.name(), duration(cell.duration));
-    let code = first_line(&cell.source.code, 60);
-    format!("[{number}/{all}] {} {state} {took}  {code}", name(cell))
+    let (state, code) = (ended(cell), first_line(&cell.source.code, 60));
+    let took = if has_begun(cell) { duration(cell.duration) + " " } else { String::new() };
+    format!("[{number}/{all}] {} {state} {took} {code}", name(cell))
 }
 
 /// What stopped the run: the cell, and what it said.
@@ -245,30 +317,53 @@ fn failure(told: &PythonReport) -> Option<String> {
         return None;
     }
     let cell = told.cells.iter().rev().find(is_failure)?;
+    if let Some(status) = cell.exit_status() {
+        return Some(format!("error: {} called exit with: {status}", name(cell)));
+    }
     let mut text = String::new();
     if let Some(error) = exception(cell) {
         let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
         text.push_str(&lines.join("\n"));
         text.push('\n');
     }
-    let why = words::sentence(cell.state, cell.end.as_ref());
-    let why = why.map_or_else(|| " failed".to_owned(), |why| format!(": {why}"));
-    text.push_str(&format!("error: {}{why}", name(cell)));
+    text.push_str(&format!("error: {}{}", name(cell), why(cell)));
     Some(text)
+}
+
+/// Why a cell did not end well.
+fn why(cell: &CellReport) -> String {
+    match (cell.state, &cell.end) {
+        (State::Cancelled, _) if !has_run(cell) => " was stopped before it began".to_owned(),
+        (State::TimedOut, Some(EndReport::Stopped { after: Some(after), .. })) => {
+            format!(" did not end within {}", duration(*after))
+        }
+        (state, end) => match words::sentence(state, end.as_ref()) {
+            Some(why) => format!(": {why}"),
+            None => " failed".to_owned(),
+        },
+    }
 }
 
 fn summary(told: &PythonReport, took: Duration) -> String {
     let of =
-        |wanted: fn(State) -> bool| told.cells.iter().filter(|cell| wanted(cell.state)).count();
-    let well = of(|state| state == State::Done);
-    let not_run = of(|state| matches!(state, State::NeverRun | State::Queued));
-    let failed = told.cells.len() - well - not_run;
-    let mut parts = vec![format!("{} ran", count(well, "cell"))];
+        |wanted: fn(&CellReport) -> bool| told.cells.iter().filter(|cell| wanted(cell)).count();
+    let (ran, not_run) = (of(has_run), of(|cell| !has_run(cell)));
+    let stopped = of(|cell| has_run(cell) && cell.state == State::Cancelled);
+    let failed = ran - stopped - of(|cell| has_run(cell) && is_well(cell));
+    let mut parts = match told.cells.len() {
+        0 => vec!["there was nothing to run".to_owned()],
+        _ => vec![format!("{} ran", count(ran, "cell"))],
+    };
     match failed {
         0 => {}
         // A run that ended well was told, or its notebook says, that these may fail.
-        some if told.state == State::Done => parts.push(format!("{some} failed, as allowed")),
-        some => parts.push(format!("{some} failed")),
+        some if told.state == State::Done => {
+            parts.push(format!("{some} of them failed, as allowed"));
+        }
+        some => parts.push(format!("{some} of them failed")),
+    }
+    if stopped > 0 {
+        parts.push(format!("{stopped} of them interrupted"));
     }
     if not_run > 0 {
         parts.push(format!("{not_run} not run"));
@@ -277,17 +372,34 @@ fn summary(told: &PythonReport, took: Duration) -> String {
     if skipped > 0 {
         parts.push(format!("{skipped} skipped"));
     }
-    format!("{} in {}", parts.join(", "), duration(took))
+    match told.cells.len() {
+        0 => parts.join(", "),
+        _ => format!("{} in {}", parts.join(", "), duration(took)),
+    }
 }
 
 /// What else there is to say, in sentences.
-fn notes(told: &PythonReport) -> Vec<String> {
+pub(super) fn notes(told: &PythonReport) -> Vec<String> {
+    notes_if(told, |_| true)
+}
+
+fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<String> {
     let Some(NotebookReport { notes, resumed, .. }) = &told.notebook else { return Vec::new() };
-    let mut said: Vec<String> = notes.iter().map(note).collect();
+    let mut said: Vec<String> = notes.iter().filter(|note| is_wanted(note)).map(note).collect();
     if !resumed.is_empty() {
         let cells = count(resumed.len(), "cell");
-        said.push(format!("{cells} that an earlier run had finished were not run again; their variables are not there"));
+        let (were, their) = if resumed.len() == 1 { ("was", "its") } else { ("were", "their") };
+        said.push(format!(
+            "{cells} that an earlier run had finished {were} not run again; {their} variables are not there"
+        ));
     }
+    said.extend(missing(told));
+    said
+}
+
+/// What ran, and is not in the file because of somebody else.
+fn missing(told: &PythonReport) -> Vec<String> {
+    let mut said = Vec::new();
     let changed = |wanted: WriteBack| {
         let is_it =
             |cell: &&CellReport| cell.notebook.as_ref().is_some_and(|cell| cell.written == wanted);
@@ -311,58 +423,31 @@ pub(crate) fn note(note: &RunNote) -> String {
                 "the notebook names the kernel {named}; it was run by the Python that is used here"
             )
         }
-        RunNote::Exited { index, status } if status.is_empty() || status == "0" => {
+        RunNote::Exited { index, status } if status.is_empty() => {
             format!("the run ended at cell {index}, which called exit")
         }
         RunNote::Exited { index, status } => {
             format!("the run ended at cell {index}, which called exit with: {status}")
         }
+        RunNote::NotKept(problem) => format!(
+            "the outputs could not be saved, and not be kept either ({}); those cells must be run again",
+            problem.message
+        ),
         RunNote::NotSaved(problem) => format!(
             "the outputs could not be saved ({}); they are kept and go into the file with the next command on it",
             problem.message
         ),
+        RunNote::PutAgain { cells } => format!(
+            "another program had taken the outputs of {} out of the file; they are in it again",
+            count(*cells, "cell")
+        ),
+        RunNote::CutOff { index } => {
+            format!(
+                "the last run was cut off while cell {index} ran; what that cell showed is lost"
+            )
+        }
         RunNote::Recovered { cells } => report::recovered(*cells),
     }
-}
-
-fn event_json(event: &str, number: usize, all: usize, cell: &CellReport) -> Value {
-    let mut value = cell_json(cell);
-    value["event"] = event.into();
-    value["number"] = number.into();
-    value["of"] = all.into();
-    value
-}
-
-fn cell_json(cell: &CellReport) -> Value {
-    let place = cell.notebook.as_ref();
-    let error = exception(cell);
-    json!({
-        "index": place.map(|place| place.index),
-        "id": place.and_then(|place| place.id.clone()),
-        "status": status(cell.state),
-        "seconds": cell.duration.as_secs_f64(),
-        "count": cell.count,
-        "outputs": place.map(|place| place.outputs),
-        "written": place.map(|place| place.written),
-        "error": error.map(|error| json!({"name": error.name, "value": error.value, "traceback": error.plain})),
-        "message": words::sentence(cell.state, cell.end.as_ref()),
-    })
-}
-
-fn end_json(told: &PythonReport, took: Duration, notes: &[String]) -> Value {
-    let notebook = told.notebook.as_ref();
-    json!({
-        "event": "run_finished",
-        "status": status(told.state),
-        "seconds": took.as_secs_f64(),
-        "path": notebook.map(|notebook| notebook.path.clone()),
-        "written": notebook.map(|notebook| notebook.written.clone()),
-        "version": notebook.and_then(|notebook| notebook.version.clone()),
-        "cells": told.cells.iter().map(cell_json).collect::<Vec<_>>(),
-        "skipped": notebook.map(|notebook| notebook.skipped.clone()),
-        "resumed": notebook.map(|notebook| notebook.resumed.clone()),
-        "notes": notes,
-    })
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@
 //! `details.rs`.
 
 use inkcell_engine::Kind;
-use inkcell_engine::api::{CellReport, EndReport, KernelStep, Problem, PythonReport, State};
+use inkcell_engine::api::{
+    CellReport, EndReport, KernelStep, NotebookReport, Problem, PythonReport, State,
+};
 use inkcell_engine::artifact::Scope;
 use inkcell_engine::output::{ImageItem, RichItem, RichKind, Stored};
 
@@ -101,10 +103,39 @@ fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
     if !report.state.is_end() && desk.exposure.can_ask_again() {
         return Some(format!("ask for it with result, id: \"{}\"", report.execution.0));
     }
+    if let (Some(run), true) = (&report.notebook, report.state.is_end())
+        && let Some(step) = after_run(report, run)
+    {
+        return Some(step);
+    }
     if report.state == State::TimedOut {
         return Some(next::of_kernel(KernelStep::RaiseTimeout));
     }
     no_kernel(report).and_then(|problem| problem.step).map(next::of_kernel)
+}
+
+/// What to do after a run that stopped at a cell.
+fn after_run(report: &PythonReport, run: &NotebookReport) -> Option<String> {
+    let is_stop = |cell: &&CellReport| matches!(cell.state, State::Error | State::KernelDied);
+    let cell = report.cells.iter().rev().find(is_stop)?;
+    let place = cell.notebook.as_ref()?;
+    let name = place.id.clone().unwrap_or_else(|| place.index.to_string());
+    let lacks_a_name =
+        matches!(&cell.end, Some(EndReport::Exception(error)) if error.name == "NameError");
+    match report.state {
+        State::KernelDied => {
+            Some("mend that cell, then run from the top with notebook_run".to_owned())
+        }
+        // Without a word about other files: what was written there would be made anew.
+        State::Error if run.path != run.written => None,
+        State::Error if lacks_a_name => Some(format!(
+            "mend that cell, or run those above it first: notebook_run, to: \"{name}\""
+        )),
+        State::Error => {
+            Some(format!("mend that cell, then go on with notebook_run, from: \"{name}\""))
+        }
+        _ => None,
+    }
 }
 
 /// Where all of a truncated output is.

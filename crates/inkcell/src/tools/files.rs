@@ -6,6 +6,8 @@
 use inkcell_engine::notebook::{PageLimits, Selector, TextError, page};
 use inkcell_engine::output::size;
 use inkcell_engine::{EngineError, Kind, Notebooks};
+use serde::{Deserialize as _, Deserializer};
+use serde_json::Value;
 
 use super::{CallContext, Desk, ToolError};
 use crate::output::{count, visible};
@@ -104,6 +106,36 @@ pub(super) fn shown(text: &str, selector: &Selector, reader: Reader) -> Shown {
         return Shown { text: paged, is_whole: false };
     }
     Shown { text: paged, is_whole }
+}
+
+/// A list of cells as a text; models also write a number, or a list of numbers and ids.
+pub(super) fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let item = |value: Value| match value {
+        Value::String(text) => Ok(text),
+        Value::Number(number) => Ok(whole(&number)),
+        other => Err(serde::de::Error::custom(format!("{other} names no cell"))),
+    };
+    let given = match Value::deserialize(deserializer)? {
+        // Models also write a list as a text.
+        Value::String(text) if text.trim_start().starts_with('[') => {
+            serde_json::from_str(&text).unwrap_or(Value::String(text))
+        }
+        given => given,
+    };
+    Ok(Some(match given {
+        Value::Array(items) => {
+            items.into_iter().map(item).collect::<Result<Vec<_>, _>>()?.join(",")
+        }
+        one => item(one)?,
+    }))
+}
+
+/// A number as it names a cell: 2.0 is 2.
+fn whole(number: &serde_json::Number) -> String {
+    match number.as_f64() {
+        Some(float) if float.fract() == 0.0 && float.abs() < 1e9 => format!("{float:.0}"),
+        _ => number.to_string(),
+    }
 }
 
 /// An error as the tools of the source documents tell it: their sentence, and the rest as the next step.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::session::reference;
+use super::session::{notebook, reference};
 use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::render::inspection;
 
@@ -28,7 +28,8 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
     call,
 };
 
-const ALIASES: [Alias; 2] = [("kernelId", "session"), ("cursor_pos", "cursor")];
+const ALIASES: [Alias; 3] =
+    [("kernelId", "session"), ("notebook_path", "path"), ("cursor_pos", "cursor")];
 
 /// The name under which all helpers are found.
 const PRELUDE: &str = "prelude";
@@ -41,6 +42,8 @@ const VARIABLES: u32 = 100;
 struct Arguments {
     /// Session name; the folder's own when left out.
     session: Option<String>,
+    /// A notebook: its session.
+    path: Option<String>,
     /// Working folder.
     cwd: Option<String>,
     /// A variable, with attributes and constant subscripts: model.layers[0]. "prelude": all helpers.
@@ -59,7 +62,7 @@ fn call(
     _context: CallContext,
 ) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
     async move {
-        let Arguments { session, cwd, name, help, code, cursor } = decode(given, &ALIASES)?;
+        let Arguments { session, path, cwd, name, help, code, cursor } = decode(given, &ALIASES)?;
         let what = match (name, help, code) {
             (Some(name), None, None) if name == PRELUDE => Inspect::Help { name },
             (Some(name), None, None) => Inspect::Name { name },
@@ -71,12 +74,28 @@ fn call(
                     .with_next("give one of: name, help, code"));
             }
         };
+        let session = match (session, path) {
+            (session, None) => session,
+            (None, Some(path)) => Some(of_notebook(desk, path)?),
+            (Some(_), Some(_)) => {
+                return Err(ToolError::argument("path and session both name a session")
+                    .with_next("give one of them"));
+            }
+        };
         let session = reference(desk, session.as_deref(), cwd.as_deref())?;
         let request = InspectRequest { session, what, wait: None };
         let report = desk.engine.inspect(request).await?;
         Ok(ToolReply::text(inspection::of(&report.seen)))
     }
     .boxed()
+}
+
+/// A notebook's session has its name.
+fn of_notebook(desk: &Desk, path: String) -> Result<String, ToolError> {
+    match notebook(desk, &path) {
+        Some(_) => Ok(path),
+        None => Err(ToolError::argument(format!("path: {path} is no notebook that is there"))),
+    }
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ mod lean;
 mod next;
 mod notebook_edit;
 mod notebook_read;
+mod notebook_run;
 mod progress;
 mod python;
 mod reply;

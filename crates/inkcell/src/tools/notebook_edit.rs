@@ -2,21 +2,31 @@
 //!
 //! Owns how what a model writes becomes operations. What operations do is the engine's.
 
+mod after;
+
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use inkcell_engine::api::CellChoice;
 use inkcell_engine::notebook::{
     Drop, EditOp, EditReport, MarkerIds, Matches, Notebook, OutputsAfter, SourceShape, TextRules,
 };
 use inkcell_engine::{
-    Backup, Base, EngineError, Force, IfMissing, Mode, Notebooks, SaveOptions, Version, parse_ops,
+    Backup, Base, EngineError, Force, IfMissing, Kind, Mode, Notebooks, SaveOptions, Version,
+    parse_ops,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::files::{self, joined, on_disk};
+use super::running::LONGEST_WAIT;
+use super::seconds::Seconds;
 use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::exposure::Exposure;
 use crate::render::report;
+
+/// The tool without which nothing is run here either.
+const RUN_TOOL: &str = "notebook_run";
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_edit",
@@ -26,11 +36,23 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         read_only: false,
         destructive: true,
         idempotent: false,
-        open_world: false,
+        // What it runs may do anything.
+        open_world: true,
     },
-    schema: lean::schema::<Args>,
+    schema,
     call,
 };
+
+/// Where nothing can be run, running is not spoken of (B:C-02).
+fn schema(exposure: &Exposure) -> Value {
+    let mut schema = lean::schema::<Args>(exposure);
+    if !exposure.offers(RUN_TOOL)
+        && let Some(Value::Object(arguments)) = schema.get_mut("properties")
+    {
+        arguments.shift_remove("run");
+    }
+    schema
+}
 
 const ALIASES: &[Alias] = &[
     ("notebook_path", "path"),
@@ -97,6 +119,11 @@ struct Args {
     /// Make the notebook when it is missing
     #[serde(default)]
     create: bool,
+    #[serde(default)]
+    run: RunArg,
+    // Taken as `notebook_run` takes it; one word less for every model to read.
+    #[schemars(skip)]
+    wait: Option<Seconds>,
 }
 
 // The next four are not documented with `///`, since a model would get to read that with every question. Only
@@ -153,6 +180,16 @@ enum OutputsArg {
     Clear,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+#[schemars(inline)]
+enum RunArg {
+    #[default]
+    None,
+    Changed,
+    ChangedAndBelow,
+}
+
 /// What is to be done, decided before the file is opened.
 enum Change {
     Ops(Vec<EditOp>),
@@ -190,12 +227,33 @@ fn call(
             force: Force::No,
             mode: Mode::Write,
         };
-        let path = args.path.clone();
+        let (path, run, wait) = (args.path.clone(), args.run, args.wait);
+        if let (true, Some(refusal)) = (run != RunArg::None, desk.exposure.refusal(RUN_TOOL)) {
+            let next = Some("leave run out; nothing was changed".to_owned());
+            return Err(ToolError { kind: Kind::Unavailable, message: refusal, next });
+        }
         let change = change(args)?;
         let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-        on_disk(&context, move || edit(&path, &change, &options, &notebooks, ids)).await
+        let (edited, path) = on_disk(&context, move || {
+            Ok((edit(&path, &change, &options, &notebooks, (ids, run))?, path))
+        })
+        .await?;
+        match run {
+            RunArg::None => Ok(edited.reply),
+            _ => {
+                let wait = wait.map(|wait| wait.at_most(LONGEST_WAIT));
+                after::run(desk, (path, wait), edited, context).await
+            }
+        }
     }
     .boxed()
+}
+
+/// An edit that was made.
+struct Edited {
+    reply: ToolReply,
+    /// The cells that are to be run now.
+    cells: Option<CellChoice>,
 }
 
 fn edit(
@@ -203,18 +261,20 @@ fn edit(
     change: &Change,
     options: &SaveOptions,
     notebooks: &Notebooks,
-    ids: MarkerIds,
-) -> Result<ToolReply, ToolError> {
+    (ids, run): (MarkerIds, RunArg),
+) -> Result<Edited, ToolError> {
     if matches!(change, Change::Nothing) {
         let version = notebooks.create(path, None)?;
         let text = format!("✓ Notebook created\n  Notebook: {path}\n  Version: {version}");
         let structured = json!({"path": path, "version": version.to_string(), "cells": 0});
-        return Ok(ToolReply::text(text).with_structured(structured));
+        let reply = ToolReply::text(text).with_structured(structured);
+        return Ok(Edited { reply, cells: None });
     }
     let saved =
         notebooks.change(path, options, |notebook, base| change.apply(notebook, base, ids))?;
     let text = joined(&report::lines(&saved));
-    Ok(ToolReply::text(text).with_structured(report::brief_json(&saved)))
+    let reply = ToolReply::text(text).with_structured(report::brief_json(&saved));
+    Ok(Edited { reply, cells: after::chosen(&saved, run) })
 }
 
 /// An insert in those words goes behind the cell that is named, or to the start (B:N-37).

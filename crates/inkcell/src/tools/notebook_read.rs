@@ -8,16 +8,16 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector};
 use inkcell_engine::output::size;
-use inkcell_engine::{Notebooks, Opened, is_notebook_path, parse_notebook};
+use inkcell_engine::{Engine, Notebooks, Opened, is_notebook_path, last_runs, parse_notebook};
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::{self, Reader, joined, on_disk, shown};
 use super::{Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
-use crate::render::{outline, reading};
+use crate::render::{outline, reading, report};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "notebook_read",
@@ -44,7 +44,7 @@ struct Args {
     #[serde(default)]
     view: View,
     /// Only these: indexes, ranges, ids, such as 0,3-5,ab12,-1
-    #[serde(default, deserialize_with = "list")]
+    #[serde(default, deserialize_with = "files::list")]
     #[schemars(with = "Option<String>")]
     cells: Option<String>,
     #[serde(default)]
@@ -73,21 +73,6 @@ enum OutputsArg {
     Full,
 }
 
-/// A list of cells as a text; models also write a number, or a list of numbers and ids.
-fn list<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let item = |value: Value| match value {
-        Value::String(text) => Ok(text),
-        Value::Number(number) => Ok(number.to_string()),
-        other => Err(serde::de::Error::custom(format!("{other} names no cell"))),
-    };
-    Ok(Some(match Value::deserialize(deserializer)? {
-        Value::Array(items) => {
-            items.into_iter().map(item).collect::<Result<Vec<_>, _>>()?.join(",")
-        }
-        one => item(one)?,
-    }))
-}
-
 fn call(
     desk: &Desk,
     given: Value,
@@ -96,8 +81,8 @@ fn call(
     async move {
         let args: Args = decode(given, ALIASES)?;
         let (notebooks, ids) = (files::notebooks(desk), desk.settings.marker_ids);
-        let reader = Reader::at(desk);
-        on_disk(&context, move || read(&args, &notebooks, ids, reader)).await
+        let (reader, engine) = (Reader::at(desk), desk.engine.clone());
+        on_disk(&context, move || read(&args, &notebooks, &engine, (ids, reader))).await
     }
     .boxed()
 }
@@ -105,8 +90,8 @@ fn call(
 fn read(
     args: &Args,
     notebooks: &Notebooks,
-    ids: MarkerIds,
-    reader: Reader,
+    engine: &Engine,
+    (ids, reader): (MarkerIds, Reader),
 ) -> Result<ToolReply, ToolError> {
     let (path, selector) = notebooks.split_path(&args.path)?;
     if args.view == View::Raw || selector.form == Form::Raw {
@@ -118,6 +103,9 @@ fn read(
         Some(list) => opened.pick_cells(list)?,
     };
     let mut head = outline::head(path, &opened);
+    if let Some(cells) = opened.recovered {
+        head.push_str(&format!("\n[{}]", report::recovered(cells)));
+    }
     let outputs = match args.outputs {
         OutputsArg::None => Outputs::None,
         OutputsArg::Digest => Outputs::Digest,
@@ -128,7 +116,10 @@ fn read(
         head.push_str(&format!("  {} found", count(hits.len(), "line")));
         joined(&hits).into()
     } else if args.view == View::Outline {
-        joined(&outline::lines(&opened, &cells)).into()
+        if let Some(running) = engine.run_of(&opened.path) {
+            head.push_str(&outline::running(&running));
+        }
+        joined(&outline::lines(&opened, &cells, &last_runs(notebooks, &opened))).into()
     } else if outputs != Outputs::None {
         joined(&reading::lines(&opened, &cells, outputs)).into()
     } else {

@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::answer::Readers;
 use super::details::Language;
 use super::files::{notebooks, on_disk};
-use super::running::{self, Code};
+use super::running::{self, Code, LONGEST_WAIT};
 use super::seconds::{Limited, Seconds, Zero};
 use super::session::{place, profile};
 use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec};
@@ -55,8 +55,6 @@ fn schema(exposure: &Exposure) -> Value {
 
 /// The longest time of a call, in seconds (B:X-02).
 const MOST: u16 = 600;
-/// The longest time an answer is waited for.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

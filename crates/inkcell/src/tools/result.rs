@@ -2,8 +2,6 @@
 //!
 //! Owns what the arguments mean and how parts are worded. Reading them is the engine's.
 
-use std::time::Duration;
-
 use bytes::Bytes;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -21,7 +19,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::answer::Readers;
-use super::running::{self, Followed, GivenUp};
+use super::running::{self, Followed, GivenUp, LONGEST_WAIT};
 use super::seconds::Seconds;
 use super::session::profile;
 use super::{Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec};
@@ -44,9 +42,6 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
 };
 
 const ALIASES: [Alias; 3] = [("execution", "id"), ("artifact", "id"), ("pattern", "grep")];
-
-/// The longest time an answer is waited for.
-const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

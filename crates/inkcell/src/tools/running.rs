@@ -3,23 +3,27 @@
 //! Owns the two clocks of a call: how long its code may take, and how long its caller waits. What is run comes
 //! from the tools, what is answered is in `answer.rs`.
 
-use std::time::Duration;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
 
-use inkcell_engine::Kind;
 use inkcell_engine::api::{
-    CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, Reading,
+    CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, Reading, RunRequest,
 };
 use inkcell_engine::journal::Seq;
-use inkcell_engine::registry::SessionKey;
+use inkcell_engine::registry::{OwnerId, SessionKey};
+use inkcell_engine::{EngineError, Kind, Lent, RunFiles, SessionError, prepared};
 use tokio::time::Instant;
 
 use super::progress::Teller;
-use super::session::{Place, profile};
-use super::{CallContext, Desk, ToolError};
-use crate::settings::Profile;
+use super::session::{Place, notebook, profile};
+use super::{CallContext, Desk, ToolError, files};
+use crate::settings::size_policy;
 
 /// How long a caller waits for an answer when it does not say (B:X-02).
 pub(crate) const WAIT: Duration = Duration::from_secs(45);
+
+/// The longest time an answer is waited for.
+pub(crate) const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
 /// How long code that has stopped may take to be told of.
 const STOPPED: Duration = Duration::from_secs(1);
@@ -49,18 +53,42 @@ pub(crate) enum GivenUp {
     GoesOn,
 }
 
+/// A call that has begun, with what its caller must be told besides.
+struct Begun {
+    id: ExecutionId,
+    asides: Vec<String>,
+}
+
 /// Runs code until it is over or its caller has waited long enough.
 pub(crate) async fn run(
     desk: &Desk,
     code: Code,
     context: CallContext,
 ) -> Result<Followed, ToolError> {
-    let profile = profile(desk);
-    let wait = patience(desk, &code);
+    let wait = patience(desk, code.wait, code.timeout);
+    let begin = begin(desk, code, context.owner);
+    begun_and_followed(desk, begin, wait, context).await
+}
+
+/// Runs cells of a notebook in the same way.
+pub(crate) async fn run_notebook(
+    desk: &Desk,
+    request: RunRequest,
+    context: CallContext,
+) -> Result<Followed, ToolError> {
+    let wait = patience(desk, request.wait, request.timeout);
+    let begin = begin_notebook(desk, request, context.owner);
+    begun_and_followed(desk, begin, wait, context).await
+}
+
+async fn begun_and_followed(
+    desk: &Desk,
+    begin: impl Future<Output = Result<Begun, ToolError>>,
+    wait: Option<Duration>,
+    context: CallContext,
+) -> Result<Followed, ToolError> {
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
-    let mut asides = Vec::new();
-    let begin = begin(desk, &code, profile, &context, &mut asides);
-    let id = tokio::select! {
+    let Begun { id, asides } = tokio::select! {
         biased;
         () = context.cancel.cancelled() => return Err(aborted()),
         begun = begin => begun?,
@@ -70,8 +98,8 @@ pub(crate) async fn run(
 }
 
 /// How long the answer is waited for. Where no answer can be asked for again, it is the whole one.
-fn patience(desk: &Desk, code: &Code) -> Option<Duration> {
-    match (code.wait, code.timeout) {
+fn patience(desk: &Desk, wait: Option<Duration>, timeout: Option<Duration>) -> Option<Duration> {
+    match (wait, timeout) {
         (Some(wait), _) => Some(wait),
         (None, _) if !desk.exposure.can_ask_again() => None,
         // Code whose time is up is heard of in the same answer, so it is given the time to stop.
@@ -83,41 +111,88 @@ fn patience(desk: &Desk, code: &Code) -> Option<Duration> {
     }
 }
 
-async fn begin(
-    desk: &Desk,
-    code: &Code,
-    profile: Profile,
-    context: &CallContext,
-    asides: &mut Vec<String>,
-) -> Result<ExecutionId, ToolError> {
-    let Place { name, cwd, is_generated } = &code.place;
-    let mode = desk.settings.calls(profile).kernel_mode;
-    let interpreter = desk.settings.interpreter_for(cwd);
+async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolError> {
+    let Place { name, cwd, is_generated } = code.place;
+    let mode = mode(desk);
     let request = PythonRequest {
-        cells: code.cells.clone(),
-        session: name.clone(),
-        cwd: cwd.clone(),
-        interpreter,
+        cells: code.cells,
+        session: name,
+        interpreter: desk.settings.interpreter_for(&cwd),
+        cwd,
         mode,
         timeout: code.timeout,
         wait: code.wait,
         reading: Reading::Bounded,
     };
-    let chosen = desk.engine.choose(cwd, request.interpreter.as_deref()).await?;
+    let chosen = desk.engine.choose(&request.cwd, request.interpreter.as_deref()).await?;
     let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
-    let key = desk.engine.key(name.as_ref(), cwd, explicit);
-    if mode == KernelMode::Session && desk.bridge.is_waited_for_in(&key) {
-        return Err(waits_for_itself(&key));
-    }
-    let is_first = desk.engine.sessions().iter().all(|listed| listed.key != key);
-    if *is_generated {
+    let key = desk.engine.key(request.session.as_ref(), &request.cwd, explicit);
+    let mut asides = Vec::new();
+    if is_generated {
         asides.push(format!("session {}", key.name));
     }
+    let lent = admitted(desk, &key, &request.cwd, owner, &mut asides).await?;
+    let id = desk.engine.start_with(request, &chosen, owner, None, lent).await?;
+    Ok(Begun { id, asides })
+}
+
+async fn begin_notebook(
+    desk: &Desk,
+    request: RunRequest,
+    owner: OwnerId,
+) -> Result<Begun, ToolError> {
+    let files = RunFiles {
+        notebooks: files::notebooks(desk),
+        outputs: size_policy(&desk.settings),
+        clock: SystemTime::now,
+    };
+    let path = request.path.clone();
+    let request = RunRequest { mode: mode(desk), reading: Reading::Bounded, ..request };
+    let mut prepared =
+        prepared(request, &files).await.map_err(|error| under_way(desk, &path, error))?;
+    prepared.take_interpreter(desk.settings.interpreter_for(prepared.cwd()));
+    let chosen = desk.engine.choose(prepared.cwd(), prepared.interpreter()).await?;
+    let explicit = prepared.interpreter().map(|_| &*chosen.interpreter.real_path);
+    let key = desk.engine.key(prepared.session(), prepared.cwd(), explicit);
+    let mut asides = Vec::new();
+    let lent = admitted(desk, &key, prepared.cwd(), owner, &mut asides).await?;
+    let id = desk.engine.start_run(prepared, &chosen, owner, None, lent).await?;
+    Ok(Begun { id, asides })
+}
+
+fn mode(desk: &Desk) -> KernelMode {
+    desk.settings.calls(profile(desk)).kernel_mode
+}
+
+/// What code is lent that may run in this session.
+async fn admitted(
+    desk: &Desk,
+    key: &SessionKey,
+    cwd: &Path,
+    owner: OwnerId,
+    asides: &mut Vec<String>,
+) -> Result<Lent, ToolError> {
+    let mode = mode(desk);
+    if mode == KernelMode::Session && desk.bridge.is_waited_for_in(key) {
+        return Err(waits_for_itself(key));
+    }
+    let is_first = desk.engine.sessions().iter().all(|listed| listed.key != *key);
     if is_first || mode == KernelMode::PerCall {
         asides.extend(desk.settings.decided_by_project(cwd));
     }
-    let lent = desk.bridge.lend(desk, &key, mode, context.owner).await;
-    Ok(desk.engine.start_with(request, &chosen, context.owner, None, lent).await?)
+    Ok(desk.bridge.lend(desk, key, mode, owner).await)
+}
+
+/// Why a notebook cannot be run now. A run that is under way is named, so that it can be waited for.
+fn under_way(desk: &Desk, path: &str, error: EngineError) -> ToolError {
+    let is_busy = matches!(error, EngineError::Session(SessionError::RunUnderWay { .. }));
+    let running = notebook(desk, path).filter(|_| is_busy);
+    let running = running.and_then(|path| desk.engine.run_of(&path));
+    let mut told = ToolError::from(error);
+    if let Some(running) = running.filter(|_| desk.exposure.can_ask_again()) {
+        told.next = Some(format!("wait for it with result, id: \"{}\"", running.execution.0));
+    }
+    told
 }
 
 /// What is said to code that wants to run code where it runs itself (B:X-40).

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use inkcell_engine::api::SessionRef;
 use inkcell_engine::registry::SessionName;
-use inkcell_engine::system_random;
+use inkcell_engine::{is_notebook_path, system_random};
 
 use super::{Desk, ToolError};
 use crate::settings::Profile;
@@ -27,7 +27,7 @@ pub(crate) struct Place {
     pub(crate) is_generated: bool,
 }
 
-/// The session that is meant. One that is named without a folder is found in whichever folder it is, as long
+/// The session that is meant. A notebook's path is the name of its own. One that is named without a folder is found in whichever folder it is, as long
 /// as that is clear: a caller who named its folder once does not do so again.
 pub(crate) fn place(
     desk: &Desk,
@@ -38,6 +38,12 @@ pub(crate) fn place(
     let Some(given) = session else {
         return Ok(Place { name: None, cwd: folder, is_generated: false });
     };
+    if let Some(path) = notebook(desk, given) {
+        let own = path.parent().map_or_else(|| folder.clone(), Path::to_owned);
+        let name = Some(SessionName(path.display().to_string()));
+        let cwd = if cwd.is_some() { folder } else { own };
+        return Ok(Place { name, cwd, is_generated: false });
+    }
     if given.trim().is_empty() || given.chars().count() > NAME_CHARS || has_control(given) {
         let problem = format!("session: a name has 1 to {NAME_CHARS} characters on one line");
         return Err(ToolError::argument(problem));
@@ -52,6 +58,14 @@ pub(crate) fn place(
         None => known_folder(desk, &name, &folder).unwrap_or(folder),
     };
     Ok(Place { name: Some(name), cwd, is_generated: false })
+}
+
+/// A notebook that is there, as sessions are named after it.
+pub(crate) fn notebook(desk: &Desk, given: &str) -> Option<PathBuf> {
+    if !is_notebook_path(given) {
+        return None;
+    }
+    folder(desk, Some(given)).canonicalize().ok().filter(|path| path.is_file())
 }
 
 /// The same for a session that should be there already.

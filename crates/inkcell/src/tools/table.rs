@@ -3,7 +3,8 @@
 //! Owns the list. Which of them an agent sees is decided by `exposure.rs`.
 
 use super::{
-    ToolSpec, bash, compat, eval, inspect, kernel, notebook_edit, notebook_read, python, result,
+    ToolSpec, bash, compat, eval, inspect, kernel, notebook_edit, notebook_read, notebook_run,
+    python, result,
 };
 
 /// Every tool of every profile.
@@ -11,6 +12,7 @@ pub(crate) static TOOLS: &[&ToolSpec] = &[
     &python::SPEC,
     &notebook_read::SPEC,
     &notebook_edit::SPEC,
+    &notebook_run::SPEC,
     &result::SPEC,
     &kernel::SPEC,
     &inspect::SPEC,

@@ -216,3 +216,14 @@ pub(crate) fn text(reply: &ToolReply) -> String {
     });
     texts.collect::<Vec<_>>().join("\n")
 }
+
+/// Waits for a file that a cell makes to say that it has begun.
+pub(crate) async fn until_there(path: &std::path::Path) {
+    for _ in 0..3000 {
+        if path.exists() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("{} is not there", path.display());
+}

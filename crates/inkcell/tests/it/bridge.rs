@@ -98,6 +98,22 @@ fn python(client: &mut Client, code: &str) -> Answer {
     client.ok("python", json!({"code": code, "timeout": 60}))
 }
 
+/// B:X-40: code may edit and run cells of a notebook, unless it runs in that notebook's session itself: it would
+/// wait for itself, and is told so. The edit is made in both cases.
+#[test]
+fn code_runs_cells_of_other_sessions_only() {
+    let (env, mut client) = start(&[]);
+    let code = "print(tool.notebook_edit({'path': 'nb.ipynb', 'cell': 'load', 'source': 'print(6 * 7)', \
+                'run': 'changed'}))";
+    let other = python(&mut client, code);
+    assert!(other.text().contains("[cell 1 (load)]\n42\n"), "{other:?}");
+    let code = code.replace("6 * 7", "7 * 7");
+    let given = json!({"code": code, "session": "nb.ipynb", "timeout": 60});
+    let own = client.call("python", given);
+    assert!(own.text().contains("waits for the answer"), "{own:?}");
+    assert!(String::from_utf8(env.get("nb.ipynb")).unwrap().contains("print(7 * 7)"));
+}
+
 /// B:X-40, B:X-42: a cell reads a notebook, changes it, and the text that it read can be given back.
 #[test]
 fn code_reads_and_edits_notebooks() {

@@ -233,7 +233,7 @@ fn every_tool_refuses_what_it_does_not_know() {
     let mut client = Client::start(&env, &["--tools", "all"]);
     let listed = client.ask("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().expect("tools").clone();
-    assert_eq!(tools.len(), 13);
+    assert_eq!(tools.len(), 14);
     for tool in tools {
         let name = tool["name"].as_str().expect("a name");
         assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
@@ -399,7 +399,9 @@ fn hints_are_true_and_the_list_stays() {
         ("python", (false, true, true)),
         ("eval", (false, true, true)),
         ("bash", (false, true, true)),
-        ("notebook_edit", (false, true, false)),
+        // It may run what it changed.
+        ("notebook_edit", (false, true, true)),
+        ("notebook_run", (false, true, true)),
         ("notebook", (false, true, false)),
         ("NotebookEdit", (false, true, false)),
         ("edit", (false, true, false)),

@@ -11,18 +11,18 @@ use serde_json::{Value, json};
 use crate::env;
 use crate::running::Running;
 
-fn run(env: &TestEnv, args: &[&str]) -> Command {
+pub(crate) fn run(env: &TestEnv, args: &[&str]) -> Command {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let mut command = env.inkcell();
     command.arg("run").args(args).env("INKCELL_PYTHON_INTERPRETER", python);
     command
 }
 
-fn ran(env: &TestEnv, args: &[&str]) -> Ran {
+pub(crate) fn ran(env: &TestEnv, args: &[&str]) -> Ran {
     finish(run(env, args), b"")
 }
 
-fn notebook(sources: &[&str]) -> String {
+pub(crate) fn notebook(sources: &[&str]) -> String {
     let cell = |(at, source): (usize, &&str)| {
         json!({"cell_type": "code", "execution_count": null, "id": format!("c{at}"),
             "metadata": {}, "outputs": [], "source": source})
@@ -31,10 +31,21 @@ fn notebook(sources: &[&str]) -> String {
     pretty(&json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
 }
 
-fn outputs(env: &TestEnv, name: &str, cell: usize) -> String {
+pub(crate) fn outputs(env: &TestEnv, name: &str, cell: usize) -> String {
     let text = std::fs::read_to_string(env.path(name)).expect("the file");
     let notebook: Value = serde_json::from_str(&text).expect("JSON");
     notebook["cells"][cell]["outputs"].to_string()
+}
+
+/// Waits until something is so.
+pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
+    for _ in 0..12_000 {
+        if is_so() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    panic!("it did not come to that");
 }
 
 /// The main job: cells run, outputs are in the file, and the table says what became of each.
@@ -61,10 +72,10 @@ fn a_failure_is_told_and_has_its_code() {
     let failed = ran(&env, &["a.ipynb"]).exits(1);
     assert!(failed.stderr.contains("ZeroDivisionError: division by zero"), "{failed:?}");
     assert!(failed.stderr.ends_with("error: cell 1 (c1) failed\n"), "{failed:?}");
-    assert!(failed.stdout.contains("1 cell ran, 1 failed, 1 not run"), "{failed:?}");
+    assert!(failed.stdout.contains("2 cells ran, 1 of them failed, 1 not run"), "{failed:?}");
     assert!(outputs(&env, "a.ipynb", 1).contains("ZeroDivisionError"));
     let allowed = ran(&env, &["a.ipynb", "--allow-errors"]).exits(0);
-    assert!(allowed.stdout.contains("2 cells ran, 1 failed, as allowed"), "{allowed:?}");
+    assert!(allowed.stdout.contains("3 cells ran, 1 of them failed, as allowed"), "{allowed:?}");
     assert!(outputs(&env, "a.ipynb", 2).contains("three"));
 }
 
@@ -103,14 +114,7 @@ fn a_killed_run_keeps_what_was_done() {
     let second = "import os\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): pass";
     env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
     let running = Running::start(run(&env, &["a.ipynb", "--json"]));
-    let begun = env.path("begun");
-    for _ in 0..6000 {
-        if begun.exists() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
-    assert!(begun.exists(), "the second cell never began");
+    until(|| env.path("begun").exists());
     running.signal(Signal::KILL);
     running.end();
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
@@ -131,17 +135,18 @@ fn an_interrupt_saves() {
     let second = "import time\nopen('begun', 'w').close(); time.sleep(600)";
     env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
     let running = Running::start(run(&env, &["a.ipynb"]));
-    let begun = env.path("begun");
-    for _ in 0..6000 {
-        if begun.exists() {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
-    }
+    until(|| env.path("begun").exists());
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
     assert!(ended.stderr.contains("cell 1 (c1): Interrupted"), "{ended:?}");
+    // Where it stopped, and what became of each cell.
+    assert!(ended.stdout.contains("c0  ok "), "{ended:?}");
+    assert!(ended.stdout.contains("c1  cancelled "), "{ended:?}");
+    assert!(
+        ended.stdout.contains("2 cells ran, 1 of them interrupted, 1 not run in "),
+        "{ended:?}"
+    );
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
     assert!(outputs(&env, "a.ipynb", 1).contains("KeyboardInterrupt"));
 }
@@ -155,22 +160,12 @@ fn an_interrupt_ends_a_run_that_nobody_reads() {
     env.put("a.ipynb", notebook(&sources));
     let mut command = run(&env, &["a.ipynb", "--json"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
-    let done = env.path("done");
-    let until = |is_so: &mut dyn FnMut() -> bool| {
-        for _ in 0..6000 {
-            if is_so() {
-                return;
-            }
-            std::thread::sleep(std::time::Duration::from_millis(10));
-        }
-        panic!("it did not come to that");
-    };
     // What is said at the end about so many cells does not fit into a pipe.
-    until(&mut || done.exists());
+    until(|| env.path("done").exists());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).expect("a signal");
     let mut ended = None;
-    until(&mut || {
+    until(|| {
         ended = child.try_wait().expect("a status");
         ended.is_some()
     });

@@ -174,6 +174,7 @@ fn the_outline_as_json() {
           "id": "aaaa1111",
           "type": "code",
           "execution_count": 3,
+          "run": null,
           "lines": 2,
           "first_line": "x = 1",
           "tags": [
@@ -261,7 +262,7 @@ fn outputs_are_shown_as_lines_or_in_full() {
        → output 1: text/plain 2B + image/png 6B
        │ 42
        → output 2: error ValueError: bad value
-       │ ␛[31mValueError␛[0m: bad value
+       │ ValueError: bad value
 
     ── cell 2 raw id:cccc3333
     ");

@@ -46,6 +46,7 @@ async def everything(session):
     await introduces_itself(session)
     await reads_and_edits(session)
     await runs(session)
+    await edits_and_runs(session)
     await shows_a_picture(session)
     await waits_and_asks_again(session)
     await takes_back_one_call(session)
@@ -108,6 +109,27 @@ async def runs(session):
     assert "total" in names, names
     failed = await refused(session, "python", {"code": "total / 0"})
     assert "ZeroDivisionError: division by zero" in text(failed), text(failed)
+
+
+async def edits_and_runs(session):
+    """A notebook is changed and its cells run in a live kernel, in one call; the outputs are in the file."""
+    nb = "runs.ipynb"
+    Path(nb).write_text(json.dumps(NOTEBOOK, indent=3) + "\n")
+    op = {"op": "insert", "after": "load", "source": "print(total * 2)\ntotal"}
+    call = {"path": nb, "ops": [op], "run": "changed-and-below"}
+    failed = await refused(session, "notebook_edit", call)
+    assert "NameError" in text(failed) and "Cell inserted" in text(failed), text(failed)
+    ran = await said(session, "notebook_run", {"path": nb, "fresh": True})
+    assert "40" in ran and "2 of 2 cells ran" in ran, ran
+    notebook = nbformat.read(nb, as_version=4)
+    nbformat.validate(notebook)
+    outputs = notebook.cells[2].outputs
+    assert outputs[0].text == "40\n" and outputs[1].data["text/plain"] == "20", outputs
+    assert notebook.cells[2].execution_count == 2
+    assert '\n      "ours": {\n         "n": 1.0\n' in Path(nb).read_text()
+    assert "total: int" in await said(session, "inspect", {"path": nb, "name": "total"})
+    outline = await said(session, "notebook_read", {"path": nb, "view": "outline"})
+    assert "ok " in outline and "[2]" in outline, outline
 
 
 async def shows_a_picture(session):
@@ -262,8 +284,8 @@ async def offers(profile):
     Path("a.ipynb").write_text(json.dumps(NOTEBOOK))
     Path("a.txt").write_text("a")
     read_only = {"notebook_read", "result", "inspect", "read"}
-    open_world = {"python", "eval", "bash", "notebook_run"}
-    with_pictures = {"python", "eval", "notebook_run", "notebook_read", "result", "read"}
+    open_world = {"python", "eval", "bash", "notebook_run", "notebook_edit"}
+    with_pictures = {"python", "eval", "notebook_run", "notebook_edit", "notebook_read", "result", "read"}
     async with connected("--tools", profile) as session:
         tools = {tool.name: tool for tool in (await session.list_tools()).tools}
         for name, tool in tools.items():

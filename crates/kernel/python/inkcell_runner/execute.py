@@ -6,11 +6,13 @@ description of an error, which needs nothing that would have to be opened or imp
 """
 
 import _ast
+import builtins
 import sys
 
 _TOP_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, spelled out to spare the import.
 _ONLY_AST = 0x0400  # ast.PyCF_ONLY_AST
 _COROUTINE = 0x0080  # inspect.CO_COROUTINE
+_BUILTINS = builtins.__dict__
 _FUTURES = 0x1FF0000  # All `from __future__` flags of the supported versions lie in these bits.
 
 
@@ -87,6 +89,22 @@ class Loop:
             asyncio.set_event_loop(self._loop)
         return self._loop
 
+    def keep(self):
+        """Sees to it that there is a loop: `asyncio.run` leaves none behind."""
+        asyncio = sys.modules.get("asyncio")
+        if asyncio is None:
+            return
+        if self._loop is None:
+            # It was imported before there were cells.
+            self.current()
+        try:
+            asyncio.get_event_loop()
+        except RuntimeError:
+            asyncio.set_event_loop(self.current())
+        except Exception:
+            # A warning that the user made an error of.
+            pass
+
     def run(self, coroutine):
         """Runs to the end. An interrupt cancels the task, not the loop."""
         import asyncio
@@ -121,7 +139,8 @@ def _awaiting(coroutine, kind):
                 break
         else:
             break
-        frames.append((frame, frame.f_lasti, frame.f_lineno))
+        if frame.f_globals is not globals():
+            frames.append((frame, frame.f_lasti, frame.f_lineno))
         coroutine = getattr(coroutine, "gi_yieldfrom" if prefix == "gi_" else prefix + "await", None)
     traceback = None
     for frame, last, line in reversed(frames):
@@ -180,10 +199,16 @@ class Executor:
         ):
             return
         tree, source = self._parse(source, filename)
-        self._remember(filename, source)
         plain, shown = split(tree, self._interactivity())
         if shown and is_hidden(source):
             plain, shown = plain + shown, []
+        if "await" in source or "async" in source:
+            codes = self._compiled(plain, shown, filename)
+            if any(code.co_flags & _COROUTINE for code, _ in codes):
+                # All of it on the loop: what stands before an `await` may need one that runs.
+                self._session.is_flushed = False
+                self.loop.run(self._run_awaiting(codes, show))
+                return
         if plain:
             module = _ast.Module(body=plain, type_ignores=[])
             self._execute(self.compiler.code(module, filename, "exec"))
@@ -197,18 +222,41 @@ class Executor:
                 module = _ast.Module(body=[node], type_ignores=[])
                 self._execute(self.compiler.code(module, filename, "exec"))
 
+    def _compiled(self, plain, shown, filename):
+        """The code of a whole cell, and for each piece whether its value is shown."""
+        codes = []
+        if plain:
+            codes.append((self.compiler.code(_ast.Module(body=plain, type_ignores=[]), filename, "exec"), False))
+        for node in shown:
+            if isinstance(node, _ast.Expr):
+                codes.append((self.compiler.code(_ast.Expression(body=node.value), filename, "eval"), True))
+            else:
+                codes.append((self.compiler.code(_ast.Module(body=[node], type_ignores=[]), filename, "exec"), False))
+        return codes
+
+    async def _run_awaiting(self, codes, show):
+        for code, is_shown in codes:
+            value = eval(code, self._session.namespace)
+            if code.co_flags & _COROUTINE:
+                value = await value
+            if is_shown and value is not None:
+                show(value)
+
     def _run_expression(self, source, filename, show):
         """Runs a cell that is one short expression, without the detour over its tree; False for others."""
         session = self._session
         if session.shell_object is not None or "IPython.core.interactiveshell" in sys.modules:
             if self._interactivity() != "last_expr":
                 return False
+        # Before it is compiled, which may warn and show the line.
+        self._remember(filename, source)
         try:
             # It cannot ask for anything from `__future__`.
             code = compile(source, filename, "eval", self.compiler.flags, True)
         except (SyntaxError, ValueError):
             return False
-        self._remember(filename, source)
+        if code.co_names and self._is_magic(code.co_names[0], source):
+            return False
         if code.co_flags & _COROUTINE:
             value = self._execute(code)
         else:
@@ -229,19 +277,47 @@ class Executor:
         shell = self._session.shell_object
         return shell.ast_node_interactivity if shell is not None else "last_expr"
 
+    def _is_magic(self, name, source):
+        """Whether a line that is Python is meant as a magic: `pwd`, `ls -l`."""
+        session = self._session
+        if name in session.namespace:
+            if session.namespace[name] is not session.hidden.get(name, session):
+                return False
+        elif name in _BUILTINS:
+            return False
+        try:
+            from . import automagic
+
+            return automagic.find(session, source) is not None
+        except Exception:
+            # Nothing can be imported any more; then it is Python.
+            return False
+
     def _parse(self, source, filename):
         # What is Python as it stands needs no look at magics, and most cells are. A pasted prompt is
         # Python by accident: an annotation.
+        self._remember(filename, source)
         if not source.lstrip().startswith(("%%", "In [")):
             try:
-                return self.compiler.tree(source, filename), source
+                tree = self.compiler.tree(source, filename)
+                body = tree.body
+                is_word = len(body) == 1 and isinstance(body[0], _ast.Expr) and isinstance(body[0].value, _ast.Name)
+                if not (is_word and self._is_magic(body[0].value.id, source)):
+                    return tree, source
             except SyntaxError:
                 pass
             except ValueError:
                 # A NUL in the source; the message comes from the second try.
                 pass
         shell = self._session.shell
+        if "\n" not in source.strip():
+            from . import automagic
+
+            magic = automagic.find(self._session, source)
+            if magic is not None:
+                source = "%" + " ".join(magic).rstrip()
         source = shell.transform_cell(source)
+        self._remember(filename, source)
         return self.compiler.tree(source, filename), source
 
     def _execute(self, code):

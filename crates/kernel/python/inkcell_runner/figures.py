@@ -54,6 +54,15 @@ def configure(name, value):
             sys.modules["matplotlib"].rcParams.update(_settings["rc"])
     elif name == "close_figures":
         _settings[name] = bool(value)
+    tell_inline()
+
+
+def tell_inline():
+    """Tells Jupyter's own backend, where the user's code imported it, what was set here: its functions look there."""
+    backend = getattr(sys.modules.get("matplotlib_inline.config"), "InlineBackend", None)
+    if backend is not None:
+        for name in ("rc", "close_figures", "print_figure_kwargs"):
+            setattr(backend.instance(), name, _settings[name])
 
 
 def _choose(formats):

@@ -371,7 +371,8 @@ def definition(shell, name):
     """Prints the signature of an object."""
     found = _wanted(shell, name)
     if found is not None:
-        print(_signature(found.value, name) or "No definition header found for %s" % name)
+        signature = _signature(found.value, name)
+        print(" %s\n " % signature if signature else "No definition header found for %s" % name, end="")
 
 
 def file(shell, name):
@@ -382,6 +383,10 @@ def file(shell, name):
         path = _file(found.value)
     elif os.path.isfile(os.path.expanduser(name)):
         path = name
+    else:
+        print("Object `%s` not found." % name)
+        print("File `%r` not found." % name)
+        return
     if path is None:
         print("No file found for %s" % name)
         return

@@ -26,9 +26,22 @@ def _pyplot(session):
     use_inline()
 
 
+def _inline(session):
+    from .figures import tell_inline
+
+    tell_inline()
+
+
 def _getpass(session):
     module = sys.modules["getpass"]
     module.getpass = lambda prompt="Password: ", stream=None: session.refuse_input(prompt, True)
+
+
+def _asyncio(session):
+    # Code that asks for the loop gets the one that cells await on. A fork server must not make one: its copies
+    # would share it.
+    if session.is_ready:
+        session.executor.loop.current()
 
 
 def _linecache(session):
@@ -40,7 +53,9 @@ AFTER = {
     "linecache": _linecache,
     "IPython.core.interactiveshell": _ipython,
     "matplotlib.pyplot": _pyplot,
+    "matplotlib_inline.config": _inline,
     "getpass": _getpass,
+    "asyncio": _asyncio,
 }
 
 

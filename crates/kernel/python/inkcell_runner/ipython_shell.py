@@ -12,9 +12,11 @@ from IPython.core import interactiveshell, page
 from IPython.core.autocall import ExitAutocall
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
-from traitlets import Type, default, observe
+from IPython.core.prefilter import PrefilterChecker
+from traitlets import Integer, Type, default, observe
 
-from . import ipython_profile
+from . import automagic, ipython_profile
+from .frontend import Kernel
 from .ipython_display import Publisher, ResultHook
 from .ipython_text import has_group, plain, without_own_frames
 from .magics import Builtin
@@ -32,6 +34,32 @@ _KERNEL_MAGICS = {
     "settings": ("autosave", "connect_info", "edit", "qtconsole"),
     "environment": ("less", "man", "more"),
 }
+
+
+class History(HistoryManager):
+    """The cells of this session, and no others."""
+
+    def get_tail(self, n=10, raw=True, output=False, include_latest=False):
+        """The last cells; IPython asks its database, which this kernel does not have."""
+        cells = list(self.get_range(0, 1, None, raw=raw, output=output))
+        return cells[-n:] if include_latest else cells[:-1][-n:]
+
+
+class HelperChecker(PrefilterChecker):
+    """A word that is both a magic and a helper of the prelude is the magic, unless the helper is called."""
+
+    # Just before IPython's own look at magics, to which a helper is a name of the user's.
+    priority = Integer(690).tag(config=True)
+
+    def check(self, line_info):
+        name, shell = line_info.ifun, self.shell
+        if not shell.automagic or not automagic.is_helper(shell.session, name) or shell.find_magic(name) is None:
+            return None
+        rest = line_info.the_rest
+        end = line_info.line.lstrip()[len(name): len(name) + 1]
+        if automagic.is_python(end, rest):
+            return None
+        return self.prefilter_manager.get_handler_by_name("magic")
 
 
 class RunnerShell(InteractiveShell):
@@ -52,6 +80,7 @@ class RunnerShell(InteractiveShell):
     def __init__(self, session, **options):
         self.session = session
         super().__init__(**options)
+        self.kernel = Kernel(self)
         runner = self._run_on_loop
         self.loop_runner_map = dict(self.loop_runner_map, asyncio=(runner, True))
         if not self.config.get("InteractiveShell", {}).get("loop_runner"):
@@ -68,7 +97,7 @@ class RunnerShell(InteractiveShell):
 
     def init_history(self):
         # Without a database: the history of this session is in memory.
-        self.history_manager = HistoryManager(shell=self, parent=self, enabled=False)
+        self.history_manager = History(shell=self, parent=self, enabled=False)
         self.configurables.append(self.history_manager)
 
     def init_virtualenv(self):
@@ -81,6 +110,10 @@ class RunnerShell(InteractiveShell):
     def init_hooks(self):
         super().init_hooks()
         self.set_hook("show_in_pager", page.as_hook(_show_page), 99)
+
+    def init_prefilter(self):
+        super().init_prefilter()
+        HelperChecker(shell=self, prefilter_manager=self.prefilter_manager, parent=self.prefilter_manager)
 
     def init_magics(self):
         super().init_magics()
@@ -175,12 +208,16 @@ class RunnerShell(InteractiveShell):
         if self._ends_the_cell(evalue):
             self.shown = (evalue, list(stb))
         else:
-            print(plain("\n".join(stb)), file=sys.stderr)
+            self._tell("\n".join(stb))
+
+    def _tell(self, text):
+        """Shows a traceback that does not end the cell, also where the output of the cell is captured."""
+        print(plain(text), file=self.session.streams.stderr)
 
     def show_rest(self):
         """Shows what looked like the end of the cell, and was not: the cell went well."""
         if self.shown is not None:
-            print(plain("\n".join(self.shown[1])), file=sys.stderr)
+            self._tell("\n".join(self.shown[1]))
 
     def show_usage_error(self, exc):
         if self._ends_the_cell(exc):

@@ -146,8 +146,9 @@ class Session:
         if self.is_ready:
             fields = '"prompt":%s,"password":%s' % (to_json(str(prompt)), to_json(bool(password)))
             self.channel.send("input", self._tag + "," + fields)
+        asked = "getpass" if password else "raw_input"
         raise StdinNotImplementedError(
-            "raw_input was called, but this frontend does not support input requests."
+            "%s was called, but this frontend does not support input requests." % asked
         )
 
     def capture(self):
@@ -165,12 +166,15 @@ class Session:
             del namespace[name]
         namespace["__name__"] = "__main__"
         namespace["__builtins__"] = builtins
-        namespace.setdefault("__doc__", None)
+        # As IPython has it; programs print it.
+        namespace["__doc__"] = "Automatically created module for IPython interactive environment"
         for name, value in (("In", self.history), ("Out", self.outputs), ("_oh", self.outputs), ("_ih", self.history)):
             namespace[name] = value
-        namespace["_dh"] = [os.getcwd()]
+        namespace["_dh"] = []
         for name in ("_", "__", "___", "_i", "_ii", "_iii"):
             namespace[name] = ""
+        # The last three values, and what of them `_`, `__` and `___` were given.
+        self._last = self._given = ("", "", "")
         self._initial = set(namespace) | {"get_ipython", "exit", "quit"}
         builtins.input = lambda prompt="": self.refuse_input(prompt, False)
         builtins.display = self._display_function
@@ -226,17 +230,22 @@ class Session:
     def set_cwd(self, path):
         os.chdir(path)
         path = os.getcwd()
+        folders = self.namespace.get("_dh")
+        if folders == []:
+            # Where the session begins.
+            folders.append(path)
         if path in sys.path:
             sys.path.remove(path)
         sys.path.insert(0, path)
 
-    def run_source(self, code, *, filename=None):
+    def run_source(self, code, *, filename=None, shows=True):
         """Runs code by the rules of a cell, without a number of its own; gives the last value shown."""
         last = []
 
         def show(value):
             last[:] = [value]
-            self._show_display(value)
+            if shows:
+                self._show_display(value)
 
         self.executor.run(code, filename or self.executor.name_of(code), show)
         return last[0] if last else None
@@ -303,6 +312,7 @@ class Session:
 
     def _run(self, code, number, silent):
         if self.hosted is not None:
+            self.executor.loop.keep()
             error = self.hosted.run(code, silent)
             self.is_flushed = False
             return error
@@ -316,6 +326,9 @@ class Session:
             history.append(code)
             filename = f"<cell {number}>"
         shell = self.shell_object
+        # A warning is shown once in each cell.
+        self.namespace.pop("__warningregistry__", None)
+        self.executor.loop.keep()
         try:
             if shell is not None:
                 shell.events.trigger("pre_execute")
@@ -350,12 +363,19 @@ class Session:
         data = metadata = None
         if text is None and not formatting.own_display(value):
             data, metadata = formatting.bundle(value)
+        self._last = (value, *self._last[:2])
         # As IPython: a `_` that the user assigned is left alone.
-        if not ("_" in builtins.__dict__):
-            namespace["___"], namespace["__"] = namespace.get("__", ""), namespace.get("_", "")
-            namespace["_"] = value
-        namespace[f"_{number}"] = value
-        self.outputs[number] = value
+        given = self._given
+        if "_" not in builtins.__dict__ and (
+            namespace.get("_", given[0]) is given[0]
+            and namespace.get("__", given[1]) is given[1]
+            and namespace.get("___", given[2]) is given[2]
+        ):
+            self._given = given = self._last
+            namespace["_"], namespace["__"], namespace["___"] = given
+        if value is not self.outputs:
+            namespace[f"_{number}"] = value
+            self.outputs[number] = value
         # Last, so that nothing of the user's runs after it: what was there before may go with a word.
         if text is not None:
             self.send_result(number, {"text/plain": text}, None)

@@ -9,6 +9,7 @@ asks the session.
 import sys
 
 from . import magics
+from .frontend import Kernel
 from .magics.events import Events, ExecutionInfo, ExecutionResult
 
 
@@ -46,6 +47,8 @@ class Shell:
         self.custom_exceptions = ()
         self.loaded_extensions = []
         self.autoawait = True
+        self.autocall = 0
+        self.kernel = Kernel(self)
         self.colors = "NoColor"
         self.xmode = "Context"
         self._settings = Settings()
@@ -54,9 +57,16 @@ class Shell:
 
     @property
     def display_pub(self):
-        from .displays import display_pub
+        from . import displays
 
-        return display_pub
+        return displays.display_pub
+
+    @display_pub.setter
+    def display_pub(self, publisher):
+        # IPython's `capture_output` puts its own in place for a while.
+        from . import displays
+
+        displays.display_pub = publisher
 
     @property
     def display_formatter(self):

@@ -21,7 +21,7 @@ class FrameWriter(io.RawIOBase):
 
     def __init__(self, session, name, fd):
         self._session = session
-        self._stream = name
+        self._stream = self.name = name
         self._fd = fd
         self._ahead = 0
 
@@ -139,7 +139,7 @@ class RefusingInput(io.TextIOBase):
 
 def _stream(session, name, fd, kind):
     buffered = _Bytes(FrameWriter(session, name, fd), 1 << 16)
-    text = kind(buffered, encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True)
+    text = kind(buffered, encoding="UTF-8", errors="backslashreplace", newline="\n", line_buffering=True)
     text.mode = "w"
     return text
 
@@ -176,8 +176,8 @@ class Streams:
             stdout, stderr = self.stdout, self.stderr
             is_whole = self._is_sound or not (_is_broken(stdout) or _is_broken(stderr))
             for stream in (stdout, stderr):
-                if stream.encoding != "utf-8" or stream.errors != "backslashreplace":
-                    stream.reconfigure(encoding="utf-8", errors="backslashreplace")
+                if stream.encoding != "UTF-8" or stream.errors != "backslashreplace":
+                    stream.reconfigure(encoding="UTF-8", errors="backslashreplace")
             self._hold_back(False)
         except (AttributeError, ValueError):
             # Closed, or its buffer was taken away.

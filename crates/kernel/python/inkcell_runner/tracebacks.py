@@ -134,13 +134,14 @@ def _members(error):
 def _frames(traceback):
     """(frame, line) of the user's frames; those of the runner, its loop and IPython are left out."""
     own = os.path.dirname(__file__) + os.sep
-    frames = []
+    frames, is_run_by_us = [], False
     while traceback is not None:
         frame = traceback.tb_frame
         module = str(frame.f_globals.get("__name__")).split(".")[0]
         ours = module == "IPython" or frame.f_code.co_filename.startswith(own)
+        is_run_by_us = is_run_by_us or ours
         # What runs a cell that awaits stands above all of the user's.
-        if not ours and not (module == "asyncio" and not frames):
+        if not ours and not (module == "asyncio" and is_run_by_us and not frames):
             frames.append((frame, traceback.tb_lineno))
         traceback = traceback.tb_next
     return frames

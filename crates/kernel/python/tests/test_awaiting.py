@@ -19,6 +19,31 @@ def test_an_interrupted_await_shows_where_it_waited(host):
     assert host.text("await asyncio.sleep(0)\nprint('lives')") == "lives\n"
 
 
+def test_all_of_a_cell_that_awaits_runs_on_the_loop(host):
+    """B:R-32"""
+    host.run("import asyncio\nasync def double(n):\n    return n * 2")
+    events = host.run("task = asyncio.create_task(double(4))\nasync def other(): pass\nawait task")
+    assert [event[1] for event in events if event[0] == "result"] == [{"text/plain": "8"}]
+    events = host.run("running = asyncio.get_running_loop()\nawait asyncio.wait_for(asyncio.sleep(5), 0.01)")
+    text = "\n".join(error(events)["plain"])
+    assert "in sleep(" in text and "run_until_complete" not in text and "inkcell_runner" not in text
+
+
+def test_there_is_a_loop_also_after_one_of_the_users_own(host):
+    """B:R-32"""
+    code = "import asyncio\nasync def one(): return 1\nasyncio.run(one())"
+    assert host.run(code)[-1][1]["status"] == "ok"
+    assert host.text("print(asyncio.get_event_loop().run_until_complete(one()))") == "1\n"
+    host.run("mine = asyncio.new_event_loop()\nasyncio.set_event_loop(mine)")
+    assert host.text("print(asyncio.get_event_loop() is mine)") == "True\n"
+
+
+def test_a_timed_await_shows_its_value_once(host):
+    events = host.run("import asyncio\nasync def two(): return 2")
+    events = host.run("%time await two()")
+    assert [event[0] for event in events if event[0] in ("display", "result") and "text/plain" in event[1]] == ["result"]
+
+
 def test_code_run_by_the_shell_keeps_its_own_lines(host):
     code = (
         "ip = get_ipython()\nip.run_cell('def f():\\n    return 1/0')\nip.run_cell('x = 5\\ny = 6')\nf()"

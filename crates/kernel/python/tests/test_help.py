@@ -74,9 +74,11 @@ def test_printing_source_doc_and_file(session, capsys):
     session.cell("%pdoc json.dumps")
     assert capsys.readouterr().out.startswith("Class docstring:\n    Serialize")
     session.cell("%pdef json.dumps")
-    assert capsys.readouterr().out.startswith("json.dumps(\n    obj,\n")
+    assert capsys.readouterr().out.startswith(" json.dumps(\n    obj,\n")
     session.cell("%pfile json.dumps")
     assert "def dumps(" in capsys.readouterr().out
+    session.cell("%pfile nosuch")
+    assert capsys.readouterr().out == "Object `nosuch` not found.\nFile `'nosuch'` not found.\n"
     session.cell("%psource len")
     assert capsys.readouterr().out == "No source found for len\n"
 

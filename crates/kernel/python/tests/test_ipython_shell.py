@@ -43,6 +43,7 @@ def said(events):
 
 
 REFUSED = "raw_input was called, but this frontend does not support input requests."
+NO_PASSWORD = REFUSED.replace("raw_input", "getpass")
 
 CELLS = [
     ("1 + 1", [("result", "2")]),
@@ -68,7 +69,7 @@ CELLS = [
     ("%nothing", [("error", "UsageError", "Line magic function `%nothing` not found.")]),
     ("%%nothing\na", [("error", "UsageError", "Cell magic `%%nothing` not found.")]),
     ("input('name? ')", [("input", "name? ", False), ("error", "StdinNotImplementedError", REFUSED)]),
-    ("import getpass\ngetpass.getpass()", [("input", "Password: ", True), ("error", "StdinNotImplementedError", REFUSED)]),
+    ("import getpass\ngetpass.getpass()", [("input", "Password: ", True), ("error", "StdinNotImplementedError", NO_PASSWORD)]),
     ("sys.stdin.readline()", [("input", "", False), ("error", "StdinNotImplementedError", REFUSED)]),
     ("!echo a; echo b >&2", [("stdout", "a\nb\n")]),
     ("lines = !echo a; echo b\nlines", [("result", "['a', 'b']")]),

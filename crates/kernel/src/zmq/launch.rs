@@ -23,7 +23,7 @@ use crate::runner::install;
 use crate::trace::Trace;
 use crate::zmq::connection::{Connection, Home, Ports, random_hex};
 use crate::zmq::guest::Wires;
-use crate::zmq::starting::{Starting, Young};
+use crate::zmq::starting::{Starting, Young, says_stolen};
 use crate::zmq::tail::Tail;
 
 /// How often a kernel is started whose ports somebody else took.
@@ -252,8 +252,7 @@ fn ipykernel(python: &Path, file: &Path) -> Vec<String> {
     argv
 }
 
-/// Whether somebody took a port between our choice and the kernel's use of it.
+/// Whether it failed because somebody else had a port.
 fn is_stolen(error: &LaunchError) -> bool {
-    let LaunchError::EndedEarly { stderr_tail, .. } = error else { return false };
-    ["Address already in use", "EADDRINUSE"].iter().any(|words| stderr_tail.contains(words))
+    matches!(error, LaunchError::EndedEarly { stderr_tail, .. } if says_stolen(stderr_tail))
 }

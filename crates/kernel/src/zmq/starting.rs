@@ -82,6 +82,7 @@ impl Starting {
             tokio::select! {
                 met = first_words => Some(met),
                 () = is_over(exit.as_ref()) => None,
+                () = is_stolen_from(self.own.as_ref()) => None,
                 () = tokio::time::sleep_until(deadline) => {
                     return Err(self.late(spec.start_timeout, odd));
                 }
@@ -233,4 +234,18 @@ async fn is_over(exit: Option<&AsyncFd<OwnedFd>>) {
         Some(exit) => drop(exit.readable().await),
         None => std::future::pending().await,
     }
+}
+
+/// Waits until a kernel says that somebody else has one of its ports. It need not end of that, but has not all
+/// of its sockets.
+async fn is_stolen_from(young: Option<&Young>) {
+    let Some(young) = young else { return std::future::pending().await };
+    while !says_stolen(&young.tail.text()) {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Whether somebody took a port between our choice and the kernel's use of it.
+pub(crate) fn says_stolen(said: &str) -> bool {
+    ["Address already in use", "EADDRINUSE"].iter().any(|words| said.contains(words))
 }

@@ -78,6 +78,14 @@ async fn a_slow_kernel_is_waited_for_and_a_deaf_one_given_up(start: Start) {
     panic!("its words do not come");
 }
 
+/// F-014: a kernel whose port somebody took is started anew, also when it lives on without it.
+async fn a_stolen_port_is_no_failure(start: Start) {
+    let mut bench = bad(start, "stolen");
+    bench.relaunch().await;
+    assert!(bench.cwd().join("again").exists());
+    bench.run("well").await.ok();
+}
+
 /// B:Z-05: nothing of a kernel with another key is believed, and that is said.
 async fn a_kernel_with_the_wrong_key_is_never_ready(start: Start) {
     for seconds in [3, 10, 30] {
@@ -261,6 +269,7 @@ async fn many_starts_at_once_never_fail(start: Start) {
 crate::on_jupyter!(
     a_kernel_that_dies_at_its_start_says_why,
     a_slow_kernel_is_waited_for_and_a_deaf_one_given_up,
+    a_stolen_port_is_no_failure,
     a_kernel_with_the_wrong_key_is_never_ready,
     a_kernel_of_another_language_is_left_as_it_is,
     forged_messages_are_dropped,

@@ -24,7 +24,7 @@ const REVISION: &str = "2025-06-18";
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
 /// A server that was started and has not been asked anything yet.
-pub(super) struct Client {
+pub(in crate::bench) struct Client {
     child: Arc<Mutex<Child>>,
     pid: u32,
     stdin: Option<ChildStdin>,
@@ -44,7 +44,11 @@ pub(super) struct Held {
 
 impl Client {
     /// Starts a server. One that lives longer than `limit` is ended, and whoever waits for it is told of its end.
-    pub(super) fn start(mut command: Command, stderr: &Path, limit: Duration) -> Result<Client> {
+    pub(in crate::bench) fn start(
+        mut command: Command,
+        stderr: &Path,
+        limit: Duration,
+    ) -> Result<Client> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(stderr)?);
         let started = Instant::now();
         let mut child = command.spawn().context("cannot start the server")?;
@@ -64,7 +68,7 @@ impl Client {
     }
 
     /// Says who we are and asks for the tools; gives the milliseconds from the start of the process to the answer.
-    pub(super) fn open(&mut self, tool: &str) -> Result<f64> {
+    pub(in crate::bench) fn open(&mut self, tool: &str) -> Result<f64> {
         let who = json!({"name": "bench", "version": "1"});
         let hello = json!({"protocolVersion": REVISION, "capabilities": {}, "clientInfo": who});
         self.ask("initialize", &hello)?;
@@ -80,14 +84,27 @@ impl Client {
 
     /// Calls a tool that has to answer with this text; gives the milliseconds it took.
     pub(super) fn call(&mut self, tool: &str, arguments: &Value, text: &str) -> Result<f64> {
+        let (result, ms) = self.answer_of(tool, arguments)?;
+        let said = result["content"][0]["text"].as_str();
+        if said.map(str::trim) != Some(text) {
+            bail!("{tool} answered {result}");
+        }
+        Ok(ms)
+    }
+
+    /// Calls a tool that must not fail; gives its answer and the milliseconds it took.
+    pub(in crate::bench) fn answer_of(
+        &mut self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<(Value, f64)> {
         let params = json!({"name": tool, "arguments": arguments});
         let asked = Instant::now();
         let (result, answered) = self.ask("tools/call", &params)?;
-        let said = result["content"][0]["text"].as_str();
-        if result["isError"] == true || said.map(str::trim) != Some(text) {
+        if result["isError"] == true {
             bail!("{tool} answered {result}");
         }
-        Ok((answered - asked).as_secs_f64() * 1e3)
+        Ok((result, (answered - asked).as_secs_f64() * 1e3))
     }
 
     /// What the server's own process holds now; what it started is not in it.

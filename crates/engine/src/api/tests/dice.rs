@@ -210,10 +210,13 @@ impl Dice {
     }
 
     fn run_note(&mut self) -> RunNote {
-        match self.below(4) {
+        match self.below(7) {
             0 => RunNote::OtherKernel { named: self.text() },
             1 => RunNote::Exited { index: self.number() as usize, status: self.text() },
             2 => RunNote::NotSaved(self.problem()),
+            3 => RunNote::NotKept(self.problem()),
+            4 => RunNote::PutAgain { cells: self.number() as usize },
+            5 => RunNote::CutOff { index: self.number() as usize },
             _ => RunNote::Recovered { cells: self.number() as usize },
         }
     }

@@ -1,3 +1,4 @@
+use super::super::record::digest;
 use super::*;
 
 /// A cheap save is made after every cell, a dear one seldom.
@@ -7,14 +8,42 @@ fn saves_keep_their_distance() {
     let after = |millis| start + Duration::from_millis(millis);
     let mut pace = Pace::default();
     assert!(pace.is_due(start));
-    pace.saved(start, after(49));
+    pace.saved(start, after(49), 1);
     assert!(pace.is_due(after(50)));
-    pace.saved(start, after(60));
+    pace.saved(start, after(60), 1);
     assert!(!pace.is_due(after(2000)));
     assert!(pace.is_due(after(2060)));
-    pace.saved(start, after(1000));
+    pace.saved(start, after(1000), 1);
     assert!(!pace.is_due(after(10_900)));
     assert!(pace.is_due(after(11_000)));
+}
+
+/// However long cells take, a large file is written at most four times over: on the way less than twice its size, at
+/// the end once, and its outputs to the journal.
+#[test]
+fn large_files_are_not_written_again_and_again() {
+    let start = Instant::now();
+    let mb = 1 << 20;
+    // Outputs that come one by one, and outputs in the place of others.
+    for (first, each) in [(0_u64, mb / 2), (50 * mb, 0)] {
+        let (mut pace, mut now, mut size, mut written) = (Pace::default(), start, first, 0_u64);
+        for _ in 0..100 {
+            now += Duration::from_secs(5);
+            size += each;
+            pace.taken(each);
+            if pace.is_due(now) {
+                pace.saved(now, now, size);
+                written += size;
+            }
+        }
+        assert!(written > 0 && written < 2 * size, "{written} of {size}");
+        assert!(pace.is_due(now + LONG), "and yet it is seen now and then");
+    }
+    let mut small = Pace::default();
+    for second in 0..100 {
+        assert!(small.is_due(start + Duration::from_secs(second)));
+        small.saved(start, start, mb);
+    }
 }
 
 fn desk() -> (tempfile::TempDir, Notebooks) {
@@ -41,7 +70,8 @@ fn notebook(first: &str) -> String {
 }
 
 fn shown(id: &str, source: &str, text: &str) -> CellOutputs {
-    let cell = KnownCell { id: Some(id.to_owned()), index: 0, source: source.to_owned() };
+    let cell =
+        KnownCell { id: Some(id.to_owned()), index: 0, source: source.to_owned(), planned: None };
     let output =
         serde_json::json!({"output_type": "stream", "name": "stdout", "text": [text]}).to_string();
     let outputs = vec![NbOutput::from_json(&output).expect("an output")];
@@ -102,9 +132,16 @@ fn what_was_kept_for_another_file_goes_into_it() {
     let (mut file, _) = RunFile::open(&notebooks, "b.ipynb").expect("a run");
     file.begin(&[], &[]).expect("it begins");
     let one = shown("one", "1", "late\n");
-    file.record
-        .note(&RanCell::new(&one.cell, crate::api::State::Done, Duration::ZERO))
-        .expect("a note");
+    let ran = RanCell {
+        id: one.cell.id.clone(),
+        index: one.cell.index,
+        source: digest(&one.cell.source),
+        count: one.count,
+        state: crate::api::State::Done,
+        duration: Duration::ZERO,
+        displays: Vec::new(),
+    };
+    file.record.note(&ran).expect("a note");
     file.journal.keep(&one).expect("it is kept");
     drop(file);
     let request = serde_json::json!({"path": "a.ipynb", "output": "b.ipynb", "start": "resume"});
@@ -128,10 +165,98 @@ fn without_a_journal_outputs_are_saved_at_once() {
     std::fs::write(&path, notebook("1")).expect("a file");
     let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
     let start = Instant::now();
-    file.pace.saved(start, start + Duration::from_secs(100));
+    file.pace.saved(start, start + Duration::from_secs(100), 1);
     file.journal = Journal::new(dir.path().join("no/such/folder"));
     let outputs = vec![(0, shown("one", "1", "kept\n"), CellStamps::default())];
     let saved = file.take(outputs, None, Urgency::WhenCheap).expect("it is saved");
     assert!(saved.is_some());
     assert!(std::fs::read_to_string(&path).expect("the file").contains("kept"));
+}
+
+/// F-078: a host that dies between a save and the end of its journal leaves nothing to be put in.
+#[test]
+fn what_is_in_the_file_already_is_not_put_in_again() {
+    let (dir, notebooks) = desk();
+    let path = dir.path().join("a.ipynb");
+    std::fs::write(&path, notebook("1")).expect("a file");
+    let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
+    let one = shown("one", "1", "once\n");
+    file.take(vec![(0, one.clone(), CellStamps::default())], None, Urgency::Now).expect("saved");
+    file.journal.keep(&one).expect("it is kept");
+    drop(file);
+    let before = std::fs::read(&path).expect("the file");
+    assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, None);
+    assert_eq!(std::fs::read(&path).expect("the file"), before);
+    assert_eq!(std::fs::read_dir(dir.path().join("state/runs")).expect("a folder").count(), 1);
+}
+
+/// F-079: an older copy that another program puts over the file costs no outputs: those of cells whose source is
+/// still what ran are in it again after the next save.
+#[test]
+fn an_older_copy_gets_the_outputs_again() {
+    let (dir, notebooks) = desk();
+    let path = dir.path().join("a.ipynb");
+    std::fs::write(&path, notebook("1")).expect("a file");
+    let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
+    let take = |file: &mut RunFile, number: usize, outputs: CellOutputs| {
+        let outputs = vec![(number, outputs, CellStamps::default())];
+        file.take(outputs, None, Urgency::Now).expect("it is saved").expect("a save")
+    };
+    let has = |text: &str| std::fs::read_to_string(&path).expect("the file").contains(text);
+    take(&mut file, 0, shown("one", "1", "first\n"));
+    assert!(has("first"));
+    std::fs::write(&path, notebook("1")).expect("somebody puts an older copy there");
+    let saved = take(&mut file, 1, shown("two", "2", "second\n"));
+    assert!(has("first") && has("second"));
+    assert_eq!(saved.put_again, [0]);
+    // Nothing is told, and nothing written, when nobody took anything out.
+    let saved = file.save(Keep::Record).expect("it is saved").expect("a save");
+    assert!(saved.put_again.is_empty() && saved.cells.is_empty());
+    // At the end at the latest, and not where the source is another one.
+    std::fs::write(&path, notebook("changed")).expect("somebody puts another one there");
+    let saved = file.save(Keep::Record).expect("it is saved").expect("a save");
+    assert!(!has("first") && has("second"));
+    assert_eq!((saved.put_again, saved.cells), (vec![1], vec![(1, WriteBack::Saved)]));
+    // A cell that comes back gets what it showed.
+    std::fs::write(&path, notebook("1")).expect("somebody takes the change back");
+    file.save(Keep::Record).expect("it is saved");
+    assert!(has("first") && has("second"));
+}
+
+/// F-079: a file that is taken away takes no outputs with it, also not those that were in it.
+#[test]
+fn a_file_that_vanishes_gets_everything_when_it_is_back() {
+    let (dir, notebooks) = desk();
+    let path = dir.path().join("a.ipynb");
+    std::fs::write(&path, notebook("1")).expect("a file");
+    let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
+    let entry = |number, outputs| vec![(number, outputs, CellStamps::default())];
+    file.take(entry(0, shown("one", "1", "first\n")), None, Urgency::Now).expect("saved");
+    std::fs::remove_file(&path).expect("somebody removes it");
+    assert!(file.take(entry(1, shown("two", "2", "second\n")), None, Urgency::Now).is_err());
+    assert!(file.save(Keep::Record).is_err());
+    drop(file);
+    std::fs::write(&path, notebook("1")).expect("it is back, as it once was");
+    assert_eq!(notebooks.read("a.ipynb").expect("a notebook").recovered, Some(2));
+    let text = std::fs::read_to_string(&path).expect("the file");
+    assert!(text.contains("first") && text.contains("second"), "{text}");
+}
+
+/// A display that a later cell changed keeps what is noted about its own cell.
+#[test]
+fn a_changed_display_keeps_the_times_of_its_cell() {
+    let (dir, notebooks) = desk();
+    let path = dir.path().join("a.ipynb");
+    std::fs::write(&path, notebook("1")).expect("a file");
+    let (mut file, _) = RunFile::open(&notebooks, "a.ipynb").expect("a run");
+    let start = Instant::now();
+    file.pace.saved(start, start + Duration::from_secs(100), 1);
+    let now = std::time::SystemTime::UNIX_EPOCH;
+    let span = Span { began: now, ended: now, state: crate::api::State::Done };
+    let stamps = CellStamps::of(Stamps::Jupyter, span);
+    let one = |text: &str, stamps| vec![(0, shown("one", "1", text), stamps)];
+    file.take(one("early\n", stamps), None, Urgency::WhenCheap).expect("it is kept");
+    file.take(one("late\n", CellStamps::default()), None, Urgency::Now).expect("it is saved");
+    let text = std::fs::read_to_string(&path).expect("the file");
+    assert!(text.contains("late") && text.contains("shell.execute_reply"), "{text}");
 }

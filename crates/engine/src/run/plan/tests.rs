@@ -71,6 +71,9 @@ fn cells_are_chosen_by_list_and_by_ends() {
         assert_eq!(ids(&choice), expected, "{choice:?}");
     }
     assert!(plan(&book(), &choice(None, Some("none"), None)).is_err());
+    let reversed = plan(&book(), &choice(None, Some("eeee"), Some("0")));
+    let problem = reversed.expect_err("it has no end").to_string();
+    assert_eq!(problem, "to: 0 is cell 0, which stands before cell 4 (eeee), the first to run");
 }
 
 #[test]
@@ -98,36 +101,37 @@ fn the_kernel_that_is_named_decides_whether_it_is_python() {
     }
 }
 
-/// F-079: which cell of a file it is that ran.
+/// How long a cell may take is known from whoever ran it and noted that in the file.
 #[test]
-fn a_cell_is_found_again() {
-    let book = |cells: &[(&str, &str)]| {
-        let cells: Vec<_> = cells
-            .iter()
-            .map(|(id, source)| {
-                let mut cell = code(id, source, &json!({}));
-                if id.is_empty() {
-                    cell.as_object_mut().expect("an object").remove("id");
-                }
-                cell
-            })
-            .collect();
-        opened(&json!(cells), &json!({})).notebook
-    };
-    let known = |id: Option<&str>, index| KnownCell {
-        id: id.map(str::to_owned),
-        index,
-        source: "x".to_owned(),
-    };
-    let named = known(Some("aaaa"), 0);
-    assert_eq!(named.find(&book(&[("bbbb", "y"), ("aaaa", "x")])), Found::Same(1));
-    assert_eq!(named.find(&book(&[("bbbb", "x"), ("aaaa", "y")])), Found::Changed(1));
-    assert_eq!(named.find(&book(&[("bbbb", "x")])), Found::Gone);
-    // An id that two cells have names neither.
-    assert_eq!(named.find(&book(&[("aaaa", "y"), ("aaaa", "x")])), Found::Same(1));
-    let unnamed = known(None, 1);
-    assert_eq!(unnamed.find(&book(&[("", "y"), ("", "x")])), Found::Same(1));
-    assert_eq!(unnamed.find(&book(&[("", "x"), ("", "y")])), Found::Same(0));
-    assert_eq!(unnamed.find(&book(&[("", "x"), ("", "y"), ("", "x")])), Found::Changed(1));
-    assert_eq!(unnamed.find(&book(&[("", "y")])), Found::Gone);
+fn durations_in_the_file_are_known() {
+    let times = json!({"iopub.execute_input": "2024-01-01T00:00:00.5Z",
+                       "shell.execute_reply": "2024-01-01T00:00:02Z", "timeout": "7"});
+    let cells = json!([
+        code("aaaa", "a", &json!({"papermill": {"duration": 2.5}})),
+        code("bbbb", "b", &json!({"execution": times})),
+        code("cccc", "c", &json!({"papermill": {"duration": -1}, "execution": times})),
+        code("dddd", "d", &json!({"papermill": {"duration": null}})),
+    ]);
+    let plan = plan(&opened(&cells, &json!({})), &CellChoice::default()).expect("a plan");
+    let took: Vec<_> = plan.cells.iter().map(|planned| planned.last_took).collect();
+    let seconds = |seconds| Some(Duration::from_secs_f64(seconds));
+    assert_eq!(took, [seconds(2.5), seconds(1.5), seconds(1.5), None]);
+    assert_eq!(plan.cells[1].timeout, seconds(7.0));
+}
+
+/// What the notebook and its cells say about errors.
+#[test]
+fn metadata_says_what_may_fail() {
+    let cells = json!([
+        code("aaaa", "a", &json!({"execution": {"allow_errors": true}})),
+        code("bbbb", "b", &json!({"execution": {"allow_errors": "yes", "timeout": "soon"}})),
+    ]);
+    let plan = plan(
+        &opened(&cells, &json!({"execution": {"allow_errors": true}})),
+        &CellChoice::default(),
+    );
+    let plan = plan.expect("a plan");
+    let rules: Vec<_> = plan.cells.iter().map(|cell| (cell.on_error, cell.timeout)).collect();
+    assert_eq!(rules, [(OnError::GoOn, None), (OnError::Stop, None)]);
+    assert_eq!(plan.on_error, OnError::GoOn);
 }

@@ -1,14 +1,22 @@
 use super::*;
 
 fn cell(id: Option<&str>, index: usize, source: &str) -> KnownCell {
-    KnownCell { id: id.map(str::to_owned), index, source: source.to_owned() }
+    KnownCell { id: id.map(str::to_owned), index, source: source.to_owned(), planned: None }
 }
 
 #[test]
 fn the_last_word_on_each_cell_is_known() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
-    let ran = |known: &KnownCell, state| RanCell::new(known, state, Duration::from_millis(1500));
+    let ran = |known: &KnownCell, state| RanCell {
+        id: known.id.clone(),
+        index: known.index,
+        source: digest(&known.source),
+        count: Some(7),
+        state,
+        duration: Duration::from_millis(1500),
+        displays: vec![("d".to_owned(), 1)],
+    };
     let (one, two) = (cell(Some("a"), 0, "x"), cell(None, 1, "y"));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     assert!(RunRecord::take(&places, dir.path()).expect("a file").is_none());
@@ -19,12 +27,14 @@ fn the_last_word_on_each_cell_is_known() {
     let past = record.past().expect("the past");
     assert_eq!(past.last, [ran(&one, State::Done), ran(&two, State::Done)]);
     let known = past.cells;
+    // What a full disk cut off costs nothing but itself.
+    record.file.write_all(b"\n{\"cell\":{\"id\":").expect("a part of a line");
     record.begin(&known, &[]).expect("it begins again");
     record.note(&ran(&two, State::Error)).expect("a note");
+    assert_eq!(record.past().expect("the past").last, [ran(&two, State::Error)]);
     drop(record);
     let past = RunRecord::look(&places);
     assert_eq!(past.cells, [ran(&one, State::Done), ran(&two, State::Error)]);
-    assert_eq!(past.last, [ran(&two, State::Error)]);
     assert!(past.cells[0].ran("x") && !past.cells[0].ran("x "));
     assert!(past.cells[0].is_of(Some("a"), 9) && !past.cells[0].is_of(None, 0));
 }
@@ -34,8 +44,28 @@ fn the_last_word_on_each_cell_is_known() {
 fn what_nobody_can_read_says_nothing() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
-    assert_eq!(RunRecord::look(&places), Past::default());
+    assert_eq!(RunRecord::look(&places), LastRuns::default());
     drop(RunRecord::take(&places, dir.path()).expect("a file"));
     std::fs::write(&places.record, b"\xff\n{}\n{\"cell\":").expect("a file");
-    assert_eq!(RunRecord::look(&places), Past::default());
+    assert_eq!(RunRecord::look(&places), LastRuns::default());
+}
+
+/// A cell that has begun runs as long as its run is under way, and was cut off when it is not.
+#[test]
+fn a_cell_that_was_cut_off_is_known() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let one = cell(Some("a"), 0, "x");
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.begin(&[], &[]).expect("it begins");
+    record.note_start(&one).expect("a note");
+    let open = Some(OpenCell { id: Some("a".to_owned()), index: 0 });
+    let look = || RunRecord::look(&places);
+    assert_eq!((look().running, look().cut_off), (open.clone(), None));
+    drop(record);
+    assert_eq!((look().running, look().cut_off), (None, open.clone()));
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    assert_eq!(record.past().expect("the past").open, open);
+    record.note_end().expect("a note");
+    assert_eq!(record.past().expect("the past").open, None);
 }

@@ -41,3 +41,32 @@ fn only_our_own_marks_are_marked() {
     assert_eq!(marked, [CellRef::Index(0), CellRef::Index(2)]);
     assert!(marker_tags(Stamps::Jupyter, &notebook).is_empty());
 }
+
+/// What is noted is understood again: how long a cell took is told by the times of others, too.
+#[test]
+fn times_that_were_noted_are_understood() {
+    let noted = |began: &str, ended: &str| {
+        noted(&json!({"iopub.execute_input": began, "shell.execute_reply": ended}))
+    };
+    let took = noted("2023-12-31T23:59:59.250000Z", "2024-01-01T00:00:01.5Z");
+    assert_eq!(took, Some(Duration::from_millis(2250)));
+    let took = noted("2024-02-29T12:00:00.000000+00:00", "2024-03-01T12:00:00+00:00");
+    assert_eq!(took, Some(Duration::from_secs(86_400)));
+    let span = Span {
+        began: UNIX_EPOCH + Duration::from_micros(1_700_000_000_123_456),
+        ended: UNIX_EPOCH + Duration::from_micros(1_700_000_003_123_457),
+        state: State::Done,
+    };
+    let CellStamps(Some((_, own))) = CellStamps::of(Stamps::Jupyter, span) else { panic!() };
+    assert_eq!(super::noted(&own), Some(Duration::from_micros(3_000_001)));
+    for odd in ["", "yesterday", "2024-13-01T00:00:00Z", "2024-01-01", "2024-01-01T00:00:0\u{e9}"] {
+        assert_eq!(noted("2023-12-31T23:59:59Z", odd), None, "{odd}");
+        assert_eq!(noted(odd, "2023-12-31T23:59:59Z"), None, "{odd}");
+    }
+    // A clock that was set back says nothing.
+    assert_eq!(noted("2024-01-01T00:00:01Z", "2024-01-01T00:00:00Z"), None);
+    for days_since in [0, 58, 59, 11_016, 11_017, 19_675, 47_540, 47_541] {
+        let (year, month, day) = date(days_since);
+        assert_eq!(days(year, month, day), Some(days_since));
+    }
+}

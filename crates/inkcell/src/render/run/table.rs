@@ -2,11 +2,12 @@
 //!
 //! Owns the columns, and which cells of a long notebook are worth a line.
 
-use inkcell_engine::api::{CellReport, PythonReport, State};
+use inkcell_engine::api::{CellReport, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 
-use super::duration;
+use super::{duration, ended, has_run};
 use crate::output::count;
+use crate::render::ending::exception;
 
 /// A longer notebook shows what did not end well and what took longest.
 const MAX_ROWS: usize = 40;
@@ -38,23 +39,36 @@ pub(super) fn of(told: &PythonReport) -> Vec<String> {
     let mut lines: Vec<String> = rows.iter().map(|row| line(row, &widths)).collect();
     if shown.len() < cells.len() {
         let rest = count(cells.len() - shown.len(), "other cell");
-        lines.push(format!("… and {rest}"));
+        lines.push(format!("… and {rest}; the slowest and those that failed are shown"));
     }
     lines
 }
 
 fn row(cell: &CellReport) -> [String; 6] {
     let place = cell.notebook.as_ref();
-    let has_run = !matches!(cell.state, State::NeverRun | State::Queued);
     let outputs = place.map_or(0, |place| place.outputs);
+    // What is not in the file any more has no place there.
+    let index = place.filter(|place| place.written != WriteBack::Gone).map(|place| place.index);
     [
-        place.map_or_else(String::new, |place| place.index.to_string()),
+        index.map_or_else(|| "-".to_owned(), |index| index.to_string()),
         place.and_then(|place| place.id.clone()).unwrap_or_default(),
-        if cell.state == State::Done { "ok".to_owned() } else { cell.state.name().to_owned() },
-        if has_run { duration(cell.duration) } else { String::new() },
+        if cell.state == State::Done { "ok".to_owned() } else { ended(cell).to_owned() },
+        if has_run(cell) { duration(cell.duration) } else { String::new() },
         if outputs > 0 { count(outputs, "output") } else { String::new() },
-        first_line(&cell.source.code, 50),
+        what(cell),
     ]
+}
+
+/// The first line of a cell, and the exception of one that failed.
+fn what(cell: &CellReport) -> String {
+    let code = first_line(&cell.source.code, 50);
+    match exception(cell).filter(|_| cell.state == State::Error && cell.exit_status().is_none()) {
+        Some(error) => {
+            let said = format!("{}: {}", error.name, error.value);
+            format!("{code}  → {}", first_line(said.trim_end_matches(": "), 60))
+        }
+        None => code,
+    }
 }
 
 /// Numbers stand to the right, words to the left.

@@ -11,7 +11,7 @@ fn cell(index: usize, state: State, millis: u64) -> CellReport {
     CellReport {
         source,
         state,
-        count: None,
+        count: (state != State::NeverRun).then_some(1),
         duration: Duration::from_millis(millis),
         output: ModelOutput::default(),
         end: None,
@@ -64,7 +64,7 @@ fn failed() -> PythonReport {
 #[test]
 fn every_cell_has_a_line() {
     let expected = "0  id0  ok          12 ms             step_0()\n\
-                    4  id4  error  1 min 01 s  1 output   step_4()\n\
+                    4  id4  error  1 min 01 s  1 output   step_4()  → ValueError: no\n\
                     5  id5  never run          2 outputs  step_5()";
     let lines = table::of(&failed());
     let squeeze = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -81,7 +81,7 @@ fn a_long_run_shows_what_failed_and_what_took_longest() {
     let lines = table::of(&told(State::Done, cells));
     assert_eq!(lines.len(), 12);
     assert!(lines[0].contains("id3 "), "{lines:?}");
-    assert_eq!(lines[11], "… and 89 other cells");
+    assert_eq!(lines[11], "… and 89 other cells; the slowest and those that failed are shown");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn the_cell_that_failed_is_named_with_its_traceback() {
 #[test]
 fn the_run_is_summed_up() {
     let text = summary(&failed(), Duration::from_millis(1234));
-    assert_eq!(text, "1 cell ran, 1 failed, 1 not run, 1 skipped in 1.2 s");
+    assert_eq!(text, "2 cells ran, 1 of them failed, 1 not run, 1 skipped in 1.2 s");
 }
 
 #[test]
@@ -108,6 +108,35 @@ fn what_is_left_is_told_when_it_is_known() {
     }
     let text = now(&report, 1, Duration::from_secs(4), "");
     assert_eq!(text, "[2/2] cell 1 (id1) 4.0 s  step_1()");
+    // What is known of later cells is the least that it takes.
+    report.cells.push(cell(2, State::Queued, 0));
+    let text = now(&report, 1, Duration::from_secs(4), "");
+    assert_eq!(text, "[2/3] cell 1 (id1) 4.0 s, over 10 s left  step_1()");
+    // A cell that takes longer than the last time does not make the others quicker.
+    let text = now(&report, 0, Duration::from_secs(14), "");
+    assert_eq!(text, "[1/3] cell 0 (id0) 14 s, over 10 s left  step_0()");
+}
+
+/// A cell that called exit is told as that, and counts as failed only when its status says so.
+#[test]
+fn an_exit_is_told_by_its_status() {
+    let exit = |status: &str| {
+        let error = PyError {
+            name: "SystemExit".to_owned(),
+            value: status.to_owned(),
+            traceback: Vec::new(),
+            plain: vec!["An exception has occurred".to_owned()],
+        };
+        CellReport { end: Some(EndReport::Exception(error)), ..cell(1, State::Error, 1) }
+    };
+    for well in ["", "0", "None"] {
+        let told = told(State::Done, vec![exit(well), cell(2, State::NeverRun, 0)]);
+        assert_eq!(summary(&told, Duration::ZERO), "1 cell ran, 1 not run, 1 skipped in 0 ms");
+        assert_eq!((failure(&told), ended(&told.cells[0])), (None, "exit"));
+    }
+    let told = told(State::Error, vec![exit("no data")]);
+    assert_eq!(summary(&told, Duration::ZERO), "1 cell ran, 1 of them failed, 1 skipped in 0 ms");
+    assert_eq!(failure(&told).as_deref(), Some("error: cell 1 (id1) called exit with: no data"));
 }
 
 #[test]

@@ -5,8 +5,7 @@ use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{Drop, OutputsAfter, SourceShape, TextRules};
 use inkcell_engine::output::size;
 use inkcell_engine::{
-    Backup, Effect, EngineError, FileNote, Force, IfMissing, Mode, Notebooks, SaveOptions,
-    SavedBytes, is_notebook_path,
+    Effect, EngineError, FileNote, IfMissing, Notebooks, SaveOptions, SavedBytes, is_notebook_path,
 };
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -64,20 +63,8 @@ fn call(
     .boxed()
 }
 
-/// A change of the notebook that is there.
-pub(super) fn in_place() -> SaveOptions {
-    SaveOptions {
-        base: None,
-        output: None,
-        if_missing: IfMissing::Fail,
-        backup: Backup::No,
-        force: Force::No,
-        mode: Mode::Write,
-    }
-}
-
 fn notebook(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError> {
-    let options = SaveOptions { if_missing: IfMissing::CreateNotebook, ..in_place() };
+    let options = SaveOptions { if_missing: IfMissing::CreateNotebook, ..SaveOptions::in_place() };
     let saved = notebooks.change(&args.path, &options, |notebook, base| {
         base.put_text(notebook, &args.content, RULES)
     })?;

@@ -9,19 +9,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::exposure::ToolSet;
-use crate::tools::test_desk::{TestDesk, text};
+use crate::tools::test_desk::{TestDesk, text, until_there};
 use crate::tools::{CallContext, Content, ToolReply, find};
-
-/// Says when a cell has begun, by a file it makes.
-async fn until_there(path: &std::path::Path) {
-    for _ in 0..3000 {
-        if path.exists() {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("{} is not there", path.display());
-}
 
 /// B:X-01 B:X-05 B:X-08: code, cells, and a session that remembers.
 #[tokio::test]

@@ -26,7 +26,7 @@ _MODULES = {
     "settings": (
         "config precision pprint pdb debug colors xmode automagic autoawait autocall alias unalias alias_magic"
         " logstart logstop logon logoff logstate store bookmark edit doctest_mode page tb killbgscripts"
-        " connect_info qtconsole autosave",
+        " connect_info qtconsole autosave rehashx",
         "",
     ),
     "inspection": ("lsmagic magic quickref pinfo pinfo2 psource pdoc pfile pdef psearch", ""),
@@ -87,7 +87,7 @@ class MagicsTable:
         self.shell = shell
         self.magics = _builtin_tables(shell)
         self.registry = {}
-        self.auto_magic = False
+        self.auto_magic = True
 
     def lsmagic(self):
         return self.magics

@@ -148,7 +148,16 @@ def popd(shell, line):
 
 def _alias(command):
     def magic(shell, line):
-        words = command.replace("%l", line) if "%l" in command else "%s %s" % (command, line)
+        count = command.count("%s") - command.count("%%s")
+        if "%l" in command:
+            words = command.replace("%l", line)
+        elif count > 0:
+            given = line.split(None, count)
+            if len(given) < count:
+                raise UsageError("Alias <%s> requires %d arguments, %d given." % (command, count, len(given)))
+            words = " ".join([command % tuple(given[:count]), *given[count:]])
+        else:
+            words = "%s %s" % (command, line)
         shell.system(words.rstrip())
 
     magic.__doc__ = "Alias of the shell command `%s`." % command

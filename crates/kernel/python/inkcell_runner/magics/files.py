@@ -79,7 +79,8 @@ def run(shell, line):
         name = given.pop(0)
         path = _source_path(name)
         if path is None:
-            raise Exception("File `%r` not found." % name)
+            problem = "File `%r` not found." % name
+            raise Exception(problem) from OSError(problem)
     else:
         raise UsageError("you must provide at least a filename.")
     if path.endswith((".ipynb", ".ipy")):

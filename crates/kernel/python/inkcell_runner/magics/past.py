@@ -139,14 +139,15 @@ class Macro:
 
 def macro(shell, line):
     """Define a macro from earlier cells. ``%macro NAME ranges``"""
-    _, names = anywhere(line, flags="r q")
+    options, names = anywhere(line, flags="r q")
     if len(names) < 2:
         raise UsageError("%macro insufficient args; usage '%macro name n1-n2 n3-4...")
-    value = "\n".join(source for _, source in selected(shell, names[1:]))
+    sources = [source for _, source in selected(shell, names[1:])]
+    value = "\n".join(sources if "r" in options else map(shell.transform_cell, sources))
     shell.user_ns[names[0]] = Macro(shell.session, value + "\n")
     print("Macro `%s` created. To execute, type its name (without quotes)." % names[0])
     print("=== Macro contents: ===")
-    print(value)
+    print(value, end="\n ")
 
 
 MAGICS = {

@@ -9,7 +9,9 @@ from .options import anywhere
 
 def _shows(kind, name, doc):
     def magic(shell, line, cell):
-        data = {kind: cell, "text/plain": "<IPython.core.display.%s object>" % name}
+        # As IPython's object for it, which writes a drawing without what stands around it.
+        body = cell.strip("\n") if kind == "image/svg+xml" else cell
+        data = {kind: body, "text/plain": "<IPython.core.display.%s object>" % name}
         shell.session.display(data, {})
 
     magic.__doc__ = doc

@@ -128,8 +128,11 @@ def colors(shell, line=""):
 
 
 def automagic(shell, line=""):
-    """Say that magics need their percent sign here."""
-    print("\nAutomagic is OFF, % prefix IS needed for line magics.")
+    """Make magics callable without their percent sign, or not. ``%automagic [on|off]``; alone it toggles."""
+    table, word = shell.magics_manager, line.strip().lower()
+    table.auto_magic = word in ("on", "1", "true") if word else not table.auto_magic
+    state = "ON, % prefix IS NOT needed" if table.auto_magic else "OFF, % prefix IS needed"
+    print("\nAutomagic is %s for line magics." % state)
 
 
 def autoawait(shell, line=""):
@@ -209,6 +212,10 @@ def alias_magic(shell, line=""):
             raise UsageError("Magic `%s%s` not found." % (mark, target))
 
 
+def rehashx(shell, line=""):
+    """Accepted: commands are found when they are used."""
+
+
 def _absent(name, reason):
     def magic(shell, line=""):
         print("%%%s has no effect here: %s" % (name, reason), file=sys.stderr)
@@ -237,6 +244,7 @@ MAGICS = {
     "alias_magic": alias_magic,
     "store": _absent("store", "variables are not kept between sessions; write them to a file instead."),
     "bookmark": _absent("bookmark", "folders have no bookmarks; use %cd with a path."),
+    "rehashx": rehashx,
     "edit": _absent("edit", "there is no editor to open."),
     "doctest_mode": _absent("doctest_mode", _TERMINAL),
     "page": _absent("page", _TERMINAL),

@@ -75,8 +75,8 @@ def time(shell, line, cell=None, local_ns=None):
     _remember(filename, source)
     run = _plain_run(codes, shell.user_ns, None if local_ns is shell.user_ns else local_ns)
     if any(code.co_flags & _COROUTINE for code in codes):
-        # Only the session has a loop to await on; it shows the value itself.
-        run = lambda: shell.session.run_source(source)  # noqa: E731
+        # Only the session has a loop to await on.
+        run = lambda: shell.session.run_source(source, shows=False)  # noqa: E731
     wall, user, system, value, error = measured(run)
     if sys.platform == "win32":
         print("CPU times: total: %s" % span(user + system))

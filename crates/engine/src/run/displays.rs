@@ -1,0 +1,98 @@
+//! Displays that later cells may change.
+//!
+//! Owns which output of which cell has which name, for the cells of a run and for those that earlier runs of the
+//! same notebook ran: a kernel that lives on may still change what it showed then.
+
+use std::collections::HashMap;
+
+use inkcell_kernel::DisplayId;
+
+use super::journal::CellOutputs;
+use super::known::KnownCell;
+use super::plan::Planned;
+use super::record::RanCell;
+use crate::output::Recorded;
+
+pub(super) struct Displays {
+    /// Which output of which cell, by the number of the cell in the run.
+    places: HashMap<DisplayId, Vec<(usize, usize)>>,
+    /// The outputs of those cells.
+    cells: HashMap<usize, CellOutputs>,
+    /// Cells of earlier runs that have displays and are not in this run. Nobody has looked at their outputs yet.
+    earlier: Vec<RanCell>,
+    /// A number that no cell has.
+    next: usize,
+}
+
+/// Displays as they are noted with a cell that ran.
+pub(super) fn named(displays: &[(DisplayId, usize)]) -> Vec<(String, usize)> {
+    displays.iter().map(|(id, at)| (id.0.to_string(), *at)).collect()
+}
+
+impl Displays {
+    /// `known` is what earlier runs say about the cells of the notebook.
+    pub(super) fn new(cells: &[Planned], mut known: Vec<RanCell>) -> Displays {
+        // What runs again shows something new under the same name, or nothing.
+        let is_run = |ran: &RanCell| {
+            cells.iter().any(|planned| ran.is_of(planned.cell.id.as_deref(), planned.cell.index))
+        };
+        known.retain(|ran| !ran.displays.is_empty() && !is_run(ran));
+        let (places, of_cells) = (HashMap::new(), HashMap::new());
+        Displays { places, cells: of_cells, earlier: known, next: cells.len() }
+    }
+
+    /// The cells of earlier runs whose displays are changed now. Each is asked for once.
+    pub(super) fn wanted(&mut self, recorded: &Recorded) -> Vec<RanCell> {
+        let is_changed = |ran: &mut RanCell| {
+            let mut names = ran.displays.iter().map(|(id, _)| id.as_str());
+            names.any(|name| recorded.changes.iter().any(|change| &*change.id.0 == name))
+        };
+        self.earlier.extract_if(.., is_changed).collect()
+    }
+
+    /// Takes the outputs of such a cell, as they are in the file.
+    pub(super) fn add(&mut self, ran: &RanCell, outputs: CellOutputs) {
+        for (id, at) in &ran.displays {
+            let id = DisplayId(id.as_str().into());
+            self.places.entry(id).or_default().push((self.next, *at));
+        }
+        self.cells.insert(self.next, outputs);
+        self.next += 1;
+    }
+
+    /// The outputs that are different now: those of the cell, and displays of earlier ones that it changed. Its
+    /// own come last.
+    pub(super) fn fold(
+        &mut self,
+        number: usize,
+        (cell, count): (KnownCell, Option<u32>),
+        recorded: Recorded,
+    ) -> Vec<(usize, CellOutputs)> {
+        let mut changed: Vec<usize> = Vec::new();
+        for change in &recorded.changes {
+            for (other, at) in self.places.get(&change.id).into_iter().flatten() {
+                let outputs = self.cells.get_mut(other).filter(|_| *other != number);
+                let Some(output) = outputs.and_then(|cell| cell.outputs.get_mut(*at)) else {
+                    continue;
+                };
+                if let Ok(new) = change.apply(output) {
+                    *output = new;
+                    changed.push(*other);
+                }
+            }
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        let outputs = CellOutputs { cell, count, outputs: recorded.outputs };
+        if !recorded.displays.is_empty() {
+            self.cells.insert(number, outputs.clone());
+        }
+        for (id, at) in recorded.displays {
+            self.places.entry(id).or_default().push((number, at));
+        }
+        let earlier = changed
+            .into_iter()
+            .filter_map(|other| self.cells.get(&other).map(|outputs| (other, outputs.clone())));
+        earlier.chain(std::iter::once((number, outputs))).collect()
+    }
+}

@@ -1,0 +1,143 @@
+//! Cells of a notebook that were run, as a part of one text: each by its position and id, silent ones together.
+//!
+//! Owns what is said about the notebook. What a cell showed is worded as for any other cell.
+
+use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
+
+use super::{Terms, annotation, exit_code, joined, never_run, output};
+use crate::output::count;
+use crate::render::run::{name, notes};
+
+/// So many cells in a row that ran and showed nothing are told in one line.
+const MANY: usize = 3;
+
+/// So many failed cells are named at the end.
+const NAMED: usize = 20;
+
+/// What the cells showed.
+pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
+    let is_told = |cell: &&CellReport| !(is_waiting(cell.state) && cell.end.is_none());
+    let told = report.cells.iter().filter(is_told).map(|cell| {
+        let said = annotation(cell, terms.kernel);
+        (cell, output(cell, said.as_deref(), terms))
+    });
+    let told: Vec<(&CellReport, String)> = told.collect();
+    let mut blocks = Vec::new();
+    for group in told.chunk_by(|one, two| is_silent(one) && is_silent(two)) {
+        match group {
+            [(first, _), .., (last, _)] if group.len() >= MANY => {
+                let (first, last) = (name(first), name(last));
+                let last = last.trim_start_matches("cell ");
+                blocks.push(Some(format!("[{first} to {last}] (ok)")));
+            }
+            group => blocks.extend(group.iter().flat_map(|told| block(told, report.state))),
+        }
+    }
+    joined(blocks)
+}
+
+fn is_waiting(state: State) -> bool {
+    matches!(state, State::Queued | State::NeverRun)
+}
+
+/// Whether a cell ran well and there is nothing of it to see.
+fn is_silent((cell, output): &(&CellReport, String)) -> bool {
+    cell.state == State::Done && cell.output.rich.is_empty() && output.is_empty()
+}
+
+fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
+    let (cell, output) = told;
+    let name = name(cell);
+    let head = match cell.state {
+        State::Done if is_silent(told) => format!("[{name}] (ok)"),
+        State::Done if output.is_empty() => {
+            format!("[{name}]\n{}", cell.output.placeholder().unwrap_or_default())
+        }
+        _ if output.is_empty() => format!("[{name}]"),
+        _ => format!("[{name}]\n{output}"),
+    };
+    [Some(head), ending(cell, run).map(|words| format!("{} {words}", capital(&name)))]
+}
+
+/// How a cell ended that did not end well.
+fn ending(cell: &CellReport, run: State) -> Option<String> {
+    Some(match cell.state {
+        State::Error if cell.exit_status().is_some() => "ended the run: it called exit.".to_owned(),
+        // A run that went on was told, or its notebook says, that the cell may fail.
+        State::Error | State::InputRefused if run == State::Done => "failed, as it may.".to_owned(),
+        State::KernelDied => {
+            "failed: the kernel died with it, and all variables are gone.".to_owned()
+        }
+        State::Error | State::InputRefused => {
+            format!("failed (exit code {}).", exit_code(cell.state))
+        }
+        // The words stand above its output already.
+        State::TimedOut => "ran out of time.".to_owned(),
+        State::Cancelled => "aborted: Command aborted".to_owned(),
+        State::NeverRun => format!("was not run: {}", never_run(cell)),
+        State::Queued | State::Running | State::Done => return None,
+    })
+}
+
+fn capital(name: &str) -> String {
+    name.replacen("cell", "Cell", 1)
+}
+
+/// Whether outputs are not in the file although the run is over.
+pub(super) fn is_unsaved(report: &PythonReport) -> bool {
+    let unsaved = |run: &NotebookReport| run.unsaved().is_some();
+    report.state.is_end() && report.notebook.as_ref().is_some_and(unsaved)
+}
+
+/// Where the run is or what became of it, and what is in the file.
+pub(super) fn asides(report: &PythonReport, run: &NotebookReport) -> Vec<String> {
+    let mut lines: Vec<String> = notes(report).iter().map(|note| format!("[{note}]")).collect();
+    let id = &report.execution.0;
+    let all = report.cells.len();
+    lines.push(match report.state {
+        State::Queued => format!("[waiting for its turn; execution {id}]"),
+        State::Running => {
+            let at = report.cells.iter().position(|cell| cell.state == State::Running);
+            let at = at.and_then(|at| Some((at + 1, name(report.cells.get(at)?))));
+            match at {
+                Some((at, name)) => {
+                    format!("[still running {name}, {at} of {all}; execution {id}]")
+                }
+                None => format!("[still running; execution {id}]"),
+            }
+        }
+        _ => format!("[{}]", over(report, run)),
+    });
+    lines
+}
+
+/// How many cells ran and failed, and where their outputs are.
+fn over(report: &PythonReport, run: &NotebookReport) -> String {
+    let cells = &report.cells;
+    let skipped = match run.skipped.len() {
+        0 => String::new(),
+        some => format!(", {some} skipped by tag"),
+    };
+    if cells.is_empty() {
+        return format!("there was no cell to run{skipped}; the file is as it was");
+    }
+    let not_run = cells.iter().filter(|cell| cell.state == State::NeverRun).count();
+    let failed = cells.iter().filter(|cell| !matches!(cell.state, State::Done | State::NeverRun));
+    let failed: Vec<String> =
+        failed.map(|cell| name(cell).trim_start_matches("cell ").to_owned()).collect();
+    let mut line = format!("{} of {} ran", cells.len() - not_run, count(cells.len(), "cell"));
+    if failed.len() > 1 {
+        let more = if failed.len() > NAMED { ", …" } else { "" };
+        let named = failed[..failed.len().min(NAMED)].join(", ");
+        line.push_str(&format!(", {} failed: {named}{more}", failed.len()));
+    }
+    line.push_str(&skipped);
+    match &run.version {
+        _ if is_unsaved(report) => {}
+        Some(version) => {
+            line.push_str(&format!("; outputs are in {}, version {version}", run.written));
+        }
+        None => {}
+    }
+    line
+}

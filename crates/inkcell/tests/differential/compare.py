@@ -1,0 +1,209 @@
+"""The same notebooks run by nbclient with ipykernel and by `inkcell run`, and what is stored compared.
+
+    compare.py PAGE FOLDER [NAME ...]
+
+FOLDER holds notebooks as text, see `read`; PAGE is the documentation whose table names every difference that is
+meant. A cell may differ only where it says which of these it is, and then it must. With a folder of `.ipynb` files
+nothing may differ.
+
+The environment: INKCELL is the executable; Python is the one that runs this.
+"""
+
+import asyncio
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+
+import alike
+
+#: Names of one length, so that a path is not broken over lines in one of them alone.
+JUPYTER, SHELLS = "jupyter", {"lite": "as-lite", "ipython": "ipython"}
+#: Two processes at a time for two cores; one more, because kernels also wait.
+AT_ONCE = 3
+#: No notebook takes nearly as long.
+LIMIT = 120
+
+
+class Notebook:
+    """The cells of one notebook, and for each the differences that are meant, by shell."""
+
+    def __init__(self, name):
+        self.name, self.cells, self.meant = name, [], []
+
+    def as_json(self):
+        from nbformat import v4
+
+        cells = [v4.new_code_cell(source, id="cell-%d" % at) for at, source in enumerate(self.cells)]
+        kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        return json.dumps(v4.new_notebook(cells=cells, metadata={"kernelspec": kernel}))
+
+
+def read(path):
+    """A notebook as text: each cell begins after a line of `====`, which may go on with what differs.
+
+    `==== help` says that the cell differs in both shells as the row `help` of the table says, `==== lite:help`
+    that it does in one.
+    """
+    notebook = Notebook(path.stem)
+    for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+        if line.startswith("===="):
+            notebook.cells.append("")
+            meant = {shell: set() for shell in SHELLS}
+            for word in line.strip("= \n").split():
+                shell, _, name = word.rpartition(":")
+                for one in [shell] if shell else SHELLS:
+                    meant[one].add(name)
+            notebook.meant.append(meant)
+        else:
+            notebook.cells[-1] += line
+    notebook.cells = [cell[:-1] if cell.endswith("\n") else cell for cell in notebook.cells]
+    return notebook
+
+
+def read_ipynb(path):
+    notebook = Notebook(path.stem)
+    for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] == "code":
+            notebook.cells.append("".join(cell["source"]))
+            notebook.meant.append({shell: set() for shell in SHELLS})
+    return notebook
+
+
+def environment(folder):
+    """Nothing of whoever runs this but where programs are."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    bin_folder = str(pathlib.Path(sys.executable).parent)
+    return {
+        "PATH": bin_folder + os.pathsep + os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "IPYTHONDIR": str(home / "ipython"),
+        "JUPYTER_PLATFORM_DIRS": "0",
+        "INKCELL_STATE_DIR": str(home / "state"),
+        "INKCELL_PYTHON_INTERPRETER": os.environ.get("INKCELL_DIFFERENTIAL_PYTHON", sys.executable),
+        "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(home / "matplotlib")),
+    }
+
+
+async def run_in_jupyter(file, env):
+    import nbformat
+    from nbclient import NotebookClient
+
+    content = nbformat.read(file, as_version=4)
+    client = NotebookClient(
+        content, timeout=LIMIT, allow_errors=True, record_timing=False, resources={"metadata": {"path": str(file.parent)}}
+    )
+    with open(os.devnull, "w") as nowhere:
+        try:
+            await client.async_execute(env=env, stdout=nowhere, stderr=nowhere)
+        except Exception as problem:
+            # The kernel is gone: cells below have no outputs, and that is compared.
+            print("%s: nbclient: %s" % (file.parent.name, problem), file=sys.stderr)
+    nbformat.write(content, file)
+
+
+async def run_in_inkcell(file, env, shell):
+    command = [os.environ["INKCELL"], "run", str(file), "--allow-errors", "--quiet"]
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        env=dict(env, INKCELL_PYTHON_SHELL=shell),
+        cwd=file.parent,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        said, _ = await asyncio.wait_for(process.communicate(), LIMIT)
+    except asyncio.TimeoutError:
+        process.kill()
+        await process.wait()
+        raise SystemExit("inkcell run of %s did not end" % file)
+    if process.returncode != 0 and os.environ.get("INKCELL_DIFFERENTIAL_SAY"):
+        print("%s, %s: %s" % (file.parent.name, shell, said.decode("utf-8", "replace")), file=sys.stderr)
+
+
+async def run_all(notebooks, root):
+    """Every notebook in every way, each in a folder of its own."""
+    room, env, runs = asyncio.Semaphore(AT_ONCE), environment(root), []
+
+    async def one(notebook, way, run, *words):
+        folder = root / way / notebook.name
+        folder.mkdir(parents=True)
+        file = folder / "notebook.ipynb"
+        file.write_text(notebook.as_json(), encoding="utf-8")
+        async with room:
+            await run(file, env, *words)
+
+    for notebook in notebooks:
+        runs.append(one(notebook, JUPYTER, run_in_jupyter))
+        runs += [one(notebook, way, run_in_inkcell, shell) for shell, way in SHELLS.items()]
+    await asyncio.gather(*runs)
+
+
+def stored(root, way, notebook):
+    """What each code cell of the file holds, without what differs from one run to the next."""
+    folder = root / way / notebook.name
+    cells = json.loads((folder / "notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    return [alike.cell(cell, str(folder)) for cell in cells]
+
+
+def compare(notebook, root, seen):
+    """What differs and should not, or should and does not, as texts; what differs as meant goes to `seen`."""
+    problems = []
+    theirs = stored(root, JUPYTER, notebook)
+    for shell, way in SHELLS.items():
+        ours = stored(root, way, notebook)
+        for at, source in enumerate(notebook.cells):
+            meant = notebook.meant[at][shell]
+            differs = ours[at] != theirs[at]
+            if differs and meant:
+                seen |= meant
+            elif differs or meant:
+                what = "stores something else" if differs else "does not differ: it is marked with %s" % sorted(meant)
+                problems.append(
+                    "%s, cell %d, %s: %s\n%s\n--- Jupyter\n%s\n--- inkcell\n%s\n"
+                    % (notebook.name, at, shell, what, source, alike.shown(theirs[at]), alike.shown(ours[at]))
+                )
+    return problems
+
+
+def names_in(page):
+    """The names in the first column of the page's table of differences."""
+    text = page.read_text(encoding="utf-8")
+    _, _, section = text.partition("## Where outputs differ from Jupyter's\n")
+    section = section.partition("\n## ")[0]
+    rows = [line for line in section.splitlines() if line.startswith("| `")]
+    return {row.split("`")[1] for row in rows}
+
+
+def main():
+    page, folder, only = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), set(sys.argv[3:])
+    notebooks = [read(path) for path in sorted(folder.glob("*.txt"))]
+    notebooks += [read_ipynb(path) for path in sorted(folder.glob("*.ipynb"))]
+    notebooks = [notebook for notebook in notebooks if not only or notebook.name in only]
+    root = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix="inkcell-differential-")))
+    problems, seen = [], set()
+    try:
+        asyncio.run(run_all(notebooks, root))
+        for notebook in notebooks:
+            problems += compare(notebook, root, seen)
+    finally:
+        if "INKCELL_DIFFERENTIAL_KEEP" in os.environ:
+            shutil.copytree(root, os.environ["INKCELL_DIFFERENTIAL_KEEP"], dirs_exist_ok=True, symlinks=True)
+        shutil.rmtree(root, ignore_errors=True)
+    if not only:
+        named = {name for notebook in notebooks for meant in notebook.meant for names in meant.values() for name in names}
+        listed = names_in(page)
+        problems += ["%s: no row of the table has this name" % name for name in sorted(named - listed)]
+        problems += ["%s: a row of the table that no cell shows" % name for name in sorted(listed - seen)]
+    for problem in problems:
+        print(problem)
+    print("%d notebooks, %d cells, %d problems" % (len(notebooks), sum(len(one.cells) for one in notebooks), len(problems)))
+    return 1 if problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,252 @@
+//! A run that is killed, or whose disk fails, at every system call by which it touches files.
+
+use std::collections::{BTreeMap, HashMap};
+use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::need;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::env;
+use crate::notebook_runs::{notebook, ran, run, until};
+use crate::running::Running;
+use crate::trace::FILE_CALLS;
+
+const CELLS: usize = 5;
+
+/// How outputs are made safe.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Way {
+    /// The file is replaced after every cell.
+    Saves,
+    /// A replacement takes so long that outputs are kept in the journal, and the file comes last.
+    Journal,
+}
+
+impl Way {
+    /// What makes a save dear: the call that puts the new content in its place takes its time.
+    fn slow_down(self, command: &mut Command) {
+        if self == Way::Journal {
+            command.args(["-e", "inject=?renameat:delay_enter=60000"]);
+        }
+    }
+}
+
+/// A notebook whose cells say that they began, outside of anything that inkcell writes. The state folder has been
+/// in use before, as it mostly has: that of another environment.
+fn book(used: Option<&TestEnv>) -> (TestEnv, Vec<String>) {
+    let env = env();
+    let source = |at| format!("_ = open('log', 'a').write('{at}\\n')\nprint('shown by {at}')");
+    let sources: Vec<String> = (0..CELLS).map(source).collect();
+    if let Some(used) = used {
+        let mut copy = env.command("cp");
+        copy.arg("-a").arg(used.state()).arg(env.state());
+        finish(copy, b"").ok();
+    }
+    let texts: Vec<&str> = sources.iter().map(String::as_str).collect();
+    env.put("nb.ipynb", notebook(&texts));
+    (env, sources)
+}
+
+/// An environment in which something was run before.
+fn used() -> TestEnv {
+    let (env, _) = book(None);
+    ran(&env, &["nb.ipynb"]).ok();
+    env
+}
+
+/// The run under strace. Children are let go when they become another program.
+fn traced(env: &TestEnv, more: impl FnOnce(&mut Command)) -> Ran {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = env.command("strace");
+    command.args(["-f", "-b", "execve", "-qq"]).env("INKCELL_PYTHON_INTERPRETER", python);
+    more(&mut command);
+    command.arg(env.program()).args(["run", "nb.ipynb"]);
+    finish(command, b"")
+}
+
+/// The calls of the thread that works on files, each by its name and its number among those of the same name. A
+/// fault hits the first thread that comes to a number, so only those are of use that no other thread comes to
+/// before: mostly those of the later cells.
+fn calls(way: Way, used: &TestEnv) -> Vec<(String, usize)> {
+    let (env, _) = book(Some(used));
+    let log = env.outside("trace.log");
+    traced(&env, |command| {
+        let names: Vec<String> = FILE_CALLS.split(',').map(|name| format!("?{name}")).collect();
+        command.arg("-o").arg(&log).arg("-e").arg(format!("trace={}", names.join(",")));
+        way.slow_down(command);
+    })
+    .ok();
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
+    let mut found: Vec<(&str, &str, usize)> = Vec::new();
+    let mut worker = None;
+    for line in text.lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        // What is resumed has been counted when it began.
+        let Some((name, rest)) = call.trim_start().split_once('(') else { continue };
+        if name.contains(' ') || name == "exit_group" {
+            continue;
+        }
+        let nth = counts.entry((thread, name)).or_default();
+        *nth += 1;
+        found.push((thread, name, *nth));
+        if rest.contains("/runs/") && name == "openat" {
+            worker.get_or_insert(thread);
+        }
+    }
+    let worker = worker.expect("the run takes its record");
+    let mut others: HashMap<&str, usize> = HashMap::new();
+    let mut own = Vec::new();
+    for (thread, name, nth) in found {
+        let reached = others.entry(name).or_default();
+        if thread != worker {
+            *reached = nth.max(*reached);
+        } else if nth > *reached && (way == Way::Saves || name != "renameat") {
+            // In the other way this one is slow already.
+            own.push((name.to_owned(), nth));
+        }
+    }
+    own
+}
+
+/// Which cells of the file have outputs. It is a notebook, its sources are what they were, and what they show is
+/// their own.
+fn shown(env: &TestEnv, sources: &[String], when: &str) -> Vec<bool> {
+    let bytes = env.get("nb.ipynb");
+    let notebook: Value =
+        serde_json::from_slice(&bytes).unwrap_or_else(|error| panic!("{when}: {error}"));
+    let cells = notebook["cells"].as_array().unwrap_or_else(|| panic!("{when}: {notebook}"));
+    assert_eq!(cells.len(), CELLS, "{when}");
+    let one = |(at, cell): (usize, &Value)| {
+        assert_eq!(cell["source"], sources[at].as_str(), "{when}");
+        let text = cell["outputs"][0]["text"][0].as_str();
+        assert!(text.is_none_or(|text| text == format!("shown by {at}\n")), "{when}: {cell}");
+        text.is_some()
+    };
+    cells.iter().enumerate().map(one).collect()
+}
+
+/// How often each cell began.
+fn begun(env: &TestEnv) -> BTreeMap<usize, usize> {
+    let log = std::fs::read_to_string(env.path("log")).unwrap_or_default();
+    let mut times = BTreeMap::new();
+    for at in log.lines().filter_map(|line| line.parse().ok()) {
+        *times.entry(at).or_default() += 1;
+    }
+    times
+}
+
+/// Runs the notebook with a fault and checks what is left of it. Tells whether the fault came.
+fn check(way: Way, fault: &str, used: &TestEnv) -> bool {
+    let (env, sources) = book(Some(used));
+    let hurt = traced(&env, |command| {
+        let call = fault.split(':').next().expect("a call");
+        command.args(["-o", "/dev/null", "-e", &format!("trace={call},?renameat"), "-e"]);
+        command.arg(format!("inject={fault}"));
+        way.slow_down(command);
+    });
+    let when = format!("{way:?} with {fault}: {:?} {}", hurt.code, hurt.stderr);
+    let is_kill = fault.contains("signal=KILL");
+    assert!(!hurt.stderr.contains("panicked"), "{when}");
+    assert!(hurt.signal.is_none_or(|signal| is_kill && signal == 9), "{when}");
+    let before = shown(&env, &sources, &when);
+    if hurt.code == Some(0) {
+        assert_eq!(before, [true; CELLS], "it said that all is well: {when}");
+    } else if !is_kill {
+        assert!(hurt.stderr.contains("error: "), "{when}");
+    }
+    // The next command puts in what is not in the file yet, and says so. Every cell but the last that began is
+    // there then.
+    let read = env.run(&["read", "nb.ipynb"]);
+    assert_eq!(read.code, Some(0), "{when}, then {read:?}");
+    let after = shown(&env, &sources, &when);
+    let is_told = (read.stdout + &read.stderr).contains("a run had ended before its time");
+    assert_eq!(after != before, is_told, "{when}");
+    let last = begun(&env).keys().max().copied().unwrap_or(0);
+    assert!(after[..last].iter().all(|is_there| *is_there), "{after:?} of {last} after {when}");
+    // And the run goes on: at most the cell in flight is run again.
+    let resumed = ran(&env, &["nb.ipynb", "--resume"]);
+    assert_eq!(resumed.code, Some(0), "{when}, then {resumed:?}");
+    assert_eq!(shown(&env, &sources, &when), [true; CELLS], "{when}, then {resumed:?}");
+    let times = begun(&env);
+    assert!(times.values().sum::<usize>() <= CELLS + 1, "{times:?} after {when}");
+    assert_eq!(env.names(), ["log", "nb.ipynb"], "{when}");
+    !is_kill || hurt.signal.is_some()
+}
+
+/// F-078: the run is killed at every call, and every call fails with an error of the disk or a full one. The file is a whole notebook, nothing but the cell in flight is lost, the next command says what it put in, and the
+/// run goes on where it was.
+#[test]
+fn a_run_survives_a_fault_at_every_call() {
+    if !need::strace("a_run_survives_a_fault_at_every_call") {
+        return;
+    }
+    let used = used();
+    let mut cases: Vec<(Way, String)> = Vec::new();
+    for way in [Way::Saves, Way::Journal] {
+        let calls = calls(way, &used);
+        for needed in ["openat", "write", "fsync", "unlink"] {
+            assert!(calls.iter().any(|(name, _)| name == needed), "{way:?} does not {needed}");
+        }
+        let by = if way == Way::Saves { "renameat" } else { "fdatasync" };
+        assert!(calls.iter().any(|(name, _)| name == by), "{way:?} does not {by}");
+        for (at, (name, nth)) in calls.into_iter().enumerate() {
+            cases.push((way, format!("{name}:signal=KILL:when={nth}")));
+            // Closing does not fail in a way that anybody could do something about. By writing, threads also wake
+            // each other, and no disk makes that fail; full disks are shown with real ones.
+            if name != "close" && name != "write" {
+                let error = if at % 2 == 0 { "EIO" } else { "ENOSPC" };
+                cases.push((way, format!("{name}:error={error}:when={nth}")));
+            }
+        }
+    }
+    assert!(cases.len() > 200, "only {} cases were found", cases.len());
+    let stride = if need::is_quick() { 17 } else { 1 };
+    let (next, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                while let Some((way, fault)) = cases.get(next.fetch_add(stride, Ordering::Relaxed))
+                {
+                    if !check(*way, fault, &used) {
+                        missed.fetch_add(1, Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+    });
+    let missed = missed.into_inner();
+    assert!(missed * 4 < cases.len() / stride, "{missed} faults of {} never came", cases.len());
+}
+
+/// F-078, F-027: killed while a cell runs, whichever it is. The cells before it are in the file, and the run goes on
+/// with it at once: nothing of the dead one is waited for.
+#[test]
+fn a_run_that_is_killed_in_any_cell_goes_on_there() {
+    let used = used();
+    for at in 0..CELLS {
+        let (env, mut sources) = book(Some(&used));
+        // It waits the first time, and not when the test says so.
+        let wait = "import os, time\nwhile not os.path.exists('go'): time.sleep(0.005)";
+        sources[at] = format!("open('at', 'w').close()\n{wait}\n{}", sources[at]);
+        let texts: Vec<&str> = sources.iter().map(String::as_str).collect();
+        env.put("nb.ipynb", notebook(&texts));
+        let running = Running::start(run(&env, &["nb.ipynb"]));
+        until(|| env.path("at").exists());
+        running.signal(Signal::KILL);
+        running.end();
+        let before: Vec<bool> = (0..CELLS).map(|cell| cell < at).collect();
+        assert_eq!(shown(&env, &sources, &format!("killed in {at}")), before);
+        env.put("go", "");
+        let resumed = ran(&env, &["nb.ipynb", "--resume"]).ok();
+        assert!(resumed.stdout.contains(&format!("{} ran in", counted(CELLS - at))), "{resumed:?}");
+        assert_eq!(shown(&env, &sources, "resumed"), [true; CELLS]);
+    }
+}
+
+fn counted(cells: usize) -> String {
+    if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
+}

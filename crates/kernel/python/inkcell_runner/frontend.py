@@ -1,0 +1,38 @@
+"""What code finds of the kernel around its shell: `get_ipython().kernel`.
+
+Owns an object that is there and does nothing. Libraries ask whether it exists to learn that they are in a notebook
+and not in a terminal (pandas shows twenty columns then); some register what widgets would need.
+"""
+
+
+class CommManager:
+    """Takes what libraries register for messages that this kernel does not have."""
+
+    def __init__(self):
+        self.targets, self.comms = {}, {}
+
+    def register_target(self, target_name, f):
+        self.targets[target_name] = f
+
+    def unregister_target(self, target_name, f=None):
+        return self.targets.pop(target_name, None)
+
+    def register_comm(self, comm):
+        self.comms[comm.comm_id] = comm
+        return comm.comm_id
+
+    def unregister_comm(self, comm):
+        self.comms.pop(comm.comm_id, None)
+
+
+class Kernel:
+    """The kernel of a notebook, as far as libraries look at it."""
+
+    implementation = "inkcell"
+
+    def __init__(self, shell):
+        self.shell = shell
+        self.comm_manager = CommManager()
+
+    def get_parent(self, channel="shell"):
+        return {}
