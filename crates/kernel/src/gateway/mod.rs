@@ -6,6 +6,7 @@ mod error;
 mod fence;
 mod guest;
 mod handle;
+mod http;
 mod launch;
 mod local;
 mod loss;
@@ -19,6 +20,7 @@ mod shared;
 mod socket;
 mod talk;
 mod url;
+mod websocket;
 mod wire;
 
 pub use error::{GatewayError, Refused, Whose};

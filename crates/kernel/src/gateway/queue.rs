@@ -1,7 +1,7 @@
-//! Frames that wait to be looked at, whole and in order, on a spool that knows only bytes.
+//! Messages that wait to be looked at, whole and in order, on a spool that knows only bytes.
 //!
-//! Owns where one frame ends and the next begins. Whoever drains a websocket adds to it and does not wait, up to
-//! a bound that harms no machine.
+//! Owns where one message ends and the next begins. Whoever drains a websocket adds pieces of them and does not
+//! wait, up to a bound that harms no machine; of a large message only one copy is ever in memory.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,13 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use bytes::{Buf as _, Bytes, BytesMut};
 use tokio::sync::Notify;
 
+use crate::gateway::websocket::Kind;
 use crate::gateway::wire::Frame;
 use crate::zmq::spool::{Bounds, Spool};
 
-/// A frame begins with its kind and its size.
+/// A piece begins with what it is and its size.
 const HEAD_BYTES: usize = 9;
-const TEXT: u8 = 0;
-const BINARY: u8 = 1;
+const MORE: u8 = 0;
+const TEXT: u8 = 1;
+const BINARY: u8 = 2;
+
+/// What waits: little in memory, since there may be many kernels, and much in a file.
+const USUAL: Bounds = Bounds { memory_bytes: 8 << 20, file_bytes: 2 << 30 };
 
 pub(crate) struct Queue {
     spool: Arc<Spool>,
@@ -28,18 +33,23 @@ pub(crate) struct Queue {
     begun: Mutex<Begun>,
 }
 
-/// A frame of which a part has been taken from the spool.
+/// A message of which a part has been taken from the spool.
 #[derive(Default)]
 struct Begun {
     head: Option<(u8, usize)>,
-    bytes: BytesMut,
+    /// What there is of a piece that came in parts.
+    piece: BytesMut,
+    /// What there is of a message that came in pieces.
+    message: BytesMut,
     /// What was taken and not looked at.
     rest: Bytes,
+    /// How much was taken since it was last asked.
+    taken: u64,
 }
 
 impl Queue {
     pub(crate) fn new(folder: &Path) -> Queue {
-        Queue::bounded(folder, Bounds::USUAL)
+        Queue::bounded(folder, USUAL)
     }
 
     fn bounded(folder: &Path, bounds: Bounds) -> Queue {
@@ -53,37 +63,33 @@ impl Queue {
         }
     }
 
-    /// Adds a frame, when there is room for it.
-    pub(crate) async fn push(&self, frame: &Frame) {
-        let (kind, data) = match frame {
-            Frame::Text(data) => (TEXT, data),
-            Frame::Binary(data) => (BINARY, data),
+    /// Adds the next piece of a message, when there is room for it; with its kind, the last one.
+    pub(crate) async fn push(&self, data: &[u8], ends: Option<Kind>) {
+        let what = match ends {
+            None => MORE,
+            Some(Kind::Text) => TEXT,
+            Some(Kind::Binary) => BINARY,
         };
         let size = (data.len() + HEAD_BYTES) as u64;
         loop {
             let emptied = self.emptied.notified();
             let waiting = self.waiting.load(Ordering::SeqCst);
-            // The spool takes one giant when nothing else waits, and so does this.
             if waiting == 0 || waiting + size <= self.bound {
                 break;
             }
             emptied.await;
         }
         let waiting = self.waiting.fetch_add(size, Ordering::SeqCst);
-        let mut head = [kind; HEAD_BYTES];
-        head[1..].copy_from_slice(&(data.len() as u64).to_le_bytes());
-        let (spool, data) = (Arc::clone(&self.spool), data.clone());
-        let push = move || {
-            spool.push(&head);
-            if !data.is_empty() {
-                spool.push(&data);
-            }
-        };
+        let mut bytes = Vec::with_capacity(data.len() + HEAD_BYTES);
+        bytes.push(what);
+        bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(data);
         // A disk that is full holds up a thread, which must not be one that others need.
         if waiting + size > self.memory {
-            let _ = tokio::task::spawn_blocking(push).await;
+            let spool = Arc::clone(&self.spool);
+            let _ = tokio::task::spawn_blocking(move || spool.push(&bytes)).await;
         } else {
-            push();
+            self.spool.push(&bytes);
         }
     }
 
@@ -96,14 +102,19 @@ impl Queue {
         self.begun.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next frame; none when no more will come. Cancel-safe: what has been taken of one stays.
+    /// The next message; none when no more will come. Cancel-safe: what has been taken of one stays.
     pub(crate) async fn next(&self) -> Option<Frame> {
         loop {
-            if let Some(frame) = self.begun().take() {
-                let (Frame::Text(data) | Frame::Binary(data)) = &frame;
-                self.waiting.fetch_sub((data.len() + HEAD_BYTES) as u64, Ordering::SeqCst);
+            let (frame, taken) = {
+                let mut begun = self.begun();
+                (begun.take(), std::mem::take(&mut begun.taken))
+            };
+            if taken > 0 {
+                self.waiting.fetch_sub(taken, Ordering::SeqCst);
                 self.emptied.notify_one();
-                return Some(frame);
+            }
+            if frame.is_some() {
+                return frame;
             }
             let more = self.spool.next().await?;
             self.begun().rest = more;
@@ -118,31 +129,45 @@ impl Drop for Queue {
 }
 
 impl Begun {
-    /// A frame, once it is whole.
+    /// A message, once it is whole.
     fn take(&mut self) -> Option<Frame> {
-        let (kind, size) = match self.head {
-            Some(head) => head,
-            None => {
-                let head = self.part(HEAD_BYTES)?;
-                let size = u64::from_le_bytes(head[1..].try_into().ok()?);
-                *self.head.insert((head[0], usize::try_from(size).ok()?))
+        loop {
+            let (what, size) = match self.head {
+                Some(head) => head,
+                None => {
+                    let head = self.part(HEAD_BYTES)?;
+                    let size = u64::from_le_bytes(head[1..].try_into().ok()?);
+                    *self.head.insert((head[0], usize::try_from(size).ok()?))
+                }
+            };
+            let data = self.part(size)?;
+            self.head = None;
+            self.taken += (size + HEAD_BYTES) as u64;
+            if what == MORE {
+                self.message.extend_from_slice(&data);
+                continue;
             }
-        };
-        let data = self.part(size)?;
-        self.head = None;
-        Some(if kind == TEXT { Frame::Text(data) } else { Frame::Binary(data) })
+            let data = if self.message.is_empty() {
+                data
+            } else {
+                self.message.extend_from_slice(&data);
+                // A buffer that was split would keep the memory of the largest message for ever.
+                std::mem::take(&mut self.message).freeze()
+            };
+            return Some(if what == TEXT { Frame::Text(data) } else { Frame::Binary(data) });
+        }
     }
 
     /// So many bytes, once they are there. What came in one piece is not copied.
     fn part(&mut self, size: usize) -> Option<Bytes> {
-        if self.bytes.is_empty() && self.rest.len() >= size {
+        if self.piece.is_empty() && self.rest.len() >= size {
             return Some(self.rest.split_to(size));
         }
-        let missing = size - self.bytes.len();
+        let missing = size - self.piece.len();
         let more = missing.min(self.rest.len());
-        self.bytes.extend_from_slice(&self.rest[..more]);
+        self.piece.extend_from_slice(&self.rest[..more]);
         self.rest.advance(more);
-        (self.bytes.len() == size).then(|| self.bytes.split().freeze())
+        (self.piece.len() == size).then(|| std::mem::take(&mut self.piece).freeze())
     }
 }
 
@@ -152,9 +177,9 @@ mod tests {
 
     use super::*;
 
-    fn frame((is_text, data): &(bool, Vec<u8>)) -> Frame {
-        let data = Bytes::from(data.clone());
-        if *is_text { Frame::Text(data) } else { Frame::Binary(data) }
+    fn frame(kind: Kind, data: &[u8]) -> Frame {
+        let data = Bytes::from(data.to_vec());
+        if kind == Kind::Text { Frame::Text(data) } else { Frame::Binary(data) }
     }
 
     fn bounds(memory_bytes: usize, file_bytes: u64) -> Bounds {
@@ -162,43 +187,59 @@ mod tests {
     }
 
     proptest! {
-        /// Whether they wait in memory or in a file, frames come whole and in order.
+        /// Whether they wait in memory or in a file, and however they were cut, messages come whole and in
+        /// order.
         #[test]
-        fn frames_come_as_they_went(
-            all in prop::collection::vec((any::<bool>(), prop::collection::vec(any::<u8>(), 0..300)), 0..60),
+        fn messages_come_as_they_went(
+            all in prop::collection::vec(
+                (any::<bool>(), prop::collection::vec(any::<u8>(), 0..300), 1usize..200), 0..60),
         ) {
             let folder = tempfile::tempdir().unwrap();
             let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
             runtime.block_on(async {
                 let queue = Queue::bounded(folder.path(), bounds(500, 1 << 20));
-                for each in &all {
-                    queue.push(&frame(each)).await;
+                let kind = |is_text: bool| if is_text { Kind::Text } else { Kind::Binary };
+                for (is_text, data, cut) in &all {
+                    let mut pieces = data.chunks(*cut).peekable();
+                    while let Some(piece) = pieces.next() {
+                        let ends = pieces.peek().is_none().then(|| kind(*is_text));
+                        queue.push(piece, ends).await;
+                    }
+                    if data.is_empty() {
+                        queue.push(b"", Some(kind(*is_text))).await;
+                    }
                 }
                 queue.close();
-                for each in &all {
-                    assert_eq!(queue.next().await, Some(frame(each)));
+                for (is_text, data, _) in &all {
+                    assert_eq!(queue.next().await, Some(frame(kind(*is_text), data)));
                 }
                 assert_eq!(queue.next().await, None);
+                assert_eq!(queue.waiting.load(Ordering::SeqCst), 0);
             });
         }
     }
 
-    /// F-035: what finds no room waits for it, and nothing is lost.
+    /// F-035: what finds no room waits for it, and nothing is lost, also of a message that is larger than the
+    /// room.
     #[tokio::test]
     async fn a_full_queue_holds_up_whoever_fills_it() {
         let folder = tempfile::tempdir().unwrap();
         let queue = Queue::bounded(folder.path(), bounds(1000, 4000));
-        let one = |number: u8| Frame::Binary(Bytes::from(vec![number; 500]));
         let fill = async {
             for number in 0..50 {
-                queue.push(&one(number)).await;
+                queue.push(&[number; 500], Some(Kind::Binary)).await;
             }
+            for _ in 0..100 {
+                queue.push(&[7; 500], None).await;
+            }
+            queue.push(b"", Some(Kind::Text)).await;
             queue.close();
         };
         let empty = async {
             for number in 0..50 {
-                assert_eq!(queue.next().await, Some(one(number)));
+                assert_eq!(queue.next().await, Some(frame(Kind::Binary, &[number; 500])));
             }
+            assert_eq!(queue.next().await, Some(frame(Kind::Text, &[7; 50_000])));
             assert_eq!(queue.next().await, None);
         };
         tokio::join!(fill, empty);

@@ -4,31 +4,24 @@
 //! and no redirect is followed. What kernels say travels elsewhere.
 
 use std::collections::BTreeMap;
-use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, COOKIE, HOST, HeaderMap, LOCATION, RETRY_AFTER,
-    SET_COOKIE, USER_AGENT,
-};
-use hyper::{Method, Request, StatusCode};
-use hyper_util::rt::TokioIo;
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, LOCATION, RETRY_AFTER, SET_COOKIE};
+use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::gateway::dial::Dial;
-use crate::gateway::error::{GatewayError, Refused, Whose};
+use crate::gateway::error::{GatewayError, Whose};
+use crate::gateway::http::Reply;
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::kernelspec::InterruptMode;
 
-/// No answer of a gateway that we ask for is longer.
-const BODY_BYTES: usize = 16 << 20;
+/// No answer about kernels is longer.
+const ANSWER_BYTES: usize = 16 << 20;
 
 /// How many requests one gateway gets from us at once.
 const AT_ONCE: usize = 8;
@@ -86,13 +79,6 @@ pub(crate) struct Rest {
     room: Arc<Semaphore>,
     /// What a server without tokens wants to see again with every change.
     xsrf: Mutex<Option<String>>,
-}
-
-/// An answer.
-struct Reply {
-    status: StatusCode,
-    headers: HeaderMap,
-    body: Bytes,
 }
 
 impl Rest {
@@ -221,18 +207,20 @@ impl Rest {
         within: Duration,
     ) -> Result<Reply, GatewayError> {
         let late = |_| GatewayError::Timeout { url: self.url.to_string() };
+        let longest = ANSWER_BYTES;
         let asked = async {
             // It is never closed.
             let _room = self.room.acquire().await;
-            let reply = self.exchange(&method, path, body).await?;
+            let reply = self.exchange(&method, path, body, longest).await?;
             let is_refused = reply.status == StatusCode::FORBIDDEN && method != Method::GET;
             if is_refused
                 && self.token.is_none()
                 && contains(&reply.body, b"_xsrf")
-                && let Some(xsrf) = xsrf(&self.exchange(&Method::GET, "/login", None).await?)
+                && let Some(xsrf) =
+                    xsrf(&self.exchange(&Method::GET, "/login", None, longest).await?)
             {
                 *self.xsrf.lock().unwrap_or_else(PoisonError::into_inner) = Some(xsrf);
-                return self.exchange(&method, path, body).await;
+                return self.exchange(&method, path, body, longest).await;
             }
             Ok(reply)
         };
@@ -241,56 +229,6 @@ impl Rest {
             return Err(self.redirected(&reply));
         }
         Ok(reply)
-    }
-
-    async fn exchange(
-        &self,
-        method: &Method,
-        path: &str,
-        body: Option<&Value>,
-    ) -> Result<Reply, GatewayError> {
-        let unreachable = |reason: String, refused| GatewayError::Unreachable {
-            url: self.url.to_string(),
-            reason,
-            refused,
-        };
-        let broken = |error: hyper::Error| {
-            if error.is_parse() {
-                self.nonsense("no HTTP")
-            } else {
-                unreachable(error.to_string(), Refused::Unknown)
-            }
-        };
-        let way = self.dial.connect(&self.url).await.map_err(|error| {
-            let is_refused = error.kind() == io::ErrorKind::ConnectionRefused;
-            let refused = if is_refused { Refused::Yes } else { Refused::Unknown };
-            unreachable(error.to_string(), refused)
-        })?;
-        let handshake = hyper::client::conn::http1::handshake(TokioIo::new(way));
-        let (mut sender, connection) = handshake.await.map_err(broken)?;
-        let mut driver = JoinSet::new();
-        driver.spawn(connection);
-        let mut request = Request::builder()
-            .method(method)
-            .uri(self.url.path(path))
-            .header(HOST, self.url.authority())
-            .header(USER_AGENT, "inkcell")
-            .header(ACCEPT, "application/json");
-        for (name, value) in self.credentials() {
-            request = request.header(name, value);
-        }
-        let body = body.map(Value::to_string);
-        if body.is_some() || method == Method::POST {
-            request = request.header(CONTENT_TYPE, "application/json");
-        }
-        let request = request
-            .body(Full::new(Bytes::from(body.unwrap_or_default())))
-            .map_err(|error| self.nonsense(&error.to_string()))?;
-        let response = sender.send_request(request).await.map_err(broken)?;
-        let (head, body) = response.into_parts();
-        let body = Limited::new(body, BODY_BYTES).collect().await;
-        let body = body.map_err(|error| self.nonsense(&error.to_string()))?.to_bytes();
-        Ok(Reply { status: head.status, headers: head.headers, body })
     }
 
     fn expect(&self, reply: Reply, status: StatusCode) -> Result<Reply, GatewayError> {
@@ -310,7 +248,7 @@ impl Rest {
         }
     }
 
-    fn redirected(&self, reply: &Reply) -> GatewayError {
+    pub(crate) fn redirected(&self, reply: &Reply) -> GatewayError {
         let to = reply.headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("");
         let url = self.url.to_string();
         // What follows a question mark may be a secret.
@@ -321,7 +259,7 @@ impl Rest {
         GatewayError::Redirect { url, to: cleaned(to) }
     }
 
-    fn nonsense(&self, what: &str) -> GatewayError {
+    pub(crate) fn nonsense(&self, what: &str) -> GatewayError {
         GatewayError::Nonsense { url: self.url.to_string(), what: cleaned(what) }
     }
 

@@ -8,25 +8,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt as _, StreamExt as _};
-use hyper::header::{HeaderName, HeaderValue, SEC_WEBSOCKET_PROTOCOL, USER_AGENT};
+use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
-use tokio_tungstenite::tungstenite::error::{ProtocolError, SubProtocolError};
-use tokio_tungstenite::tungstenite::protocol::WebSocketConfig;
-use tokio_tungstenite::tungstenite::{self, Error, Utf8Bytes};
 
 use crate::gateway::dial::Way;
 use crate::gateway::error::GatewayError;
+use crate::gateway::http::Upgraded;
 use crate::gateway::queue::Queue;
 use crate::gateway::rest::{RemoteId, Rest};
+use crate::gateway::websocket::{self, Kind, Piece, Reader, Sent};
 use crate::gateway::wire::{Form, Frame, V1};
 
 /// The largest message that is taken. A server sends an output in one piece, however large it is.
-const MESSAGE_BYTES: usize = 512 << 20;
+const MESSAGE_BYTES: u64 = 512 << 20;
 
 /// How long a websocket may take to open.
 pub(crate) const OPEN: Duration = Duration::from_secs(10);
@@ -35,13 +30,14 @@ pub(crate) const OPEN: Duration = Duration::from_secs(10);
 const PING: Duration = Duration::from_secs(8);
 const SILENCE: Duration = Duration::from_secs(25);
 
-type Socket = WebSocketStream<Way>;
+/// What is to be sent.
+type Post = (Sent, Bytes);
 
 /// A connection to a kernel. Dropped, it is closed.
 pub(crate) struct Line {
     pub(crate) form: Form,
     queue: Arc<Queue>,
-    outgoing: mpsc::UnboundedSender<tungstenite::Message>,
+    outgoing: mpsc::UnboundedSender<Post>,
     end: Arc<Mutex<String>>,
     _tasks: JoinSet<()>,
 }
@@ -54,68 +50,29 @@ pub(crate) async fn open(
     spill: &Path,
     within: Duration,
 ) -> Result<Line, GatewayError> {
-    let opening = async {
-        match shake(rest, id, session, Form::V1).await {
-            // A server of old answers as if it had not been asked for a form.
-            Err(Error::Protocol(ProtocolError::SecWebSocketSubProtocolError(
-                SubProtocolError::NoSubProtocol,
-            ))) => Ok((shake(rest, id, session, Form::Old).await?, Form::Old)),
-            shaken => Ok((shaken?, Form::V1)),
-        }
-    };
-    let opened = tokio::time::timeout(within, opening).await;
-    match opened.map_err(|_| GatewayError::SocketTimeout)? {
-        Ok((socket, form)) => Ok(Line::of(socket, form, spill)),
-        Err(Error::Http(response)) => {
-            let body = response.body().as_deref().unwrap_or_default();
-            Err(rest.of_status(response.status().as_u16(), body))
-        }
-        Err(error) => Err(GatewayError::Socket { reason: error.to_string() }),
-    }
-}
-
-async fn shake(rest: &Rest, id: &RemoteId, session: &str, form: Form) -> Result<Socket, Error> {
     let path = format!("/api/kernels/{}/channels?session_id={session}", id.as_str());
-    let mut request = rest.url.websocket(&path).into_client_request()?;
-    let headers = request.headers_mut();
-    headers.insert(USER_AGENT, HeaderValue::from_static("inkcell"));
-    for (name, value) in rest.credentials() {
-        headers.insert(HeaderName::from_static(name), HeaderValue::from_str(&value)?);
-    }
-    if form == Form::V1 {
-        headers.insert(SEC_WEBSOCKET_PROTOCOL, HeaderValue::from_static(V1));
-    }
-    let config = WebSocketConfig::default()
-        .max_message_size(Some(MESSAGE_BYTES))
-        .max_frame_size(Some(MESSAGE_BYTES));
-    let way = rest.dial.connect(&rest.url).await?;
-    let shaken = tokio_tungstenite::client_async_with_config(request, way, Some(config)).await?;
-    Ok(shaken.0)
+    let opened = tokio::time::timeout(within, rest.upgrade(&path, Some(V1))).await;
+    let Upgraded { way, early, form } = opened.map_err(|_| GatewayError::SocketTimeout)??;
+    // A server of old answers as if it had not been asked for a form.
+    let form = if form.as_deref() == Some(V1) { Form::V1 } else { Form::Old };
+    let queue = Arc::new(Queue::new(spill));
+    let end = Arc::new(Mutex::new(String::new()));
+    let (outgoing, posted) = mpsc::unbounded_channel();
+    let (from, to) = tokio::io::split(way);
+    let reader = Reader::new(from, &early, MESSAGE_BYTES);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(drain(reader, outgoing.clone(), Arc::clone(&queue), Arc::clone(&end)));
+    tasks.spawn(write(to, posted));
+    Ok(Line { form, queue, outgoing, end, _tasks: tasks })
 }
 
 impl Line {
-    fn of(socket: Socket, form: Form, spill: &Path) -> Line {
-        let queue = Arc::new(Queue::new(spill));
-        let end = Arc::new(Mutex::new(String::new()));
-        let (outgoing, posted) = mpsc::unbounded_channel();
-        let (sink, stream) = socket.split();
-        let mut tasks = JoinSet::new();
-        tasks.spawn(drain(stream, Arc::clone(&queue), Arc::clone(&end)));
-        tasks.spawn(write(sink, posted));
-        Line { form, queue, outgoing, end, _tasks: tasks }
-    }
-
     /// Posts a frame. One that cannot be written any more is missed by the reader.
     pub(crate) fn send(&self, frame: Frame) {
-        let message = match frame {
-            Frame::Binary(bytes) => tungstenite::Message::Binary(bytes),
-            Frame::Text(text) => match Utf8Bytes::try_from(text) {
-                Ok(text) => tungstenite::Message::Text(text),
-                // What we make is made of text.
-                Err(_) => return,
-            },
-        };
-        let _ = self.outgoing.send(message);
+        let _ = self.outgoing.send(match frame {
+            Frame::Binary(bytes) => (Sent::Message(Kind::Binary), bytes),
+            Frame::Text(text) => (Sent::Message(Kind::Text), text),
+        });
     }
 
     /// The next frame; none when the connection has ended. Cancel-safe.
@@ -131,17 +88,23 @@ impl Line {
 
 /// Takes what comes and does nothing else: a gateway keeps in memory what is not taken from it, and takes us
 /// for dead when its pings are not answered.
-async fn drain(mut stream: SplitStream<Socket>, queue: Arc<Queue>, end: Arc<Mutex<String>>) {
+async fn drain(
+    mut reader: Reader<ReadHalf<Way>>,
+    outgoing: mpsc::UnboundedSender<Post>,
+    queue: Arc<Queue>,
+    end: Arc<Mutex<String>>,
+) {
     let why = loop {
-        let frame = match tokio::time::timeout(SILENCE, stream.next()).await {
+        match tokio::time::timeout(SILENCE, reader.next()).await {
             Err(_) => break "the gateway was silent for too long".to_owned(),
-            Ok(None) => break "the gateway closed the connection".to_owned(),
-            Ok(Some(Err(error))) => break error.to_string(),
-            Ok(Some(Ok(tungstenite::Message::Text(text)))) => Frame::Text(Bytes::from(text)),
-            Ok(Some(Ok(tungstenite::Message::Binary(bytes)))) => Frame::Binary(bytes),
-            Ok(Some(Ok(tungstenite::Message::Close(frame)))) => {
-                let reason = frame.map(|frame| frame.reason.to_string()).unwrap_or_default();
-                let reason: String = reason.chars().filter(|c| !c.is_control()).take(200).collect();
+            Ok(Err(error)) => break error.to_string(),
+            Ok(Ok(Piece::Data(bytes, ends))) => queue.push(bytes, ends).await,
+            Ok(Ok(Piece::Ping(bytes))) => {
+                let _ = outgoing.send((Sent::Pong, Bytes::copy_from_slice(bytes)));
+            }
+            Ok(Ok(Piece::Pong)) => {}
+            Ok(Ok(Piece::Close(reason))) => {
+                let _ = outgoing.send((Sent::Close, Bytes::new()));
                 let what = "the gateway closed the connection";
                 break if reason.is_empty() {
                     what.to_owned()
@@ -149,26 +112,21 @@ async fn drain(mut stream: SplitStream<Socket>, queue: Arc<Queue>, end: Arc<Mute
                     format!("{what}: {reason}")
                 };
             }
-            Ok(Some(Ok(_))) => continue,
-        };
-        queue.push(&frame).await;
+        }
     };
     *end.lock().unwrap_or_else(PoisonError::into_inner) = why;
     queue.close();
 }
 
-async fn write(
-    mut sink: SplitSink<Socket, tungstenite::Message>,
-    mut posted: mpsc::UnboundedReceiver<tungstenite::Message>,
-) {
+async fn write(mut to: WriteHalf<Way>, mut posted: mpsc::UnboundedReceiver<Post>) {
     loop {
-        let message = match tokio::time::timeout(PING, posted.recv()).await {
-            Ok(Some(message)) => message,
+        let (what, bytes) = match tokio::time::timeout(PING, posted.recv()).await {
+            Ok(Some(post)) => post,
             Ok(None) => return,
-            Err(_) => tungstenite::Message::Ping(Bytes::new()),
+            Err(_) => (Sent::Ping, Bytes::new()),
         };
         // Whoever reads sees the end of the connection.
-        if sink.send(message).await.is_err() {
+        if websocket::write(&mut to, what, &bytes).await.is_err() {
             return;
         }
     }

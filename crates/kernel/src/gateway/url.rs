@@ -188,15 +188,6 @@ impl GatewayUrl {
     pub(crate) fn path(&self, path: &str) -> String {
         format!("{}{path}", self.prefix)
     }
-
-    /// The address of a websocket below it.
-    pub(crate) fn websocket(&self, path: &str) -> String {
-        let scheme = match self.scheme {
-            Scheme::Http => "ws",
-            Scheme::Https => "wss",
-        };
-        format!("{scheme}://{}{}{path}", self.authority(), self.prefix)
-    }
 }
 
 impl fmt::Display for GatewayUrl {
