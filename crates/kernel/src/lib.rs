@@ -31,9 +31,10 @@ pub use event::{
     Outcome, PyError, Stray, StreamName,
 };
 pub use gateway::{
-    GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, LocalConfig, LocalGatewayBackend,
-    Place, PlainHttp, Refused, SharedConfig, SharedGateway, SharedStatus, Sharing, Token, UrlError,
-    Whose,
+    Collaboration, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayError,
+    GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Overwrite, Place, PlainHttp, Refused,
+    ServerContents, ServerNotebook, SharedConfig, SharedGateway, SharedStatus, Sharing, Token,
+    TokenFileError, UrlError, Whose, kernel_environment, left_behind,
 };
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,

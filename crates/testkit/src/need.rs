@@ -4,6 +4,7 @@
 //! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -55,6 +56,19 @@ pub fn jupyter_server(test: &str) -> bool {
     let has =
         |python| succeeds(python, &["-c", "import kernel_gateway, jupyter_server, ipykernel"]);
     python.is_some_and(has) || missing(test, why, "INKCELL_TEST_NO_PACKAGES")
+}
+
+/// The Python that this variable names, if it has these modules. Where one must be named and is not, the test
+/// fails.
+pub fn named_python(test: &str, variable: &str, modules: &str) -> Option<PathBuf> {
+    let python = std::env::var_os(variable).map(PathBuf::from);
+    let code = format!("import {modules}");
+    let found = python.filter(|python| succeeds(python, &["-c", &code]));
+    if found.is_none() {
+        let why = format!("{variable} names no Python that has {modules}");
+        missing(test, &why, "INKCELL_TEST_NO_PACKAGES");
+    }
+    found
 }
 
 /// Whether a program is here and does this well.

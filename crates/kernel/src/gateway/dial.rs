@@ -187,3 +187,45 @@ impl AsyncWrite for Way {
         }
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::net::sockopt::tcp_quickack;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A conversation puts acknowledgements off, and what reads for us does not let it.
+    #[tokio::test]
+    async fn acknowledgements_do_not_wait() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            for _ in 0..2 {
+                let mut stream = listener.accept().await.unwrap().0;
+                let mut byte = [0];
+                while stream.read_exact(&mut byte).await.is_ok() {
+                    stream.write_all(&byte).await.unwrap();
+                }
+            }
+        });
+        let mut usual = TcpStream::connect(address).await.unwrap();
+        talk(&mut usual).await.unwrap();
+        assert!(!tcp_quickack(&usual).unwrap(), "what is to be changed");
+        drop(usual);
+        let mut quick = Quick(TcpStream::connect(address).await.unwrap());
+        talk(&mut quick).await.unwrap();
+        assert!(tcp_quickack(&quick.0).unwrap());
+        drop(quick);
+        server.await.unwrap();
+    }
+
+    async fn talk(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
+        for _ in 0..20 {
+            stream.write_all(b"x").await?;
+            stream.read_exact(&mut [0]).await?;
+        }
+        Ok(())
+    }
+}

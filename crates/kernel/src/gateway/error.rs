@@ -11,6 +11,17 @@ pub enum GatewayError {
         /// Where it is.
         url: String,
     },
+    /// It knows who asks, and does not let them.
+    #[error(
+        "External gateway at {url} does not allow this: {said}. If somebody else may, set \
+         PI_PYTHON_GATEWAY_TOKEN to their token."
+    )]
+    Forbidden {
+        /// Where it is.
+        url: String,
+        /// What it said about it.
+        said: String,
+    },
     /// It answered, but not as a gateway does.
     #[error("External gateway at {url} returned status {status}{}", after_colon(.said))]
     Status {

@@ -17,7 +17,6 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode, http};
 use hyper_util::rt::TokioIo;
-use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
@@ -53,17 +52,15 @@ impl Rest {
         &self,
         method: &Method,
         path: &str,
-        body: Option<&Value>,
+        body: Option<Bytes>,
         longest: usize,
     ) -> Result<Reply, GatewayError> {
         let (mut sender, _driver) = self.connect().await?;
         let mut request = self.request(path).method(method).header(ACCEPT, "application/json");
-        let body = body.map(Value::to_string);
         if body.is_some() || method == Method::POST {
             request = request.header(CONTENT_TYPE, "application/json");
         }
-        let body = Bytes::from(body.unwrap_or_default());
-        let response = self.sent(&mut sender, request, body).await?;
+        let response = self.sent(&mut sender, request, body.unwrap_or_default()).await?;
         let (head, body) = response.into_parts();
         let body = self.whole(body, longest).await?;
         Ok(Reply { status: head.status, headers: head.headers, body })

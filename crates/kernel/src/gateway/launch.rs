@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -22,8 +24,8 @@ use crate::gateway::handle::{GatewayKernel, Intent};
 use crate::gateway::meet::{self, Unmet};
 use crate::gateway::near::Near;
 use crate::gateway::pump::{Pump, State};
-use crate::gateway::record::{Leftover, Record};
-use crate::gateway::rest::{RemoteId, Rest};
+use crate::gateway::record::Record;
+use crate::gateway::rest::Rest;
 use crate::gateway::talk::Talk;
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::kernelspec::InterruptMode;
@@ -51,6 +53,9 @@ pub struct GatewayConfig {
     pub kernel_name: Option<String>,
     /// Variables that are named when a kernel is made. Gateways take those that begin with `KERNEL_`.
     pub env: BTreeMap<String, String>,
+    /// How long its kernels may take to be ready, where that is longer than others are given: a cluster has to
+    /// find room for them first.
+    pub start_limit: Option<Duration>,
     /// Certificates to believe besides the system's, in a PEM file.
     pub authorities: Option<PathBuf>,
     /// Where it is written down which kernels are ours, and where the files lie that are put into them.
@@ -62,9 +67,11 @@ pub struct GatewayConfig {
 /// Makes kernels on a gateway or a Jupyter server.
 #[derive(Clone)]
 pub struct GatewayBackend {
-    config: Arc<GatewayConfig>,
-    rest: Arc<Rest>,
+    pub(crate) config: Arc<GatewayConfig>,
+    pub(crate) rest: Arc<Rest>,
     record: Arc<Record>,
+    /// Whether what dead hosts left on it has been looked for.
+    pub(crate) is_swept: Arc<AtomicBool>,
     trace: Option<Arc<dyn Trace>>,
 }
 
@@ -81,7 +88,13 @@ impl GatewayBackend {
 
     fn with(config: GatewayConfig, trace: Option<Arc<dyn Trace>>) -> GatewayBackend {
         let record = Arc::new(Record::new(&config.state_dir));
-        GatewayBackend { rest: Arc::new(rest(&config)), config: Arc::new(config), record, trace }
+        GatewayBackend {
+            rest: Arc::new(rest(&config)),
+            config: Arc::new(config),
+            record,
+            trace,
+            is_swept: Arc::default(),
+        }
     }
 
     /// Which kernels the gateway can make: the one it takes when none is named, and the language of each.
@@ -90,28 +103,6 @@ impl GatewayBackend {
         let found = self.rest.kernelspecs().await?;
         let kernels = found.kernels.into_iter().map(|(name, spec)| (name, spec.language));
         Ok((found.default, kernels.collect()))
-    }
-
-    /// Removes the kernels that hosts of ours left on this gateway when they died; says how many. Those on
-    /// other gateways stay written down.
-    pub async fn remove_leftovers(&self) -> Result<usize, GatewayError> {
-        let unreadable = |source: std::io::Error| GatewayError::Unreachable {
-            url: self.rest.url.to_string(),
-            reason: format!("the record of kernels cannot be read: {source}"),
-            refused: crate::gateway::error::Refused::Unknown,
-        };
-        let url = self.rest.url.to_string();
-        let mut removed = 0;
-        for mut left in Leftover::find(&self.config.state_dir).map_err(unreadable)? {
-            for made in left.kernels().into_iter().filter(|made| made.url == url) {
-                if let Some(id) = RemoteId::parse(&made.id) {
-                    self.rest.delete(&id).await?;
-                    removed += 1;
-                }
-                left.removed(&made).map_err(unreadable)?;
-            }
-        }
-        Ok(removed)
     }
 
     async fn start(
@@ -123,12 +114,14 @@ impl GatewayBackend {
             check_cwd(&spec.cwd)?;
         }
         let began = Instant::now();
-        let deadline = began + spec.start_timeout;
+        let limit = self.config.start_limit.unwrap_or_default().max(spec.start_timeout);
+        let deadline = began + limit;
+        self.sweep();
         let started = tokio::select! {
             started = self.attempts(spec, deadline) => started,
             () = tokio::time::sleep_until(deadline) => Err(LaunchError::TimedOut {
                 python: format!("the kernel on {}", self.rest.url),
-                seconds: spec.start_timeout.as_secs_f64(),
+                seconds: limit.as_secs_f64(),
                 stderr_tail: String::new(),
             }),
             () = cancel.cancelled() => Err(LaunchError::Cancelled),
@@ -189,7 +182,7 @@ impl GatewayBackend {
     async fn create(&self, name: &str, deadline: Instant) -> Result<Ending, GatewayError> {
         let (done, made) = oneshot::channel();
         let (rest, record) = (Arc::clone(&self.rest), Arc::clone(&self.record));
-        let (name, env) = (name.to_owned(), self.config.env.clone());
+        let (name, env) = (name.to_owned(), self.environment());
         tokio::spawn(async move {
             let created = rest.create(&name, &env, deadline).await;
             let ending = created.map(|id| Ending::of(Arc::clone(&rest), record, id));
@@ -198,6 +191,17 @@ impl GatewayBackend {
         });
         let gone = |_| GatewayError::Timeout { url: self.rest.url.to_string() };
         made.await.map_err(gone)?
+    }
+
+    /// What is named when a kernel is made. A gateway that starts kernels elsewhere gives up by a limit of its
+    /// own, unless it is told ours.
+    fn environment(&self) -> BTreeMap<String, String> {
+        let mut env = self.config.env.clone();
+        if let Some(limit) = self.config.start_limit {
+            let seconds = limit.as_secs().max(1).to_string();
+            env.entry("KERNEL_LAUNCH_TIMEOUT".to_owned()).or_insert(seconds);
+        }
+        env
     }
 
     async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<Met, Unmet> {

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -29,6 +30,8 @@ pub struct LocalConfig {
     pub runtime_dir: PathBuf,
     /// Whether a gateway may be started.
     pub sharing: Sharing,
+    /// After how long without a kernel a gateway ends by itself; never where there is none.
+    pub idle_stop: Option<Duration>,
 }
 
 /// Whether hosts on this machine may share a gateway.
@@ -73,6 +76,7 @@ impl LocalGatewayBackend {
             python: spec.python.clone(),
             venv: None,
             env: spec.env.clone(),
+            idle_stop: self.config.idle_stop,
         });
         let first = self.attempt(&shared, spec, cancel).await;
         let Err(LaunchError::Gateway(problem)) = &first else { return first };
@@ -113,6 +117,7 @@ impl LocalGatewayBackend {
                 place: Place::Here,
                 kernel_name: None,
                 env: BTreeMap::new(),
+                start_limit: None,
                 authorities: None,
                 state_dir: self.config.state_dir.clone(),
                 runtime_dir: self.config.runtime_dir.clone(),

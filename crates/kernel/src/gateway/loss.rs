@@ -51,7 +51,9 @@ pub(crate) fn death(message: &Message) -> Option<&'static str> {
     }
     let status: Status = serde_json::from_slice(&message.content).ok()?;
     match status.execution_state.as_str() {
-        "restarting" | "autorestarting" => Some("died, and its gateway started another in its place"),
+        "restarting" | "autorestarting" => {
+            Some("died, and its gateway started another in its place")
+        }
         "dead" => Some("died on its gateway"),
         _ => None,
     }

@@ -18,6 +18,9 @@ use crate::zmq::connection::random_hex;
 /// How long a line may be: nothing of ours comes near, and what is not ours is not read into memory.
 const FILE_BYTES: u64 = 4 << 20;
 
+/// How much is written to one file before it is written anew, with what is still to be removed.
+const COMPACT_BYTES: usize = 1 << 20;
+
 /// A kernel on a gateway.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub(crate) struct Made {
@@ -44,6 +47,8 @@ struct Open {
     path: PathBuf,
     file: File,
     left: BTreeSet<Made>,
+    /// How much was written since it was made.
+    written: usize,
 }
 
 impl Record {
@@ -75,6 +80,11 @@ impl Record {
         if open.left.is_empty() {
             let _ = fs::remove_file(&open.path);
             *slot = None;
+        } else if open.written > COMPACT_BYTES
+            && let Ok(fresh) = open.compacted(&self.folder)
+        {
+            let _ = fs::remove_file(&open.path);
+            *slot = Some(fresh);
         }
     }
 }
@@ -95,13 +105,26 @@ impl Open {
         let mut options = OpenOptions::new();
         let file = options.append(true).read(true).create_new(true).mode(0o600).open(&path)?;
         file.lock()?;
-        Ok(Open { path, file, left: BTreeSet::new() })
+        Ok(Open { path, file, left: BTreeSet::new(), written: 0 })
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {
         let mut text = serde_json::to_vec(line)?;
         text.push(b'\n');
+        self.written += text.len();
         self.file.write_all(&text)
+    }
+
+    /// The same in a new file. A host that dies in between leaves both, and what is removed twice is not there
+    /// the second time.
+    fn compacted(&self, folder: &Path) -> io::Result<Open> {
+        let mut fresh = Open::new(folder)?;
+        for made in &self.left {
+            fresh.append(&Line::Made(made.clone()))?;
+        }
+        fresh.left.clone_from(&self.left);
+        fresh.written = 0;
+        Ok(fresh)
     }
 }
 
@@ -151,7 +174,7 @@ impl Leftover {
         // A line that was cut off is that of a kernel whose id nobody got.
         let read = (&file).take(FILE_BYTES).read_to_string(&mut text);
         let left = if read.is_ok() { left_in(&text) } else { BTreeSet::new() };
-        Ok(Some(Leftover { open: Open { path, file, left } }))
+        Ok(Some(Leftover { open: Open { path, file, left, written: 0 } }))
     }
 
     /// The kernels that are still to be removed.
@@ -227,6 +250,25 @@ mod tests {
         assert_eq!(files(state.path()), 1, "that of the host that lives");
         living.removed("u", &id("a"));
         assert_eq!(files(state.path()), 0);
+    }
+
+    /// F-118: however many kernels a host has had, its file stays one that is read whole.
+    #[test]
+    fn the_file_of_a_host_that_lives_long_stays_small() {
+        let state = tempfile::tempdir().unwrap();
+        let record = Record::new(state.path());
+        record.made("https://hub.example.org/user/me", &id("first")).unwrap();
+        for number in 0..15_000 {
+            let other = id(&format!("{number:036}"));
+            record.made("https://hub.example.org/user/me", &other).unwrap();
+            record.removed("https://hub.example.org/user/me", &other);
+        }
+        assert_eq!(files(state.path()), 1);
+        let entry = fs::read_dir(folder(state.path())).unwrap().next().unwrap().unwrap();
+        assert!(entry.metadata().unwrap().len() < FILE_BYTES / 2);
+        drop(record);
+        let found = Leftover::find(state.path()).unwrap();
+        assert_eq!(found[0].kernels()[0].id, "first");
     }
 
     /// S-021: for this user alone; and lines that are none do no harm.

@@ -4,14 +4,15 @@
 //! and no redirect is followed. What kernels say travels elsewhere.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, LOCATION, RETRY_AFTER, SET_COOKIE};
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
-use serde_json::{Value, json};
-use tokio::sync::Semaphore;
+use serde_json::json;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::gateway::dial::Dial;
@@ -23,7 +24,8 @@ use crate::jupyter::kernelspec::InterruptMode;
 /// No answer about kernels is longer.
 const ANSWER_BYTES: usize = 16 << 20;
 
-/// How many requests one gateway gets from us at once.
+/// How many requests one gateway gets from us at once, of those that begin something and of the others: what
+/// ends or interrupts a kernel must not wait behind a hundred that start.
 const AT_ONCE: usize = 8;
 
 /// How long a look at a gateway may take.
@@ -76,15 +78,16 @@ pub(crate) struct Rest {
     pub(crate) whose: Whose,
     pub(crate) dial: Dial,
     token: Option<Token>,
-    room: Arc<Semaphore>,
+    begins: Semaphore,
+    others: Semaphore,
     /// What a server without tokens wants to see again with every change.
     xsrf: Mutex<Option<String>>,
 }
 
 impl Rest {
     pub(crate) fn new(url: GatewayUrl, token: Option<Token>, whose: Whose, dial: Dial) -> Rest {
-        let room = Arc::new(Semaphore::new(AT_ONCE));
-        Rest { url, whose, dial, token, room, xsrf: Mutex::new(None) }
+        let (begins, others) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
+        Rest { url, whose, dial, token, begins, others, xsrf: Mutex::new(None) }
     }
 
     /// What a request to it carries, whatever it is.
@@ -100,6 +103,17 @@ impl Rest {
         headers
     }
 
+    /// Waits until a request may be made.
+    pub(crate) async fn room(&self, method: &Method, path: &str) -> Option<SemaphorePermit<'_>> {
+        let begins = match path {
+            "/api/kernels" => *method == Method::POST,
+            "/api/kernelspecs" => true,
+            path => path.contains("/channels"),
+        };
+        // Neither is ever closed.
+        if begins { self.begins.acquire().await.ok() } else { self.others.acquire().await.ok() }
+    }
+
     /// Which kernels it can make; the first question to any gateway.
     pub(crate) async fn kernelspecs(&self) -> Result<Kernelspecs, GatewayError> {
         #[derive(Deserialize)]
@@ -113,7 +127,7 @@ impl Rest {
             #[serde(default)]
             spec: Spec,
         }
-        let reply = self.ask(Method::GET, "/api/kernelspecs", None, LOOK).await?;
+        let reply = self.ask(Method::GET, "/api/kernelspecs", None, of(LOOK)).await?;
         let reply = self.expect(reply, StatusCode::OK)?;
         let read: Answer = self.read(&reply)?;
         let kernels = read.kernelspecs.into_iter().map(|(name, entry)| (name, entry.spec));
@@ -135,7 +149,9 @@ impl Rest {
         let mut is_last = false;
         loop {
             let within = deadline.saturating_duration_since(Instant::now());
-            let reply = self.ask(Method::POST, "/api/kernels", Some(&body), within).await?;
+            let reply = self
+                .ask(Method::POST, "/api/kernels", Some(Bytes::from(body.to_string())), of(within))
+                .await?;
             let wait = match reply.status {
                 status if status.is_success() => return self.created(&reply),
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
@@ -158,6 +174,11 @@ impl Rest {
     }
 
     fn not_created(&self, reply: &Reply) -> GatewayError {
+        let words = said(&reply.body);
+        // Other requests were let in; where it says why this one is not, that is what helps.
+        if reply.status == StatusCode::FORBIDDEN && !matches!(words.as_str(), "" | "Forbidden") {
+            return GatewayError::Forbidden { url: self.url.to_string(), said: words };
+        }
         match self.status(reply) {
             GatewayError::Status { status, said, .. } => {
                 let said = if said.is_empty() { format!("status {status}") } else { said };
@@ -174,7 +195,7 @@ impl Rest {
         within: Duration,
     ) -> Result<Presence, GatewayError> {
         let path = format!("/api/kernels/{}", id.as_str());
-        let reply = self.ask(Method::GET, &path, None, within).await?;
+        let reply = self.ask(Method::GET, &path, None, of(within)).await?;
         if reply.status == StatusCode::NOT_FOUND {
             return Ok(Presence::Gone);
         }
@@ -186,32 +207,30 @@ impl Rest {
     /// Interrupts what a kernel runs.
     pub(crate) async fn interrupt(&self, id: &RemoteId) -> Result<(), GatewayError> {
         let path = format!("/api/kernels/{}/interrupt", id.as_str());
-        let reply = self.ask(Method::POST, &path, None, INTERRUPT).await?;
+        let reply = self.ask(Method::POST, &path, None, of(INTERRUPT)).await?;
         if reply.status.is_success() { Ok(()) } else { Err(self.status(&reply)) }
     }
 
     /// Ends a kernel. One that is not there has ended.
     pub(crate) async fn delete(&self, id: &RemoteId) -> Result<(), GatewayError> {
         let path = format!("/api/kernels/{}", id.as_str());
-        let reply = self.ask(Method::DELETE, &path, None, DELETE).await?;
+        let reply = self.ask(Method::DELETE, &path, None, of(DELETE)).await?;
         let is_gone = reply.status.is_success() || reply.status == StatusCode::NOT_FOUND;
         if is_gone { Ok(()) } else { Err(self.status(&reply)) }
     }
 
     /// Asks; once more with what the server wants to see, where it wants something.
-    async fn ask(
+    pub(crate) async fn ask(
         &self,
         method: Method,
         path: &str,
-        body: Option<&Value>,
-        within: Duration,
+        body: Option<Bytes>,
+        limits: Limits,
     ) -> Result<Reply, GatewayError> {
         let late = |_| GatewayError::Timeout { url: self.url.to_string() };
-        let longest = ANSWER_BYTES;
+        let longest = limits.longest;
         let asked = async {
-            // It is never closed.
-            let _room = self.room.acquire().await;
-            let reply = self.exchange(&method, path, body, longest).await?;
+            let reply = self.exchange(&method, path, body.clone(), longest).await?;
             let is_refused = reply.status == StatusCode::FORBIDDEN && method != Method::GET;
             if is_refused
                 && self.token.is_none()
@@ -224,19 +243,21 @@ impl Rest {
             }
             Ok(reply)
         };
-        let reply = tokio::time::timeout(within, asked).await.map_err(late)??;
+        // A request has its time from when there is room for it; until then it is the caller's.
+        let _room = self.room(&method, path).await;
+        let reply = tokio::time::timeout(limits.within, asked).await.map_err(late)??;
         if reply.status.is_redirection() {
             return Err(self.redirected(&reply));
         }
         Ok(reply)
     }
 
-    fn expect(&self, reply: Reply, status: StatusCode) -> Result<Reply, GatewayError> {
+    pub(crate) fn expect(&self, reply: Reply, status: StatusCode) -> Result<Reply, GatewayError> {
         if reply.status == status { Ok(reply) } else { Err(self.status(&reply)) }
     }
 
     /// What a number means that is not the one that was wanted.
-    fn status(&self, reply: &Reply) -> GatewayError {
+    pub(crate) fn status(&self, reply: &Reply) -> GatewayError {
         self.of_status(reply.status.as_u16(), &reply.body)
     }
 
@@ -263,9 +284,24 @@ impl Rest {
         GatewayError::Nonsense { url: self.url.to_string(), what: cleaned(what) }
     }
 
-    fn read<T: for<'a> Deserialize<'a>>(&self, reply: &Reply) -> Result<T, GatewayError> {
+    pub(crate) fn read<T: for<'a> Deserialize<'a>>(
+        &self,
+        reply: &Reply,
+    ) -> Result<T, GatewayError> {
         serde_json::from_slice(&reply.body).map_err(|error| self.nonsense(&error.to_string()))
     }
+}
+
+/// How long a request may take, and how many bytes its answer may have.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) within: Duration,
+    pub(crate) longest: usize,
+}
+
+/// Those of a request about kernels.
+fn of(within: Duration) -> Limits {
+    Limits { within, longest: ANSWER_BYTES }
 }
 
 /// Whether a gateway has a kernel.
@@ -291,7 +327,7 @@ fn said(body: &[u8]) -> String {
         reason: Option<String>,
     }
     if let Ok(problem) = serde_json::from_slice::<Problem>(body)
-        && let Some(words) = problem.message.or(problem.reason)
+        && let Some(words) = problem.message.filter(|words| !words.is_empty()).or(problem.reason)
     {
         return cleaned(&words);
     }
@@ -339,6 +375,7 @@ mod tests {
     fn what_a_gateway_says_is_one_clean_line() {
         assert_eq!(said(br#"{"message": "no\n\u001b[31m such"}"#), "no [31m such");
         assert_eq!(said(br#"{"reason": "Forbidden", "message": null}"#), "Forbidden");
+        assert_eq!(said(br#"{"reason": "not you", "message": ""}"#), "not you");
         assert_eq!(said(b"<html>\n  gone"), "<html> gone");
         assert_eq!(said(b""), "");
         assert_eq!(said("x".repeat(5000).as_bytes()).len(), 300);

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
+use hyper::Method;
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -51,8 +52,10 @@ pub(crate) async fn open(
     within: Duration,
 ) -> Result<Line, GatewayError> {
     let path = format!("/api/kernels/{}/channels?session_id={session}", id.as_str());
+    let room = rest.room(&Method::GET, &path).await;
     let opened = tokio::time::timeout(within, rest.upgrade(&path, Some(V1))).await;
     let Upgraded { way, early, form } = opened.map_err(|_| GatewayError::SocketTimeout)??;
+    drop(room);
     // A server of old answers as if it had not been asked for a form.
     let form = if form.as_deref() == Some(V1) { Form::V1 } else { Form::Old };
     let queue = Arc::new(Queue::new(spill));

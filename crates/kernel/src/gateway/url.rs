@@ -1,10 +1,13 @@
 //! Where a gateway is, as people write it and paste it.
 //!
 //! Owns addresses and the tokens that come with them: a prefix is kept, what belongs to a page of the server
-//! is not. Pure. It must not know how anything is fetched from there.
+//! is not. Pure but for a token's file. It must not know how anything is fetched from there.
 
 use std::fmt;
+use std::fs::File;
+use std::io::{self, Read as _};
 use std::net::{IpAddr, Ipv6Addr};
+use std::path::Path;
 
 /// Pages of a Jupyter server: a path up to one of these is where the server is.
 const PAGES: &[&str] = &[
@@ -24,6 +27,9 @@ const PAGES: &[&str] = &[
     "view",
     "voila",
 ];
+
+/// No file with a token is longer; what is longer is something else.
+const TOKEN_FILE_BYTES: u64 = 64 << 10;
 
 /// What secures the way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -100,6 +106,25 @@ pub enum UrlError {
     Token,
 }
 
+/// Why a file gave no token. None of these holds what is in it.
+#[derive(Debug, thiserror::Error)]
+pub enum TokenFileError {
+    /// It cannot be read.
+    #[error("the token of the gateway cannot be read from {path}: {source}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// There is none in it.
+    #[error("{path} holds no token: its first line must be the token, of visible ASCII characters")]
+    NoToken {
+        /// The file.
+        path: String,
+    },
+}
+
 impl Token {
     /// A token as it was given; none where it is empty.
     pub fn parse(text: &str) -> Result<Option<Token>, UrlError> {
@@ -108,6 +133,20 @@ impl Token {
             return Err(UrlError::Token);
         }
         Ok((!text.is_empty()).then(|| Token(text.to_owned())))
+    }
+
+    /// A token from the first line of a file.
+    pub fn read(path: &Path) -> Result<Token, TokenFileError> {
+        let path_text = || path.display().to_string();
+        let unreadable = |source| TokenFileError::Unreadable { path: path_text(), source };
+        let mut text = String::new();
+        let file = File::open(path).map_err(unreadable)?;
+        file.take(TOKEN_FILE_BYTES).read_to_string(&mut text).map_err(unreadable)?;
+        let line = text.lines().next().unwrap_or("");
+        match Token::parse(line) {
+            Ok(Some(token)) => Ok(token),
+            _ => Err(TokenFileError::NoToken { path: path_text() }),
+        }
     }
 
     /// What a request carries.
@@ -284,7 +323,7 @@ fn token(query: &str) -> Result<Option<Token>, UrlError> {
     Token::parse(&String::from_utf8(bytes).map_err(|_| UrlError::Token)?)
 }
 
-fn percent_decoded(text: &str) -> Option<Vec<u8>> {
+pub(crate) fn percent_decoded(text: &str) -> Option<Vec<u8>> {
     let mut decoded = Vec::with_capacity(text.len());
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

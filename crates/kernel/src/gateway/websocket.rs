@@ -9,8 +9,8 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, Data, OpCode};
 
-/// How much is read at once, and kept.
-const BLOCK: usize = 64 << 10;
+/// How much is read at once, and kept for as long as there is a kernel.
+const BLOCK: usize = 16 << 10;
 
 /// The longest frame that is about the connection itself.
 const CONTROL_BYTES: u64 = 125;

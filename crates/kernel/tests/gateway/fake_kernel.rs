@@ -23,6 +23,10 @@ pub(crate) enum Step {
     SayTo(Value, &'static str, &'static str, Value),
     /// A frame as it is.
     Raw(Vec<u8>),
+    /// Bytes on the connection itself, which then ends as by `Drop` when the other end has closed it.
+    Break(Vec<u8>),
+    /// Nothing more is said or read on this connection, which does not end; what follows is kept.
+    Mute,
     /// The connection ends; what follows is kept for whoever comes back under the same name.
     Drop,
     /// What was kept is thrown away.
@@ -99,6 +103,22 @@ pub(crate) async fn talk(stream: TcpStream, seen: &Seen, inside: &Arc<Inside>) {
         let mut steps = steps.into_iter();
         while let Some(step) = steps.next() {
             match step {
+                Step::Break(bytes) => {
+                    let rest = steps.map(|step| (header.clone(), step)).collect();
+                    *kernel.kept.lock().unwrap() = (session, rest);
+                    let raw = socket.get_ref();
+                    raw.writable().await.unwrap();
+                    assert_eq!(raw.try_write(&bytes).unwrap(), bytes.len());
+                    while raw.readable().await.is_ok()
+                        && raw.try_read(&mut [0; 64]).unwrap_or(1) > 0
+                    {}
+                    return;
+                }
+                Step::Mute => {
+                    let rest = steps.map(|step| (header.clone(), step)).collect();
+                    *kernel.kept.lock().unwrap() = (session, rest);
+                    return std::future::pending().await;
+                }
                 Step::Drop => {
                     let rest = steps.map(|step| (header.clone(), step)).collect();
                     *kernel.kept.lock().unwrap() = (session, rest);
@@ -122,7 +142,8 @@ pub(crate) async fn talk(stream: TcpStream, seen: &Seen, inside: &Arc<Inside>) {
 fn steps(channel: &str, header: &Value, content: &Value, inside: &Inside) -> Vec<Step> {
     match (channel, header["msg_type"].as_str().unwrap_or("")) {
         ("shell", "kernel_info_request") => {
-            let info = json!({"status": "ok", "language_info": {"name": "python", "version": "3"}});
+            let language = *inside.language.lock().unwrap();
+            let info = json!({"status": "ok", "language_info": {"name": language, "version": "3"}});
             vec![busy(), Step::Say("shell", "kernel_info_reply", info), idle()]
         }
         ("shell", "execute_request") if content["silent"] == true => {
@@ -143,7 +164,7 @@ async fn do_step(socket: &mut Socket, v1: bool, parent: &Value, step: Step) {
             let _ = socket.send(Message::Binary(Bytes::from(bytes))).await;
             return;
         }
-        Step::Drop | Step::Forget | Step::Vanish => return,
+        Step::Break(_) | Step::Mute | Step::Drop | Step::Forget | Step::Vanish => return,
     };
     let header = json!({"msg_id": "theirs", "msg_type": kind, "session": "kernel"});
     let message = if v1 {
@@ -162,9 +183,23 @@ async fn do_step(socket: &mut Socket, v1: bool, parent: &Value, step: Step) {
     } else {
         let whole = json!({"channel": channel, "header": header, "parent_header": parent,
             "metadata": {}, "content": content, "buffers": []});
-        Message::Text(whole.to_string().into())
+        if kind == "stream" {
+            Message::Binary(Bytes::from(with_buffer(&whole)))
+        } else {
+            Message::Text(whole.to_string().into())
+        }
     };
     let _ = socket.send(message).await;
+}
+
+/// A message of old with one buffer: a table of where its two parts are, in the byte order of networks.
+fn with_buffer(whole: &Value) -> Vec<u8> {
+    let whole = whole.to_string();
+    let second = u32::try_from(12 + whole.len()).unwrap();
+    let mut frame = [2, 12, second].map(u32::to_be_bytes).concat();
+    frame.extend(whole.as_bytes());
+    frame.extend(b"buffer");
+    frame
 }
 
 /// Channel, header and content of what came.

@@ -36,7 +36,12 @@ pub(crate) enum Act {
     Drip(Vec<u8>),
     /// Says nothing.
     Hang,
+    /// Does what it should, after a while.
+    Slowly,
 }
+
+/// What a Hub puts before the paths of a user's server.
+pub(crate) const PREFIX: &str = "/user/me";
 
 /// What becomes of a cell.
 pub(crate) type Cell = dyn Fn(&str) -> Vec<Step> + Send + Sync;
@@ -52,6 +57,10 @@ pub(crate) struct Inside {
     pub(crate) seen: Mutex<Vec<Seen>>,
     pub(crate) kernels: Mutex<BTreeMap<String, Arc<FakeKernel>>>,
     made: Mutex<u32>,
+    /// What its kernels say that they speak.
+    pub(crate) language: Mutex<&'static str>,
+    /// How many requests are being answered, and how many ever were at once.
+    answering: Mutex<(usize, usize)>,
 }
 
 pub(crate) struct Scripted {
@@ -82,6 +91,8 @@ impl Scripted {
             seen: Mutex::default(),
             kernels: Mutex::default(),
             made: Mutex::new(0),
+            language: Mutex::new("python"),
+            answering: Mutex::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
@@ -93,6 +104,17 @@ impl Scripted {
     pub(crate) fn url(&self) -> GatewayUrl {
         let text = format!("http://{}", self.address);
         GatewayUrl::parse(&text, PlainHttp::OnlyHere).unwrap().0
+    }
+
+    /// The same behind a way that a Hub adds.
+    pub(crate) fn url_below(&self) -> GatewayUrl {
+        let text = format!("http://{}{PREFIX}/lab/tree/a.ipynb", self.address);
+        GatewayUrl::parse(&text, PlainHttp::OnlyHere).unwrap().0
+    }
+
+    /// How many requests it ever answered at once.
+    pub(crate) fn at_once(&self) -> usize {
+        self.inside.answering.lock().unwrap().1
     }
 
     /// The gateway is gone, and every connection with it.
@@ -143,9 +165,18 @@ async fn serve(mut stream: TcpStream, inside: Arc<Inside>) {
         seen = whole(&mut stream, seen).await;
     }
     inside.seen.lock().unwrap().push(seen.clone());
-    let bytes = match (inside.script)(&seen) {
-        Act::Usual if is_socket => return fake_kernel::talk(stream, &seen, &inside).await,
-        Act::Usual => {
+    seen.path = seen.path.strip_prefix(PREFIX).unwrap_or(&seen.path).to_owned();
+    let answering = Answering::begin(&inside);
+    let act = (inside.script)(&seen);
+    if matches!(act, Act::Slowly) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let bytes = match act {
+        Act::Usual | Act::Slowly if is_socket => {
+            drop(answering);
+            return fake_kernel::talk(stream, &seen, &inside).await;
+        }
+        Act::Usual | Act::Slowly => {
             let (status, body) = usual(&seen, &inside);
             reply(status, "", &body)
         }
@@ -164,6 +195,25 @@ async fn serve(mut stream: TcpStream, inside: Arc<Inside>) {
     };
     let _ = stream.write_all(&bytes).await;
     let _ = stream.shutdown().await;
+}
+
+/// A request that is being answered.
+struct Answering<'a>(&'a Inside);
+
+impl Answering<'_> {
+    fn begin(inside: &Inside) -> Answering<'_> {
+        let mut answering = inside.answering.lock().unwrap();
+        answering.0 += 1;
+        answering.1 = answering.1.max(answering.0);
+        drop(answering);
+        Answering(inside)
+    }
+}
+
+impl Drop for Answering<'_> {
+    fn drop(&mut self) {
+        self.0.answering.lock().unwrap().0 -= 1;
+    }
 }
 
 fn reply(status: u16, headers: &str, body: &str) -> Vec<u8> {

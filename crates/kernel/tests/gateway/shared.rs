@@ -26,7 +26,7 @@ fn shared(folder: &TempDir, python: PathBuf) -> SharedGateway {
     env.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
     env.insert("HOME".to_owned(), folder.path().display().to_string());
     let state_dir = folder.path().join("state");
-    SharedGateway::new(SharedConfig { state_dir, python, venv: None, env })
+    SharedGateway::new(SharedConfig { state_dir, python, venv: None, env, idle_stop: None })
 }
 
 /// The folder in which the one gateway of a test has its files.
@@ -107,13 +107,15 @@ async fn hosts_share_one_gateway() {
     assert!(other.try_wait().unwrap().is_none(), "an unrelated process was ended");
     other.kill().unwrap();
     other.wait().unwrap();
-    // The one whose number was lost is this test's to end.
-    Command::new("kill").args(["-9", &ours.to_string()]).status().unwrap();
+    assert!(!is_running(ours), "whatever its file says, a gateway that is replaced is ended");
     drop(token);
 
     // What cannot be read counts as absent.
     let third = one.status().pid.unwrap();
-    assert!(one.shutdown().await.unwrap());
+    let state = folder.path().join("state");
+    assert_eq!(SharedGateway::statuses(&state).len(), 1);
+    assert_eq!(SharedGateway::shutdown_all(&state).await.unwrap(), 1);
+    assert_eq!(SharedGateway::statuses(&state), []);
     assert!(!is_running(third) && !one.status().active);
     assert!(!one.shutdown().await.unwrap(), "there is none to end");
     std::fs::write(home.join("gateway.json"), "{\"pid\": \"x\"").unwrap();
@@ -146,6 +148,7 @@ async fn kernels_come_from_the_shared_gateway() {
         state_dir: folder.path().join("state"),
         runtime_dir: folder.path().to_owned(),
         sharing,
+        idle_stop: None,
     };
     let cwd = folder.path().to_owned();
     let desk = Desk::at(GatewayUrl::parse("http://localhost:1", PlainHttp::OnlyHere).unwrap().0);
@@ -222,4 +225,65 @@ async fn a_lock_is_waited_for() {
     let _ = holder.kill();
     holder.wait().unwrap();
     assert!(waiting.await.unwrap_err().to_string().contains("/nowhere/python"));
+}
+
+/// F-027: a gateway whose starter died before it wrote anything down is found and ended by the next.
+#[tokio::test]
+async fn a_gateway_that_nobody_wrote_down_is_ended() {
+    let folder = TempDir::new().unwrap();
+    let script = folder.path().join("python");
+    std::fs::write(&script, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let gateway = shared(&folder, script);
+    // What a starter leaves that is killed: a process with the lock, and no word of it.
+    gateway.shutdown().await.unwrap();
+    let alive = std::fs::File::create_new(files(&folder).join("gateway.alive")).unwrap();
+    alive.lock().unwrap();
+    let mut left = Command::new("sleep").arg("600").stdin(alive).spawn().unwrap();
+    assert!(gateway.shutdown().await.unwrap(), "there was one");
+    assert!(!left.wait().unwrap().success());
+    // A start that is given up leaves nothing either.
+    let starting = gateway.acquire();
+    let given_up = tokio::time::timeout(std::time::Duration::from_millis(300), starting).await;
+    assert!(given_up.is_err(), "it never answers");
+    for _ in 0..500 {
+        let alive = std::fs::File::open(files(&folder).join("gateway.alive")).unwrap();
+        if alive.try_lock().is_ok() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("the gateway outlives whoever started it");
+}
+
+/// B:G-16: asked to, a gateway ends when it has had no kernel for a while, and not while it has one.
+#[tokio::test]
+async fn an_idle_gateway_ends_where_that_is_wanted() {
+    if !jupyter_server("an_idle_gateway_ends_where_that_is_wanted") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let mut env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap())]);
+    env.insert("HOME".to_owned(), folder.path().display().to_string());
+    let backend = LocalGatewayBackend::new(LocalConfig {
+        state_dir: folder.path().join("state"),
+        runtime_dir: folder.path().to_owned(),
+        sharing: Sharing::Allowed,
+        idle_stop: Some(std::time::Duration::from_secs(3)),
+    });
+    let desk = Desk::at(GatewayUrl::parse("http://localhost:1", PlainHttp::OnlyHere).unwrap().0);
+    let cwd = folder.path().to_owned();
+    let spec = KernelSpec { python: python(), env, cwd, ..desk.spec() };
+    let mut launched = backend.launch(&spec, &CancellationToken::new()).await.unwrap();
+    let ran = run(&mut launched, "import time\ntime.sleep(5)\nprint('on')").await;
+    assert_eq!(ran.text, "on\n", "{ran:?}");
+    let state = folder.path().join("state");
+    assert_eq!(SharedGateway::statuses(&state).len(), 1, "it has a kernel");
+    launched.kernel.shutdown(crate::desk::LIMIT).await;
+    let ended = async {
+        while !SharedGateway::statuses(&state).is_empty() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(crate::desk::LIMIT, ended).await.expect("it ends by itself");
 }

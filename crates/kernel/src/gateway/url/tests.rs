@@ -95,6 +95,26 @@ fn a_token_is_never_shown() {
     assert_eq!(Token::parse(" \n"), Ok(None));
 }
 
+/// S-020: a token from a file is its first line; what is wrong with the file is said without what is in it.
+#[test]
+fn a_token_comes_from_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    let read = |text: &str| {
+        std::fs::write(&path, text).unwrap();
+        Token::read(&path)
+    };
+    for text in ["secret", "secret\n", " secret \r\nanother line"] {
+        assert_eq!(read(text).unwrap().secret(), "secret");
+    }
+    for text in ["", "\nsecret", "two secrets", "s\u{e9}cret"] {
+        let refusal = read(text).unwrap_err().to_string();
+        assert!(refusal.contains("holds no token") && !refusal.contains("cret"), "{refusal}");
+    }
+    std::fs::remove_file(&path).unwrap();
+    assert!(Token::read(&path).unwrap_err().to_string().contains("cannot be read from"));
+}
+
 #[test]
 fn what_is_below_has_its_addresses() {
     let url = GatewayUrl::parse("https://[::1]:9/user/me/lab", PlainHttp::OnlyHere).unwrap().0;
