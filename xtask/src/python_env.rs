@@ -63,7 +63,10 @@ fn make(dir: &Path, requirements: &Path) -> Result<()> {
             .args(["-m", "pip", "install", "--quiet", "--no-input"])
             .args(["--disable-pip-version-check", "--requirement"])
             .arg(requirements),
-    )
+    )?;
+    // The package does not bring its kernelspec along.
+    let install = ["-m", "bash_kernel.install", "--sys-prefix"];
+    child::stream(Command::new(interpreter(dir)).args(install))
 }
 
 /// Debian and its kin ship python3 without the module that puts pip into a new environment.

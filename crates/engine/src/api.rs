@@ -17,6 +17,7 @@ mod inspect;
 mod kernel;
 mod result;
 mod run;
+mod wanted;
 
 pub use inspect::{
     Column, Completion, Completions, Help, Helper, HelperList, Inspect, InspectReport,
@@ -34,6 +35,7 @@ pub use run::{
     CellChoice, NotebookCell, NotebookReport, OnError, RunNote, RunRequest, RunStart, Stamps,
     Unsaved, WriteBack,
 };
+pub use wanted::{KernelChoice, KernelName, Wanted};
 
 /// Anything that can be asked of an engine.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -83,9 +85,9 @@ pub struct PythonRequest {
     /// The working folder.
     #[serde(with = "crate::encoding::path")]
     pub cwd: PathBuf,
-    /// The interpreter, when it is not to be chosen: a path, the folder of an environment, or a name.
+    /// Which kernel.
     #[serde(default)]
-    pub interpreter: Option<String>,
+    pub wanted: Wanted,
     /// Whether the kernel outlives the call.
     #[serde(default)]
     pub mode: KernelMode,

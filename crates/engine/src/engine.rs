@@ -8,19 +8,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{Backend, MANAGED};
+use inkcell_kernel::{Kernelspecs, MANAGED};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{
-    CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, State,
+    CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, State, Wanted,
 };
 use crate::artifact::{ArtifactOwner, ArtifactSession, Artifacts, ArtifactsConfig};
+use crate::backends::Backends;
 use crate::call::{Beside, Call};
 use crate::error::{EngineError, SessionError};
 use crate::executions::{CallEvent, Executions, Record};
 use crate::journal::{Seq, Watch};
-use crate::kernels::{Chosen, Kernels, KernelsConfig};
+use crate::kernels::{Chosen, ChosenKernel, Insists, Kernels, KernelsConfig};
 use crate::lent::Lent;
 use crate::output::{ModelOutput, OutputLimits};
 use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey, SessionName};
@@ -70,26 +71,22 @@ struct Shared {
 }
 
 impl Engine {
-    /// An engine whose kernels this backend makes.
-    pub fn new(config: EngineConfig, backend: Arc<dyn Backend>) -> Engine {
+    /// An engine whose kernels these make.
+    pub fn new(config: EngineConfig, backends: Backends) -> Engine {
         let artifacts = Artifacts::new(config.artifacts.clone());
-        Engine::storing_in(artifacts, config, backend)
+        Engine::storing_in(artifacts, config, backends)
     }
 
     /// An engine for one of several who use the same machine and must not see each other's sessions, calls and
     /// artifacts: each has an engine of its own, and they share kernels' supply and the store.
-    pub fn of_owner(
-        config: EngineConfig,
-        backend: Arc<dyn Backend>,
-        owner: ArtifactOwner,
-    ) -> Engine {
+    pub fn of_owner(config: EngineConfig, backends: Backends, owner: ArtifactOwner) -> Engine {
         let artifacts = Artifacts::new(config.artifacts.clone()).of(owner);
-        Engine::storing_in(artifacts, config, backend)
+        Engine::storing_in(artifacts, config, backends)
     }
 
-    fn storing_in(artifacts: Artifacts, config: EngineConfig, backend: Arc<dyn Backend>) -> Engine {
+    fn storing_in(artifacts: Artifacts, config: EngineConfig, backends: Backends) -> Engine {
         let shared = Shared {
-            kernels: Kernels::new(config.kernels.clone(), backend),
+            kernels: Kernels::new(config.kernels.clone(), backends),
             registry: Registry::new(config.limits),
             executions: Executions::new(config.keep_results, config.random),
             artifacts,
@@ -100,13 +97,18 @@ impl Engine {
         Engine { shared: Arc::new(shared) }
     }
 
-    /// The kernel that code in this folder gets.
-    pub async fn choose(
+    /// The kernel that code in this folder gets which wants this.
+    pub async fn choose(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
+        self.shared.kernels.choose(cwd, wanted).await
+    }
+
+    /// The Jupyter kernels that can be had in this folder.
+    pub async fn installed_kernels(
         &self,
         cwd: &Path,
         interpreter: Option<&str>,
-    ) -> Result<Chosen, EngineError> {
-        self.shared.kernels.choose(cwd, interpreter).await
+    ) -> Result<Kernelspecs, EngineError> {
+        self.shared.kernels.installed(cwd, interpreter).await
     }
 
     /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the
@@ -117,7 +119,7 @@ impl Engine {
         owner: OwnerId,
     ) -> Result<PythonReport, EngineError> {
         let (began, wait) = (tokio::time::Instant::now(), request.wait);
-        let chosen = self.choose(&request.cwd, request.interpreter.as_deref()).await?;
+        let chosen = self.choose(&request.cwd, &request.wanted).await?;
         let id = self.start(request, &chosen, owner, None).await?;
         // Waiting for a place is waiting, too.
         let left = wait.map(|wait| wait.saturating_sub(began.elapsed()));
@@ -216,20 +218,49 @@ impl Engine {
         found.ok_or_else(|| unknown_session(key, &self.sessions()))
     }
 
-    /// The key of the session a request means.
+    /// The key of the session a request means: that of the kernel that was chosen for it, or of one that is there
+    /// and that its caller would not tell from it.
     pub fn key(
         &self,
         session: Option<&SessionName>,
         cwd: &Path,
-        interpreter: Option<&Path>,
+        chosen: Option<&ChosenKernel>,
     ) -> SessionKey {
         // A folder that is not there is told by the launch.
         let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-        SessionKey {
+        let key = SessionKey {
             name: session.cloned().unwrap_or_else(|| SessionName("default".to_owned())),
             cwd,
-            interpreter: interpreter.map(Path::to_owned),
-            backend: self.shared.kernels.kind(),
+            interpreter: chosen.and_then(|kernel| kernel.interpreter.clone()),
+            backend: chosen.map_or(self.shared.kernels.usual(), |kernel| kernel.backend),
+            kernel: chosen.and_then(|kernel| kernel.name.clone()),
+        };
+        let insists = chosen.map_or(&Insists::OnNothing, |kernel| &kernel.insists);
+        self.stand_in(&key, insists).unwrap_or(key)
+    }
+
+    /// The only session of this name and folder, where its caller does not insist on another kernel.
+    fn stand_in(&self, key: &SessionKey, insists: &Insists) -> Option<SessionKey> {
+        let will_do = |listed: &Listed| match insists {
+            Insists::OnNothing => true,
+            Insists::OnKernel => false,
+            // One that has no kernel at the moment says nothing of itself.
+            Insists::OnLanguage(language) => match &listed.state.kernel {
+                Some(kernel) => kernel.language.eq_ignore_ascii_case(language),
+                None => listed.key.kernel == key.kernel,
+            },
+        };
+        let is_same = |listed: &Listed| {
+            let other = &listed.key;
+            other.name == key.name
+                && other.cwd == key.cwd
+                && (key.interpreter.is_none() || other.interpreter == key.interpreter)
+        };
+        let all = self.sessions();
+        let mut same = all.iter().filter(|listed| is_same(listed));
+        match (same.next(), same.next()) {
+            (Some(only), None) if will_do(only) => Some(only.key.clone()),
+            _ => None,
         }
     }
 
@@ -281,8 +312,7 @@ impl Engine {
         lent: Lent,
     ) -> Result<ExecutionId, EngineError> {
         let shared = &self.shared;
-        let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
-        let key = self.key(request.session.as_ref(), &request.cwd, explicit);
+        let key = self.key(request.session.as_ref(), &request.cwd, Some(&chosen.kernel));
         let id = shared.executions.new_id();
         let shares = (request.mode == KernelMode::Session).then(|| key.clone());
         let mut report = PythonReport {
@@ -390,7 +420,7 @@ impl Engine {
         file: &Path,
     ) -> Session {
         let shared = &self.shared;
-        let backend = shared.registry.sparing(shared.kernels.backend(), owner);
+        let backend = shared.registry.sparing(Arc::clone(&chosen.backend), owner);
         let artifacts = shared.artifacts.folder(&ArtifactSession::from(key)).ok();
         let written = SessionFile::write(file.to_owned(), key, chosen, artifacts.as_deref());
         // Code runs without it where it cannot be written.

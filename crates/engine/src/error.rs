@@ -6,11 +6,14 @@
 use std::io;
 use std::path::PathBuf;
 
-use inkcell_kernel::{FindError, LaunchError, ModuleError, SetupError};
+use inkcell_kernel::{
+    BackendKind, FindError, KernelspecError, LaunchError, ModuleError, SetupError,
+};
 use inkcell_notebook::{
     Candidate, EditError, NotebookError, Oddity, RefError, SelectorError, SubError, TextError,
 };
 
+use crate::api::KernelName;
 use crate::artifact::ArtifactError;
 use crate::files::Version;
 use crate::inspect::InspectError;
@@ -49,6 +52,14 @@ impl std::fmt::Display for Difference {
         };
         write!(f, "{} {fate}", self.cell)
     }
+}
+
+fn named(kernel: Option<&KernelName>) -> String {
+    kernel.map(|kernel| format!(" (kernel {kernel})")).unwrap_or_default()
+}
+
+fn there_are(known: &[String]) -> String {
+    if known.is_empty() { String::new() } else { format!("; installed: {}", known.join(", ")) }
 }
 
 fn joined(differences: &[Difference]) -> String {
@@ -240,15 +251,32 @@ pub enum EngineError {
         /// The path.
         path: String,
     },
-    /// The notebook is for another language.
-    #[error("{path} is for {language} (kernel {kernel}), and this kernel runs Python")]
+    /// The notebook is for another language than the backend that was asked for.
+    #[error("the notebook is for {language}{}, and the runner runs Python", named(.kernel.as_ref()))]
     NotPython {
-        /// The path.
-        path: String,
         /// The language.
         language: String,
         /// The kernel it names.
-        kernel: String,
+        kernel: Option<KernelName>,
+    },
+    /// The notebook is for another language, and nothing here runs that.
+    #[error("the notebook is for {language}{}, and no kernel for that is installed{}", named(.kernel.as_ref()), there_are(.known))]
+    NoKernelFor {
+        /// The language.
+        language: String,
+        /// The kernel it names.
+        kernel: Option<KernelName>,
+        /// The kernels that are installed.
+        known: Vec<String>,
+    },
+    /// There is no such kernel, or it cannot be used.
+    #[error(transparent)]
+    Kernelspec(#[from] KernelspecError),
+    /// There is no such backend.
+    #[error("the backend {} is not there", .backend.name())]
+    NoBackend {
+        /// Which.
+        backend: BackendKind,
     },
     /// Something of ours is gone because a task of ours failed.
     #[error("{what} is lost, which is a fault of inkcell")]

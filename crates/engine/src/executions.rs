@@ -274,6 +274,7 @@ mod tests {
             cwd: cwd.into(),
             interpreter: None,
             backend: BackendKind::Runner,
+            kernel: None,
         }
     }
 

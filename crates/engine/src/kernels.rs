@@ -1,6 +1,9 @@
 //! Which kernel a session gets: the interpreter, the environment, what it begins with, and who makes it.
 //!
-//! Owns the way from a working folder to a [`KernelSpec`]. Starting and running are for the session.
+//! Owns the way from a working folder and a wish to a [`KernelSpec`] and its backend. Starting and running are for
+//! the session.
+
+mod program;
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -8,12 +11,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use inkcell_kernel::{
-    Backend, BackendKind, ChildEnv, EnvRules, Finder, Interpreter, KernelSpec, ModuleSearch,
-    ParentEnv, Prelude, ProjectModules, Search, Shell, Startup, check_cwd, child_environment,
+    self as kernel, Backend, BackendKind, ChildEnv, EnvRules, Finder, Interpreter, KernelInfo,
+    KernelSpec, KernelspecSearch, Kernelspecs, ModuleSearch, ParentEnv, PrefixKind, Prelude,
+    ProjectModules, PythonPrefix, Search, Shell, Startup, check_cwd, child_environment,
     find_modules,
 };
 
+use crate::api::{KernelChoice, KernelName, RunNote, Wanted};
+use crate::backends::Backends;
 use crate::error::EngineError;
+use program::{Picked, Program, pick};
+
+pub(crate) use program::is_python;
 
 /// Everything that decides about kernels; there are no defaults.
 #[derive(Clone, Debug)]
@@ -66,53 +75,78 @@ impl ProjectKernels {
 pub struct Chosen {
     /// What it is to be.
     pub spec: KernelSpec,
-    /// Its interpreter, with the reason.
-    pub interpreter: Interpreter,
+    /// The interpreter, with the reason; none where there is no Python and none is needed.
+    pub interpreter: Option<Interpreter>,
     /// What of the environment it does not get.
     pub env: ChildEnv,
+    /// Which kernel it is.
+    pub kernel: ChosenKernel,
+    /// What whoever gave a notebook must know about the choice.
+    pub note: Option<RunNote>,
+    /// What starts it.
+    pub(crate) backend: Arc<dyn Backend>,
+}
+
+/// What makes a kernel different from others, for sessions and for people.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ChosenKernel {
+    /// What makes it.
+    pub backend: BackendKind,
+    /// The installed one, or the file of the one that runs already.
+    pub name: Option<KernelName>,
+    /// Its name for people, where it has one.
+    pub display_name: Option<String>,
+    /// The interpreter, when one was asked for.
+    pub(crate) interpreter: Option<PathBuf>,
+    /// Whether a session of the same name may be taken that has another one.
+    pub(crate) insists: Insists,
+}
+
+/// What a caller insists on when there is a session of the name that it gave.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Insists {
+    /// Nothing: whatever runs in it.
+    OnNothing,
+    /// That its language is this one.
+    OnLanguage(String),
+    /// That it is exactly what was asked for.
+    OnKernel,
 }
 
 /// Chooses kernels.
 pub(crate) struct Kernels {
     config: KernelsConfig,
     finder: Finder,
-    backend: Arc<dyn Backend>,
-    /// What was chosen a moment ago, by folder and interpreter asked for.
+    backends: Backends,
+    /// What was chosen a moment ago, by folder and wish.
     recent: Mutex<HashMap<Place, (Instant, Chosen)>>,
 }
 
-type Place = (PathBuf, Option<String>);
+type Place = (PathBuf, Wanted);
 
 /// How long a choice holds. Looking at candidates costs more than running a small cell, and calls follow
 /// each other more quickly than anybody installs a Python.
 const RECENT: Duration = Duration::from_secs(1);
 
 impl Kernels {
-    pub(crate) fn new(config: KernelsConfig, backend: Arc<dyn Backend>) -> Kernels {
+    pub(crate) fn new(config: KernelsConfig, backends: Backends) -> Kernels {
         let finder = Finder::with_cache_dir(config.state_dir.clone());
-        Kernels { config, finder, backend, recent: Mutex::default() }
+        Kernels { config, finder, backends, recent: Mutex::default() }
     }
 
-    pub(crate) fn backend(&self) -> Arc<dyn Backend> {
-        Arc::clone(&self.backend)
-    }
-
-    pub(crate) fn kind(&self) -> BackendKind {
-        self.backend.kind()
+    /// The backend of those who do not name one.
+    pub(crate) fn usual(&self) -> BackendKind {
+        self.backends.usual()
     }
 
     /// The kernel for this folder.
-    pub(crate) async fn choose(
-        &self,
-        cwd: &Path,
-        interpreter: Option<&str>,
-    ) -> Result<Chosen, EngineError> {
+    pub(crate) async fn choose(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
         check_cwd(cwd)?;
-        let place = (cwd.to_owned(), interpreter.map(str::to_owned));
+        let place = (cwd.to_owned(), wanted.clone());
         if let Some(chosen) = self.recent(&place) {
             return Ok(chosen);
         }
-        let chosen = self.look(cwd, interpreter).await?;
+        let chosen = self.look(cwd, wanted).await?;
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.insert(place, (Instant::now(), chosen.clone()));
         Ok(chosen)
@@ -124,41 +158,124 @@ impl Kernels {
         recent.get(place).map(|(_, chosen)| chosen.clone())
     }
 
-    async fn look(&self, cwd: &Path, interpreter: Option<&str>) -> Result<Chosen, EngineError> {
+    /// The kernels that are installed, as Jupyter finds them from this folder, and the Python they are seen from.
+    pub(crate) async fn installed(
+        &self,
+        cwd: &Path,
+        interpreter: Option<&str>,
+    ) -> Result<Kernelspecs, EngineError> {
+        check_cwd(cwd)?;
+        let found = self.finder.find(&self.search(cwd, interpreter)).await;
+        Ok(self.kernelspecs(found.as_ref().ok()).find())
+    }
+
+    fn project(&self, cwd: &Path) -> Option<&ProjectKernels> {
+        self.config.project.as_ref().filter(|project| project.holds(cwd))
+    }
+
+    fn search(&self, cwd: &Path, interpreter: Option<&str>) -> Search {
         let config = &self.config;
-        let project = config.project.as_ref().filter(|project| project.holds(cwd));
         let named = interpreter.map(str::to_owned);
-        let named = named.or_else(|| project.and_then(|project| project.interpreter.clone()));
-        let preload = project.and_then(|project| project.preload.clone());
-        let search = Search {
+        let named =
+            named.or_else(|| self.project(cwd).and_then(|project| project.interpreter.clone()));
+        Search {
             setting: named.or_else(|| config.interpreter.clone()),
             cwd: cwd.to_owned(),
             home: config.home.clone(),
             state: Some(config.state_dir.clone()),
             env: config.parent_env.clone(),
+        }
+    }
+
+    fn kernelspecs(&self, interpreter: Option<&Interpreter>) -> KernelspecSearch {
+        let prefix = interpreter.map(|interpreter| PythonPrefix {
+            folder: interpreter.prefix.clone(),
+            kind: match interpreter.venv {
+                Some(_) => PrefixKind::Environment,
+                None => PrefixKind::Installation,
+            },
+        });
+        KernelspecSearch {
+            env: self.config.parent_env.clone(),
+            home: self.config.home.clone(),
+            prefix,
+            system: KernelspecSearch::SYSTEM.iter().map(PathBuf::from).collect(),
+        }
+    }
+
+    async fn look(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
+        let config = &self.config;
+        let search = self.search(cwd, wanted.interpreter.as_deref());
+        let found = self.finder.find(&search).await;
+        let specs = || self.kernelspecs(found.as_ref().ok()).find();
+        let Picked { program, note } = pick(wanted, self.backends.usual(), specs)?;
+        // Kernels of other languages need no Python of ours.
+        let interpreter = match program {
+            Program::Python(_) => Some(found?),
+            Program::Spec(_) | Program::Existing(_) => found.ok(),
         };
-        let interpreter = self.finder.find(&search).await?;
         let mut env = child_environment(&search.env, &config.env_rules, &BTreeMap::new());
-        interpreter.apply_to(&mut env.vars);
+        if let Some(interpreter) = &interpreter {
+            interpreter.apply_to(&mut env.vars);
+        }
         let modules = find_modules(&ModuleSearch {
             state: Some(config.state_dir.clone()),
             home: config.home.clone(),
             cwd: cwd.to_owned(),
             project: config.project_modules,
         })?;
+        let preload = self.project(cwd).and_then(|project| project.preload.clone());
         let startup = Startup {
             shell: config.shell,
             prelude: config.prelude,
             modules,
             preload: preload.unwrap_or_else(|| config.preload.clone()),
         };
+        let python = interpreter.as_ref().map(|interpreter| interpreter.path.clone());
         let spec = KernelSpec {
-            python: interpreter.path.clone(),
+            python: python.unwrap_or_else(|| PathBuf::from("python3")),
             cwd: cwd.to_owned(),
             env: env.vars.clone(),
             start_timeout: config.start_timeout,
             startup,
         };
-        Ok(Chosen { spec, interpreter, env })
+        let explicit = interpreter.as_ref().filter(|_| wanted.interpreter.is_some());
+        let explicit = explicit.map(|interpreter| interpreter.real_path.clone());
+        let kernel = identity(&program, explicit, wanted);
+        let backend = self.backend(program)?;
+        Ok(Chosen { spec, interpreter, env, kernel, note, backend })
     }
+
+    fn backend(&self, program: Program) -> Result<Arc<dyn Backend>, EngineError> {
+        match program {
+            // Whatever an engine was given as its only backend is its runner.
+            Program::Python(kind) if kind == self.backends.runner().kind() => {
+                Ok(self.backends.runner())
+            }
+            Program::Python(BackendKind::Zmq) => self.backends.zmq(kernel::Program::Ipykernel),
+            Program::Python(backend) => Err(EngineError::NoBackend { backend }),
+            Program::Spec(spec) => self.backends.zmq(kernel::Program::Spec(spec)),
+            Program::Existing(file) => self.backends.zmq(kernel::Program::Existing(file)),
+        }
+    }
+}
+
+/// What tells this kernel from others.
+fn identity(program: &Program, interpreter: Option<PathBuf>, wanted: &Wanted) -> ChosenKernel {
+    let (backend, name, display_name, language) = match program {
+        Program::Python(backend) => (*backend, None, None, KernelInfo::PYTHON),
+        Program::Spec(spec) => {
+            let name = KernelName(spec.name.clone());
+            (BackendKind::Zmq, Some(name), Some(spec.display_name.clone()), &*spec.language)
+        }
+        Program::Existing(file) => {
+            (BackendKind::Zmq, Some(KernelName(file.display().to_string())), None, "")
+        }
+    };
+    let insists = match (&wanted.backend, &wanted.kernel) {
+        (None, None) => Insists::OnNothing,
+        (None, Some(KernelChoice::OfNotebook { .. })) => Insists::OnLanguage(language.to_owned()),
+        _ => Insists::OnKernel,
+    };
+    ChosenKernel { backend, name, display_name, interpreter, insists }
 }

@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod artifact;
+mod backends;
 mod call;
 mod change;
 mod clean;
@@ -31,6 +32,7 @@ mod session_file;
 mod tap;
 mod verbs;
 
+pub use backends::Backends;
 pub use change::{Backup, Base, Effect, IfMissing, Mode, SaveOptions, Saved};
 pub use clean::Cleaning;
 pub use compat::{IdEditRequest, IdEditResult, IndexEditRequest, IndexEditResult};
@@ -41,13 +43,13 @@ pub use files::{FileNote, Force, PathBase, Roots, Version, is_notebook_path};
 pub use inkcell_kernel as kernel;
 pub use inkcell_notebook as notebook;
 pub use inspect::InspectError;
-pub use kernels::{Chosen, KernelsConfig, ProjectKernels};
+pub use kernels::{Chosen, ChosenKernel, KernelsConfig, ProjectKernels};
 pub use lent::Lent;
 pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, system_random};
 pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use run::{
-    LastRuns, OpenCell, PreparedRun, RanCell, RunClock, RunFiles, RunningRun, last_runs, prepare,
-    prepared,
+    LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, RunClock, RunFiles, RunningRun, last_runs,
+    open_run, opened_run, prepare, prepared,
 };
 pub use tap::Tapped;

@@ -16,6 +16,7 @@ use inkcell_kernel::BackendKind;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
+use crate::api::KernelName;
 use crate::session::{CloseReason, Closing, Loss, Session, SessionState};
 use entries::{Entry, State, now};
 
@@ -43,6 +44,8 @@ pub struct SessionKey {
     pub interpreter: Option<PathBuf>,
     /// What makes its kernels.
     pub backend: BackendKind,
+    /// Which of the kernels that it can make, when one was asked for.
+    pub kernel: Option<KernelName>,
 }
 
 /// Somebody who uses sessions and may go away: a client, a job.

@@ -42,8 +42,9 @@ impl SessionFile {
             "id": key.name.0,
             "cwd": key.cwd.to_string_lossy(),
             "notebook": null,
-            "interpreter": chosen.interpreter.path.to_string_lossy(),
+            "interpreter": chosen.interpreter.as_ref().map(|python| python.path.to_string_lossy()),
             "backend": key.backend,
+            "kernel": key.kernel,
             "artifacts": artifacts.map(Path::to_string_lossy),
         });
         let mut file =

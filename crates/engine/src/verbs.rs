@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use crate::api::{
     KernelReport, KernelRequest, Request, Response, RunningReport, SessionPhase, SessionRef,
-    SessionReport,
+    SessionReport, Wanted,
 };
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
@@ -89,38 +89,25 @@ impl Engine {
         session: &SessionRef,
         owner: OwnerId,
     ) -> Result<KernelReport, EngineError> {
-        let chosen = self.choose(&session.cwd, session.interpreter.as_deref()).await?;
-        let key = match self.found(session).await {
-            Ok(found) => found.key,
-            Err(_) => {
-                let explicit =
-                    session.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
-                self.key(session.session.as_ref(), &session.cwd, explicit)
-            }
-        };
+        let chosen = self.choose(&session.cwd, &session.wanted).await?;
+        let key = self.key(session.session.as_ref(), &session.cwd, Some(&chosen.kernel));
         let attached = self.attach(&key, owner, &chosen, None).await?;
         let notes = ready(&attached).await?;
         let session = Box::new(self.report_of(&key)?);
         Ok(KernelReport::Started { session, notes })
     }
 
-    /// The session that is meant. One that was made with an interpreter of its own is found without it as
-    /// long as no other has the name.
+    /// The session that is meant. One that was made with a kernel of its own is found without it as long as no
+    /// other has the name.
     pub(crate) async fn found(&self, wanted: &SessionRef) -> Result<Found, EngineError> {
-        let explicit = match &wanted.interpreter {
-            Some(name) => Some(self.choose(&wanted.cwd, Some(name)).await?.interpreter.real_path),
-            None => None,
+        let chosen = match &wanted.wanted {
+            nothing if *nothing == Wanted::default() => None,
+            something => Some(self.choose(&wanted.cwd, something).await?.kernel),
         };
-        let key = self.key(wanted.session.as_ref(), &wanted.cwd, explicit.as_deref());
+        let key = self.key(wanted.session.as_ref(), &wanted.cwd, chosen.as_ref());
         let all = self.sessions();
-        let is_same = |listed: &&Listed| listed.key.name == key.name && listed.key.cwd == key.cwd;
-        let same: Vec<&Listed> = all.iter().filter(is_same).collect();
-        let exact = same.iter().find(|listed| listed.key == key);
-        let only = (explicit.is_none() && same.len() == 1).then(|| same.first()).flatten();
-        let found = exact
-            .or(only)
-            .map(|listed| listed.key.clone())
-            .and_then(|key| self.registry().find(&key).map(|session| Found { key, session }));
+        let session = self.registry().find(&key);
+        let found = session.map(|session| Found { key: key.clone(), session });
         let Some(found) = found else {
             return Err(match self.registry().closed(&key) {
                 Some((reason, ago)) => SessionError::Closed { name: key.name, reason, ago }.into(),
@@ -144,6 +131,7 @@ impl Engine {
             cwd: key.cwd.clone(),
             interpreter: key.interpreter.clone(),
             backend: key.backend,
+            kernel_name: key.kernel.clone(),
             state: match (&state.kernel, state.is_busy) {
                 (None, false) => SessionPhase::NoKernel,
                 (None, true) => SessionPhase::Starting,

@@ -12,6 +12,7 @@ use crate::output::Form;
 
 mod agents;
 mod artifacts;
+mod kernels;
 mod python;
 mod run;
 mod tools;
@@ -20,6 +21,7 @@ pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
+pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
 pub(crate) use python::{
     Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShowSettings, View,
 };
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     Py(Box<Py>),
     /// Say which Python would run code here, and why.
     Env(Box<Env>),
+    /// Have to do with Jupyter kernels.
+    Kernel(Kernel),
     /// Show stored output: whole, by lines, by pattern, or a value of JSON.
     Result(ShowResult),
     /// List or remove stored output.
@@ -102,6 +106,9 @@ impl Command {
             Command::Py(py) => py.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
+            Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
+                specs.python.cwd.as_deref()
+            }
             Command::Doctor(doctor) => doctor.python.cwd.as_deref(),
             _ => None,
         }

@@ -20,7 +20,7 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use kernels::runner;
+pub(crate) use kernels::{kernels, runner};
 pub(crate) use served::{call, client, ended};
 
 use self::line::Words;

@@ -3,6 +3,7 @@
 //! Owns the process: its arguments, streams and exit code. Everything it can do is in `cli/`.
 
 mod args;
+mod backends;
 mod bridge;
 mod cli;
 mod exit;

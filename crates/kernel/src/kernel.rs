@@ -51,6 +51,17 @@ pub enum BackendKind {
     Gateway,
 }
 
+impl BackendKind {
+    /// The name everybody gives and is shown.
+    pub fn name(self) -> &'static str {
+        match self {
+            BackendKind::Runner => "runner",
+            BackendKind::Zmq => "zmq",
+            BackendKind::Gateway => "gateway",
+        }
+    }
+}
+
 /// What a kernel is to be.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelSpec {
@@ -115,12 +126,29 @@ pub struct KernelInfo {
     pub backend: BackendKind,
     /// Its process, when it is on this machine.
     pub pid: Option<u32>,
-    /// The version of its Python, such as `3.11.7`.
-    pub python_version: String,
+    /// The language of its cells, as the kernel calls it: `python`.
+    #[serde(default = "python")]
+    pub language: String,
+    /// The version of the language, such as `3.11.7`.
+    pub version: String,
     /// The interpreter.
     pub executable: String,
     /// How it came to be.
     pub origin: Origin,
+}
+
+fn python() -> String {
+    KernelInfo::PYTHON.to_owned()
+}
+
+impl KernelInfo {
+    /// The language of inkcell's own kernels, as it is written in kernelspecs.
+    pub const PYTHON: &str = "python";
+
+    /// Whether its cells are in Python.
+    pub fn is_python(&self) -> bool {
+        self.language.eq_ignore_ascii_case(KernelInfo::PYTHON)
+    }
 }
 
 /// How a kernel came to be, as its status shows it.

@@ -323,7 +323,8 @@ impl ScriptedBackend {
         let info = KernelInfo {
             backend: BackendKind::Runner,
             pid: None,
-            python_version: "3.11.0".to_owned(),
+            language: KernelInfo::PYTHON.to_owned(),
+            version: "3.11.0".to_owned(),
             executable: spec.python.display().to_string(),
             origin: Origin::Started { reason: "a script says so".to_owned() },
         };

@@ -17,6 +17,7 @@ mod row;
 mod run;
 mod sample;
 mod table;
+mod zmq;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("engine", "a cell's way, output through sink and artifact, many sessions"),
     ("mcp", "start, a call and memory of the server for agents, beside the peers"),
     ("run", "notebooks that are run, from the command line and by an agent, beside the peers"),
+    ("zmq", "our client of Jupyter kernels beside jupyter_client, on the same kernel"),
 ];
 
 #[derive(Parser)]
@@ -69,11 +71,13 @@ pub fn run(args: &[String]) -> Result<()> {
         }
         Some((family, _)) if family == "mcp" => mcp::run(&mcp::McpArgs::parse_from(args)),
         Some((family, _)) if family == "run" => run::run(&run::RunArgs::parse_from(args)),
+        Some((family, _)) if family == "zmq" => zmq::run(&zmq::ZmqArgs::parse_from(args)),
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
         Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),
         Some((hidden, rest)) if hidden == "engine-host" => engine::run_host(rest),
         Some((hidden, rest)) if hidden == "mcp-host" => mcp::run_host(rest),
+        Some((hidden, rest)) if hidden == "zmq-host" => zmq::run_host(rest),
         Some((other, _)) => {
             let names: Vec<_> = FAMILIES.iter().map(|(name, _)| *name).collect();
             bail!("no family of measurements is called {other:?}; there are: {}", names.join(", "))

@@ -8,7 +8,7 @@ use std::time::Duration;
 use inkcell_kernel::{BackendKind, KernelInfo};
 use serde::{Deserialize, Serialize};
 
-use super::ExecutionId;
+use super::{ExecutionId, KernelName, Wanted};
 use crate::registry::{Keep, SessionName};
 use crate::session::{Loss, Note};
 
@@ -22,9 +22,9 @@ pub struct SessionRef {
     /// Its working folder.
     #[serde(with = "crate::encoding::path")]
     pub cwd: PathBuf,
-    /// Its interpreter, as it was asked for. Without one, any is meant if only one fits.
+    /// Its kernel, as it was asked for. What is left out means any, if only one fits.
     #[serde(default)]
-    pub interpreter: Option<String>,
+    pub wanted: Wanted,
 }
 
 /// What can be done with sessions.
@@ -84,6 +84,9 @@ pub struct SessionReport {
     pub interpreter: Option<PathBuf>,
     /// What makes its kernels.
     pub backend: BackendKind,
+    /// The installed kernel it runs, or the file of the one that ran already.
+    #[serde(default)]
+    pub kernel_name: Option<KernelName>,
     /// What it is doing.
     pub state: SessionPhase,
     /// Its kernel: process, version, and how it came to be.

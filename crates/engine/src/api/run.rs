@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{CellKernel, KernelMode, Problem, Reading};
+use super::{CellKernel, KernelMode, KernelName, Problem, Reading, Wanted};
 use crate::registry::SessionName;
 
 /// Cells of a notebook to run, with their outputs written back.
@@ -41,9 +41,9 @@ pub struct RunRequest {
     /// Which session; the notebook's own when none is named.
     #[serde(default)]
     pub session: Option<SessionName>,
-    /// The interpreter, when it is not to be chosen.
+    /// Which kernel; what the notebook says counts where this says nothing.
     #[serde(default)]
-    pub interpreter: Option<String>,
+    pub wanted: Wanted,
     /// Whether the kernel outlives the run.
     #[serde(default)]
     pub mode: KernelMode,
@@ -169,6 +169,15 @@ pub enum RunNote {
     OtherKernel {
         /// The name in the file.
         named: String,
+    },
+    /// The notebook's own words chose an installed kernel.
+    InstalledKernel {
+        /// Its name.
+        name: KernelName,
+        /// Its name for people.
+        display_name: String,
+        /// The one that the notebook names and that is not installed.
+        instead_of: Option<KernelName>,
     },
     /// The run stopped at a `SystemExit`.
     Exited {

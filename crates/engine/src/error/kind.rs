@@ -4,7 +4,7 @@
 
 use std::io;
 
-use inkcell_kernel::{LaunchError, SetupError};
+use inkcell_kernel::{KernelspecError, LaunchError, SetupError};
 use inkcell_notebook::{EditError, OpError};
 use serde::{Deserialize, Serialize};
 
@@ -56,7 +56,11 @@ impl EngineError {
             | EngineError::UnknownVersion { .. }
             | EngineError::KeepsChanging { .. } => Kind::Conflict,
             EngineError::Locked { .. } => Kind::Busy,
-            EngineError::NoPython(_) | EngineError::NotPython { .. } => Kind::Unavailable,
+            EngineError::NoPython(_)
+            | EngineError::NotPython { .. }
+            | EngineError::NoKernelFor { .. }
+            | EngineError::NoBackend { .. } => Kind::Unavailable,
+            EngineError::Kernelspec(KernelspecError::NotFound { .. }) => Kind::NotFound,
             EngineError::Lost { .. } => Kind::Internal,
             EngineError::Launch(error) => launch_kind(error),
             EngineError::Setup(error) => setup_kind(error),

@@ -78,8 +78,12 @@ pub enum NextStep<'a> {
     RaiseOpenFiles,
     /// See what is stored.
     SeeArtifacts,
-    /// Choose the cells that are Python, or run it where its kernel is.
-    UseOtherKernel,
+    /// Do not ask for a backend that cannot do it.
+    UseOtherBackend,
+    /// See which kernels are installed.
+    SeeKernels,
+    /// Install a kernel for the notebook's language, or name one.
+    InstallKernel,
 }
 
 impl EngineError {
@@ -144,7 +148,11 @@ impl EngineError {
             | EngineError::Session(
                 SessionError::ResetInProgress(_) | SessionError::RunUnderWay { .. },
             ) => NextStep::TryLater,
-            EngineError::NotPython { .. } => NextStep::UseOtherKernel,
+            EngineError::NotPython { .. } | EngineError::NoBackend { .. } => {
+                NextStep::UseOtherBackend
+            }
+            EngineError::NoKernelFor { .. } => NextStep::InstallKernel,
+            EngineError::Kernelspec(_) => NextStep::SeeKernels,
             EngineError::NotAFile { .. } => NextStep::NameNotebook,
             EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,

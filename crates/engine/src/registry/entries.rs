@@ -144,6 +144,7 @@ mod tests {
             cwd: "/".into(),
             interpreter: None,
             backend: BackendKind::Runner,
+            kernel: None,
         };
         let (mut state, began) = (State::default(), Instant::now());
         for n in 0..LOSSES + 10 {

@@ -27,10 +27,11 @@ pub use record::{LastRuns, OpenCell};
 
 use crate::api::{
     ExecutionId, NotebookCell, NotebookReport, OnError, PythonReport, PythonRequest, RunNote,
-    RunRequest, RunStart, State,
+    RunRequest, RunStart, State, Wanted,
 };
 use crate::engine::Engine;
 use crate::error::EngineError;
+use crate::kernels::Chosen;
 use crate::lent::Lent;
 use crate::notebooks::{Notebooks, Opened};
 use crate::output::SizePolicy;
@@ -55,6 +56,38 @@ pub struct RunFiles {
     pub clock: RunClock,
 }
 
+/// A run whose notebook was read. Which kernel it needs is known, and nothing was touched.
+pub struct OpenedRun {
+    request: RunRequest,
+    opened: Opened,
+    cwd: PathBuf,
+    wanted: Wanted,
+}
+
+impl OpenedRun {
+    /// The folder its code works in.
+    pub fn cwd(&self) -> &Path {
+        &self.cwd
+    }
+
+    /// The kernel it wants: what was asked for, else what the notebook says.
+    pub fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+}
+
+/// Reads the notebook. What cannot be run is refused before anything is touched. Waits for disks.
+pub fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
+    let opened = files.notebooks.read(&request.path)?;
+    let chosen = plan(&opened, &request.cells)?.cells;
+    must_take_outputs(&opened.notebook, chosen.iter().map(|planned| &planned.cell), &opened.shown)?;
+    let own = || opened.path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let cwd = request.cwd.clone().unwrap_or_else(own);
+    let mut wanted = request.wanted.clone();
+    wanted.kernel = wanted.kernel.or_else(|| plan::kernel(&opened.notebook));
+    Ok(OpenedRun { request, opened, cwd, wanted })
+}
+
 /// A run that can begin.
 pub struct PreparedRun {
     pub(crate) request: PythonRequest,
@@ -71,26 +104,18 @@ impl PreparedRun {
     pub fn session(&self) -> Option<&SessionName> {
         self.request.session.as_ref()
     }
-
-    /// Takes an interpreter, which may depend on the folder, unless one was asked for.
-    pub fn take_interpreter(&mut self, interpreter: Option<String>) {
-        self.request.interpreter = self.request.interpreter.take().or(interpreter);
-    }
-
-    /// The interpreter that was asked for.
-    pub fn interpreter(&self) -> Option<&str> {
-        self.request.interpreter.as_deref()
-    }
 }
 
-/// Reads the notebook and takes it for the run. Nothing is run yet. What is written: outputs that a dead host had
-/// kept, the copy where it is to be written elsewhere, and without marks of another runner's failure. Waits for disks.
-pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, EngineError> {
+/// Takes the notebook for the run, with what is to be noted about its kernel. Nothing is run yet. What is written: outputs that
+/// a dead host had kept, the copy where it is to be written elsewhere, and without marks of another runner's failure.
+/// Waits for disks.
+pub fn prepare(
+    opened: OpenedRun,
+    about_kernel: Option<RunNote>,
+    files: &RunFiles,
+) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
-    let opened = notebooks.read(&request.path)?;
-    // What cannot be run is refused before anything is touched.
-    let chosen = plan(&opened, &request.cells)?.cells;
-    must_take_outputs(&opened.notebook, chosen.iter().map(|planned| &planned.cell), &opened.shown)?;
+    let OpenedRun { request, opened, cwd, wanted } = opened;
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
     // From here on nobody else runs it, so nothing of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
@@ -107,7 +132,8 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     notebooks.must_be_writable(&written)?;
     file.without_markers(request.stamps)?;
     let source = notebooks.read(&written)?;
-    let Plan { mut cells, skipped, on_error, mut notes } = plan(&source, &request.cells)?;
+    let Plan { mut cells, skipped, on_error } = plan(&source, &request.cells)?;
+    let mut notes = Vec::from_iter(about_kernel);
     file.plan_on(&source.notebook);
     must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
@@ -138,7 +164,6 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     };
     // What this run does not come to is still known as it was.
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
-    let own = opened.path.parent().map_or_else(PathBuf::new, Path::to_owned);
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {
         path: request.path,
@@ -167,8 +192,8 @@ pub fn prepare(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, Eng
     let request = PythonRequest {
         cells,
         session: Some(request.session.unwrap_or_else(name)),
-        cwd: request.cwd.unwrap_or(own),
-        interpreter: request.interpreter,
+        cwd,
+        wanted,
         mode: request.mode,
         timeout: request.timeout,
         wait: request.wait,
@@ -240,8 +265,9 @@ impl Engine {
         owner: OwnerId,
     ) -> Result<PythonReport, EngineError> {
         let (began, wait) = (Instant::now(), request.wait);
-        let prepared = prepared(request, files).await?;
-        let chosen = self.choose(prepared.cwd(), prepared.interpreter()).await?;
+        let opened = opened_run(request, files).await?;
+        let chosen = self.choose(opened.cwd(), opened.wanted()).await?;
+        let prepared = prepared(opened, &chosen, files).await?;
         let id = self.start_run(prepared, &chosen, owner, None, Lent::default()).await?;
         match wait {
             Some(wait) => self.result(&id, wait.saturating_sub(began.elapsed())).await,
@@ -250,9 +276,25 @@ impl Engine {
     }
 }
 
-/// [`prepare`], where others must not wait for disks.
-pub async fn prepared(request: RunRequest, files: &RunFiles) -> Result<PreparedRun, EngineError> {
+/// [`open_run`], where others must not wait for disks.
+pub async fn opened_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
     let files = files.clone();
-    let prepared = tokio::task::spawn_blocking(move || prepare(request, &files)).await;
-    prepared.unwrap_or(Err(EngineError::Lost { what: "the notebook of this run" }))
+    on_disk(move || open_run(request, &files)).await
+}
+
+/// [`prepare`], where others must not wait for disks.
+pub async fn prepared(
+    opened: OpenedRun,
+    chosen: &Chosen,
+    files: &RunFiles,
+) -> Result<PreparedRun, EngineError> {
+    let (note, files) = (chosen.note.clone(), files.clone());
+    on_disk(move || prepare(opened, note, &files)).await
+}
+
+async fn on_disk<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, EngineError> + Send + 'static,
+) -> Result<T, EngineError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or(Err(EngineError::Lost { what: "the notebook of this run" }))
 }

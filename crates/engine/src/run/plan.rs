@@ -4,13 +4,14 @@
 
 use std::time::Duration;
 
-use inkcell_notebook::{CellKind, CellRef};
+use inkcell_notebook::{CellKind, CellRef, Notebook};
 use serde_json::Value;
 
 use super::known::KnownCell;
 use super::stamps;
-use crate::api::{CellChoice, OnError, RunNote};
+use crate::api::{CellChoice, KernelChoice, KernelName, OnError};
 use crate::error::EngineError;
+use crate::kernels::is_python;
 use crate::notebooks::Opened;
 
 /// A cell with this tag is not run.
@@ -27,7 +28,6 @@ pub(crate) struct Plan {
     pub(crate) skipped: Vec<usize>,
     /// What the notebook itself says about errors.
     pub(crate) on_error: OnError,
-    pub(crate) notes: Vec<RunNote>,
 }
 
 /// One cell that is to be run.
@@ -50,7 +50,6 @@ pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineE
         return Err(EngineError::Edit { path: opened.shown.clone(), error, batch: 0 });
     }
     let notebook_says = metadata(notebook.metadata_json());
-    let notes = language(opened, &notebook_says)?;
     let rules = Rules::of(&notebook_says);
     let (mut cells, mut skipped) = (Vec::new(), Vec::new());
     for index in chosen(opened, choice)? {
@@ -73,7 +72,7 @@ pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineE
             last_took: noted(&metadata(cell.metadata_json())),
         });
     }
-    Ok(Plan { cells, skipped, on_error: rules.on_error, notes })
+    Ok(Plan { cells, skipped, on_error: rules.on_error })
 }
 
 /// The positions that were chosen, in the order of the file.
@@ -130,34 +129,19 @@ fn noted(metadata: &Value) -> Option<Duration> {
     }
 }
 
-/// Refuses what is not Python, and says so when the kernel that is named will not be the one that runs it.
-fn language(opened: &Opened, metadata: &Value) -> Result<Vec<RunNote>, EngineError> {
-    let spec = &metadata["kernelspec"];
+/// What a notebook says about the kernel it is for; nothing, where it does not say.
+pub(crate) fn kernel(notebook: &Notebook) -> Option<KernelChoice> {
+    let says = metadata(notebook.metadata_json());
+    let spec = &says["kernelspec"];
     let name = spec["name"].as_str().filter(|name| !name.is_empty());
-    let languages = [spec["language"].as_str(), metadata["language_info"]["name"].as_str()];
-    let other = languages.into_iter().flatten().find(|language| !is_python(language));
-    let by_name = name.filter(|name| OTHER_KERNELS.contains(name) && languages == [None, None]);
-    if let Some(language) = other.or(by_name) {
-        return Err(EngineError::NotPython {
-            path: opened.shown.clone(),
-            language: language.to_owned(),
-            kernel: name.unwrap_or(language).to_owned(),
-        });
-    }
-    let is_ours = |name: &&str| PYTHON_KERNELS.contains(name);
-    let note = name.filter(|name| !is_ours(name));
-    Ok(note.map(|named| RunNote::OtherKernel { named: named.to_owned() }).into_iter().collect())
-}
-
-/// Names under which every Jupyter installs its own Python.
-const PYTHON_KERNELS: &[&str] = &["python3", "python", "python2"];
-
-/// Kernels of other languages under their usual names, for notebooks that say nothing else.
-const OTHER_KERNELS: &[&str] = &["ir", "bash", "deno", "rust", "octave", "javascript", "sos"];
-
-fn is_python(language: &str) -> bool {
-    let language = language.to_ascii_lowercase();
-    language == "python" || language == "ipython" || language == "python3"
+    let languages = [spec["language"].as_str(), says["language_info"]["name"].as_str()];
+    let languages = || languages.into_iter().flatten().filter(|language| !language.is_empty());
+    // One that is not Python is the more telling of the two.
+    let language = languages().find(|language| !is_python(language)).or(languages().next());
+    (name.is_some() || language.is_some()).then(|| KernelChoice::OfNotebook {
+        name: name.map(|name| KernelName(name.to_owned())),
+        language: language.map(str::to_owned),
+    })
 }
 
 /// What nobody can read says nothing.

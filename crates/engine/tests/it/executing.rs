@@ -272,7 +272,8 @@ async fn there_is_an_answer_though_nothing_helps() {
     let info = KernelInfo {
         backend: BackendKind::Runner,
         pid: None,
-        python_version: String::new(),
+        language: KernelInfo::PYTHON.to_owned(),
+        version: String::new(),
         executable: String::new(),
         origin: Origin::Forked,
     };

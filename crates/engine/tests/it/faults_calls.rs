@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use inkcell_engine::api::{CellKernel, EndReport, ExecutionId, PythonReport, PythonRequest, State};
+use inkcell_engine::api::{
+    CellKernel, EndReport, ExecutionId, PythonReport, PythonRequest, State, Wanted,
+};
 use inkcell_engine::kernel::ForkServer;
 use inkcell_engine::registry::IdleRule;
 use inkcell_engine::session::{CloseReason, Loss, Note};
@@ -26,7 +28,7 @@ fn scripted(
 
 /// Asks the interpreter before the clock is held still.
 async fn warm(desk: &Desk, backend: &ScriptedBackend) {
-    desk.engine.choose(desk.dir.path(), None).await.expect("an interpreter");
+    desk.engine.choose(desk.dir.path(), &Wanted::default()).await.expect("an interpreter");
     tokio::time::pause();
     assert!(backend.asked().is_empty());
 }
@@ -366,7 +368,10 @@ async fn what_lies_in_the_state_folder_harms_no_call() -> Result<(), EngineError
             spares: 0,
         };
         let backend = inkcell_engine::kernel::RunnerBackend::new(runner).expect("a backend");
-        let engine = inkcell_engine::Engine::new(again, std::sync::Arc::new(backend));
+        let engine = inkcell_engine::Engine::new(
+            again,
+            inkcell_engine::Backends::only(std::sync::Arc::new(backend)),
+        );
         let report = engine.python(desk.request(&[flood, "1 + 1"]), ME).await?;
         assert_eq!(report.state, State::Done, "{n}: {report:?}");
         let listed = engine.artifacts().list(inkcell_engine::artifact::Scope::All).expect("a list");

@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State,
+    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -104,7 +105,7 @@ impl Desk {
         let mut config = config(dir.path());
         change(&mut config);
         let backend = backend(dir.path());
-        Desk { engine: Engine::new(config, backend), dir }
+        Desk { engine: Engine::new(config, Backends::only(backend)), dir }
     }
 
     pub(crate) fn request(&self, cells: &[&str]) -> PythonRequest {
@@ -175,7 +176,7 @@ pub(crate) fn request(cwd: &Path, cells: &[&str]) -> PythonRequest {
         cells: cells.iter().map(cell).collect(),
         session: None,
         cwd: cwd.to_owned(),
-        interpreter: None,
+        wanted: Wanted::default(),
         mode: KernelMode::Session,
         timeout: Some(LONG),
         wait: Some(LONG),

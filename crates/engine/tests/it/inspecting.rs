@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use inkcell_engine::api::{
     Inspect, InspectRequest, Inspected, RunningReport, SessionRef, State, TableDigest, Variable,
-    VariableDigest,
+    VariableDigest, Wanted,
 };
 use inkcell_engine::kernel::Shell;
 use inkcell_engine::registry::SessionName;
@@ -15,7 +15,7 @@ use crate::faults_kit::{Desk, LONG, text, told, wait_for};
 
 impl Desk {
     fn here(&self) -> SessionRef {
-        SessionRef { session: None, cwd: self.dir.path().to_owned(), interpreter: None }
+        SessionRef { session: None, cwd: self.dir.path().to_owned(), wanted: Wanted::default() }
     }
 
     async fn look(&self, what: Inspect) -> Result<Inspected, EngineError> {

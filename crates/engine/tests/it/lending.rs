@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use inkcell_engine::Lent;
-use inkcell_engine::api::{ExecutionId, PythonRequest, State};
+use inkcell_engine::api::{ExecutionId, PythonRequest, State, Wanted};
 use tokio_util::sync::CancellationToken;
 
 use crate::faults_kit::{Desk, LONG, ME, text, told};
@@ -25,7 +25,7 @@ fn lent(values: [&str; 4]) -> Lent {
 }
 
 async fn begin(desk: &Desk, request: PythonRequest, lent: Lent) -> ExecutionId {
-    let chosen = desk.engine.choose(&request.cwd, None).await.expect("a Python");
+    let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a Python");
     desk.engine.start_with(request, &chosen, ME, None, lent).await.expect("it begins")
 }
 

@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use inkcell_engine::Backends;
 use inkcell_engine::api::{
     CellKernel, CellSource, EndReport, ExecutionId, KernelMode, PythonReport, PythonRequest,
-    Reading, State,
+    Reading, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
@@ -72,7 +73,7 @@ impl Desk {
         };
         let runner = RunnerConfig { state_dir, fork_server: ForkServer::Off, spares: 0 };
         let backend = Arc::new(RunnerBackend::new(runner).expect("a backend"));
-        Desk { engine: Engine::new(config, backend), dir }
+        Desk { engine: Engine::new(config, Backends::only(backend)), dir }
     }
 
     fn request(&self, cells: &[&str]) -> PythonRequest {
@@ -86,7 +87,7 @@ impl Desk {
             cells: cells.iter().map(cell).collect(),
             session: None,
             cwd: self.dir.path().to_owned(),
-            interpreter: None,
+            wanted: Wanted::default(),
             mode: KernelMode::Session,
             timeout: Some(Duration::from_secs(60)),
             wait: Some(Duration::from_secs(60)),
@@ -205,7 +206,7 @@ async fn a_caller_that_taps_gets_everything() {
     let desk = Desk::new();
     let mut request = desk.request(&["for n in range(50_000): print('line', n)", "print('end')"]);
     (request.mode, request.reading) = (KernelMode::PerCall, Reading::Elsewhere);
-    let chosen = desk.engine.choose(&request.cwd, None).await.expect("a kernel");
+    let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
     let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
     let mut texts = [Vec::new(), Vec::new()];
@@ -230,7 +231,7 @@ async fn a_caller_that_goes_away_ends_its_call() {
     let desk = Desk::new();
     let mut request = desk.request(&["while True: print('y' * 1000)"]);
     (request.mode, request.timeout) = (KernelMode::PerCall, None);
-    let chosen = desk.engine.choose(&request.cwd, None).await.expect("a kernel");
+    let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
     let (sender, mut receiver) = mpsc::channel(1);
     let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
     receiver.recv().await.expect("something");
@@ -269,7 +270,7 @@ async fn nothing_is_left_after_the_engine() {
         let desk = Desk::new();
         let mut request = desk.request(&[code]);
         request.mode = mode;
-        let chosen = desk.engine.choose(&request.cwd, None).await.expect("a kernel");
+        let chosen = desk.engine.choose(&request.cwd, &Wanted::default()).await.expect("a kernel");
         let (sender, mut receiver) = mpsc::channel(8);
         let id = desk.engine.start(request, &chosen, ME, Some(sender)).await.expect("an id");
         let pid = loop {
@@ -361,7 +362,7 @@ async fn sessions_are_told_apart_by_name_folder_and_interpreter() {
     let mut elsewhere = desk.request(&code);
     elsewhere.cwd = other.clone();
     let mut explicit = desk.request(&code);
-    explicit.interpreter = Some(python());
+    explicit.wanted = Wanted::interpreter(Some(python()));
     for request in [named, elsewhere, explicit] {
         let report = desk.engine.python(request, ME).await.expect("a report");
         assert_eq!(texts(&report), ["False\n"]);

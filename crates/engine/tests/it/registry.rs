@@ -21,6 +21,7 @@ fn key(name: &str) -> SessionKey {
         cwd: "/".into(),
         interpreter: None,
         backend: BackendKind::Runner,
+        kernel: None,
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use inkcell_engine::api::{
     CellChoice, CellKernel, EndReport, KernelMode, OnError, PythonReport, Reading, RunNote,
-    RunRequest, RunStart, Stamps, State, WriteBack,
+    RunRequest, RunStart, Stamps, State, Wanted, WriteBack,
 };
 use inkcell_engine::journal::Seq;
 use inkcell_engine::output::SizePolicy;
@@ -75,7 +75,7 @@ impl Rig {
             wait: Some(LONG),
             cwd: None,
             session: None,
-            interpreter: None,
+            wanted: Wanted::default(),
             mode: KernelMode::Session,
             reading: Reading::Bounded,
             start: RunStart::First,

@@ -17,6 +17,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use inkcell_engine::Backends;
+use inkcell_engine::api::Wanted;
 use inkcell_engine::artifact::ArtifactLimits;
 use inkcell_engine::output::OutputLimits;
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId};
@@ -78,10 +80,10 @@ fn whatever_happens_every_call_ends_once_and_truly() {
 fn know_the_interpreter(dir: &Path) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
-        let engine = Engine::new(config(dir), Arc::new(ScriptedBackend::new()));
-        let chosen = engine.choose(dir, None).await.expect("an interpreter");
-        let python = chosen.interpreter.real_path.display().to_string();
-        engine.choose(dir, Some(&python)).await.expect("the same");
+        let engine = Engine::new(config(dir), Backends::only(Arc::new(ScriptedBackend::new())));
+        let chosen = engine.choose(dir, &Wanted::default()).await.expect("an interpreter");
+        let python = chosen.interpreter.expect("a Python").real_path.display().to_string();
+        engine.choose(dir, &Wanted::interpreter(Some(python.clone()))).await.expect("the same");
         engine.shutdown().await;
         python
     })
@@ -154,7 +156,7 @@ async fn live(seed: u64, dir: &Path, python: &str) -> Vec<String> {
     let log = Log::new(config.policy);
     let backend = Arc::new(SimBackend::new(log.clone(), dice.split()));
     backend.scripted.plan_shutdown(dice.pause(Duration::from_secs(4)));
-    let engine = Engine::new(config.clone(), Arc::<SimBackend>::clone(&backend));
+    let engine = Engine::new(config.clone(), Backends::only(Arc::<SimBackend>::clone(&backend)));
     let world = Arc::new(World {
         engine,
         backend,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use inkcell_engine::api::{
     ArtifactForm, ArtifactFound, ArtifactPart, Inspect, InspectRequest, Inspected, KernelReport,
     KernelRequest, PythonReport, Request, Response, ResultReport, ResultRequest, SessionPhase,
-    SessionRef, SessionReport, State,
+    SessionRef, SessionReport, State, Wanted,
 };
 use inkcell_engine::kernel::{ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
 use inkcell_engine::registry::{IdleRule, Keep, SessionName};
@@ -18,7 +18,7 @@ use crate::faults_kit::{Desk, LONG, ME, told, wait_for};
 impl Desk {
     fn session(&self, name: &str) -> SessionRef {
         let session = Some(SessionName(name.to_owned()));
-        SessionRef { session, cwd: self.dir.path().to_owned(), interpreter: None }
+        SessionRef { session, cwd: self.dir.path().to_owned(), wanted: Wanted::default() }
     }
 
     async fn verb(&self, request: KernelRequest) -> KernelReport {
@@ -244,7 +244,7 @@ async fn a_session_of_another_folder_is_another_one() {
     }
     // One that was made with an interpreter of its own is found without it.
     let python = desk.status("work").await.kernel.expect("a kernel").executable;
-    let own = SessionRef { interpreter: Some(python), ..desk.session("own") };
+    let own = SessionRef { wanted: Wanted::interpreter(Some(python)), ..desk.session("own") };
     desk.verb(KernelRequest::Start(own.clone())).await;
     assert!(desk.status("own").await.interpreter.is_some());
     desk.verb(KernelRequest::Stop(own)).await;
@@ -307,7 +307,8 @@ async fn every_request_goes_through_one_call() {
     };
     assert_eq!(stored(bad).await.expect_err("no id").kind(), Kind::Invalid);
 
-    let session = SessionRef { session: None, cwd: desk.dir.path().to_owned(), interpreter: None };
+    let session =
+        SessionRef { session: None, cwd: desk.dir.path().to_owned(), wanted: Wanted::default() };
     let look = InspectRequest { session, what: Inspect::Name { name: "n".to_owned() }, wait: None };
     let Response::Inspect(seen) = desk.engine.call(Request::Inspect(look), ME).await.expect("n")
     else {

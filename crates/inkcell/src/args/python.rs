@@ -8,6 +8,8 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use inkcell_engine::kernel::{Pattern, Shell};
 
+use super::kernels::WhichKernel;
+
 /// Which Python, and where it works.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct PythonArgs {
@@ -19,9 +21,11 @@ pub(crate) struct PythonArgs {
     pub(crate) python: Option<String>,
 }
 
-/// How a kernel begins.
+/// Which kernel, and how it begins.
 #[derive(ClapArgs, Debug)]
 pub(crate) struct KernelArgs {
+    #[command(flatten)]
+    pub(crate) which: WhichKernel,
     /// Whose rules the code follows; python.shell when left out.
     #[arg(long, value_enum)]
     pub(crate) shell: Option<ShellArg>,

@@ -8,9 +8,8 @@ mod http;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::kernel::Backend;
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Engine, EngineError, Preflight};
+use inkcell_engine::{Engine, Preflight};
 use rmcp::ServiceExt as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -18,13 +17,14 @@ use tokio_util::sync::CancellationToken;
 use super::python;
 use super::signals::Signals;
 use crate::args::{Mcp, PythonArgs};
+use crate::backends::backends;
 use crate::bridge::Bridge;
 use crate::exit::{Exit, Failure};
 use crate::exposure::{Exposure, ToolSet};
 use crate::log;
 use crate::mcp::{Lines, Server, Watched};
 use crate::output::Output;
-use crate::settings::{Profile, Settings, engine_config, runner_config};
+use crate::settings::{Settings, engine_config};
 use crate::tools::Desk;
 
 /// How long what is under way may take once there is nothing more to read: whoever writes some requests and reads
@@ -126,15 +126,8 @@ async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
 /// What tools work on.
 pub(super) fn desk(exposure: Exposure, settings: &Arc<Settings>) -> Result<Desk, Failure> {
     let profile = exposure.profile();
-    let engine = Engine::new(engine_config(settings, profile), backend(settings, profile)?);
+    let engine = Engine::new(engine_config(settings, profile), backends(settings, profile)?);
     Ok(desk_with(engine, Arc::new(exposure), settings))
-}
-
-/// What makes kernels.
-fn backend(settings: &Settings, profile: Profile) -> Result<Arc<dyn Backend>, Failure> {
-    python::only_the_runner(settings, profile)?;
-    let backend = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
-    Ok(Arc::new(backend))
 }
 
 /// The same with an engine that is there.

@@ -8,6 +8,7 @@ mod doctor;
 mod edit;
 mod env;
 mod input;
+mod kernel;
 mod listener;
 mod mcp;
 mod new;
@@ -48,6 +49,7 @@ pub(crate) fn run(
         Command::Run(args) => run::run(&args, settings, output),
         Command::Py(args) => py::run(&args, settings, output),
         Command::Env(args) => env::run(&args, settings, output),
+        Command::Kernel(args) => kernel::run(&args, settings, output),
         Command::Result(args) => result::run(&args, settings, output),
         Command::Artifacts(args) => artifacts::run(&args, settings, output),
         Command::State(args) => state::run(&args, settings, output),

@@ -10,12 +10,13 @@ use inkcell_engine::kernel::{LaunchError, Pattern};
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Chosen, EngineError, Kind};
 use rustix::process::Signal;
+use serde_json::Value;
 use tokio::time::Instant;
 
 use super::listener::Listener;
 use super::signals::Signals;
 use super::{code, python};
-use crate::args::{Py, View};
+use crate::args::{Py, PythonArgs, View};
 use crate::exit::{Exit, Failure};
 use crate::log;
 use crate::output::{Output, Stream};
@@ -25,7 +26,7 @@ use crate::render::hint;
 use crate::render::live::{Colour, Live, Show, last_words};
 use crate::render::recorded::Recorded;
 use crate::render::reply::Replied;
-use crate::settings::{Profile, Settings, anchored};
+use crate::settings::{Profile, Settings};
 
 /// How long a reader that does not read is waited for at the end, at least.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -43,7 +44,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         cells,
         session: None,
         cwd: python::working_folder(&args.python, settings)?,
-        interpreter: args.python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
+        wanted: python::wanted(&args.python, &args.kernel, settings),
         mode: KernelMode::PerCall,
         timeout: timeout.filter(|timeout| !timeout.is_zero()),
         wait: None,
@@ -65,16 +66,15 @@ async fn run_call(
     let engine = python::engine(&args.kernel, settings)?;
     let timeout = request.timeout;
     let chosen = tokio::select! {
-        chosen = engine.choose(&request.cwd, request.interpreter.as_deref()) => chosen,
+        chosen = engine.choose(&request.cwd, &request.wanted) => chosen,
         () = signals.asked(1) => Err(EngineError::from(LaunchError::Cancelled)),
         () = until(timeout.map(|timeout| Instant::now() + timeout)) => return Err(late(args, timeout)),
     };
     // What a signal cut short is no failure of its own.
     let chosen = chosen.map_err(|error| signals.first().map_or(error.into(), Failure::Signal))?;
     log::stage("interpreter chosen");
-    let reason = python::reason(&chosen.interpreter, &args.python, settings);
     let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
-    tell_about(&chosen, &reason, (verbose, &args.kernel.env), settings, output);
+    tell_about(&chosen, (verbose, &args.kernel.env), &args.python, settings, output);
 
     let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
     let colour = if is_coloured { Colour::On } else { Colour::Off };
@@ -115,7 +115,9 @@ async fn run_call(
     if let Some(failure) = not_begun(&report) {
         return Err(failure);
     }
-    let python = python::to_json(&chosen.interpreter, &reason);
+    let python = chosen.interpreter.as_ref().map_or(Value::Null, |interpreter| {
+        python::to_json(interpreter, &python::reason(interpreter, &args.python, settings))
+    });
     let summary = Summary { report, took, python };
     let exit = summary.exit();
     let state = summary.report.state;
@@ -173,19 +175,22 @@ pub(super) enum Verbose {
     Yes,
 }
 
-/// Says which Python it is, if that was asked for, and what code does not get of what it was promised.
+/// Says which kernel and Python it is, if that was asked for, and what code does not get of what it was promised.
 pub(super) fn tell_about(
     chosen: &Chosen,
-    reason: &str,
     (verbose, env): (Verbose, &[Pattern]),
+    args: &PythonArgs,
     settings: &Settings,
     output: &mut Output,
 ) {
     if verbose == Verbose::Yes {
-        let line = python::line(&chosen.interpreter, reason);
-        output.aside(&format!("python: {line}"));
-        for skipped in &chosen.interpreter.skipped {
-            output.aside(&format!("skipped: {skipped}: {}", skipped.reason));
+        output.aside(&format!("kernel: {}", python::kernel_line(&chosen.kernel)));
+        if let Some(interpreter) = &chosen.interpreter {
+            let reason = python::reason(interpreter, args, settings);
+            output.aside(&format!("python: {}", python::line(interpreter, &reason)));
+            for skipped in &interpreter.skipped {
+                output.aside(&format!("skipped: {skipped}: {}", skipped.reason));
+            }
         }
     }
     for told in settings.decided_by_project(&chosen.spec.cwd) {

@@ -3,36 +3,23 @@
 //! Owns how the choice is told. The choice itself is the kernel crate's.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::{
-    EnvMode, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search, check_cwd,
-    find_modules,
+    BackendKind, EnvMode, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search,
+    check_cwd, find_modules,
 };
-use inkcell_engine::{Engine, EngineError};
+use inkcell_engine::{ChosenKernel, Engine, EngineError};
 use serde_json::{Value, json};
 
-use crate::args::{KernelArgs, PythonArgs};
+use crate::args::{KernelArgs, PythonArgs, WhichKernel};
+use crate::backends::backends;
 use crate::exit::Failure;
-use crate::log;
-use crate::settings::{
-    BackendSettings, Key, Profile, Settings, anchored, engine_config, runner_config,
-};
-
-/// Refuses a backend that is not there, which would run code somewhere else than was asked for.
-pub(crate) fn only_the_runner(settings: &Settings, profile: Profile) -> Result<(), Failure> {
-    match settings.backend(profile) {
-        BackendSettings::Runner => Ok(()),
-        BackendSettings::Zmq | BackendSettings::Gateway(_) => Err(Failure::argument(
-            "python.backend",
-            "of the backends only runner is there yet; leave python.backend and gateway.url out",
-        )),
-    }
-}
+use crate::settings::{Key, Profile, Settings, anchored, engine_config};
 
 /// An engine for one command.
 pub(crate) fn engine(args: &KernelArgs, settings: &Settings) -> Result<Engine, Failure> {
-    only_the_runner(settings, Profile::CommandLine)?;
+    let backends = backends(settings, Profile::CommandLine)?;
     let mut config = engine_config(settings, Profile::CommandLine);
     let kernels = &mut config.kernels;
     if args.env_all {
@@ -42,9 +29,35 @@ pub(crate) fn engine(args: &KernelArgs, settings: &Settings) -> Result<Engine, F
     if let Some(shell) = args.shell {
         kernels.shell = shell.into();
     }
-    let runner = runner_config(settings, Profile::CommandLine);
-    let backend = log::runner(runner).map_err(EngineError::from)?;
-    Ok(Engine::new(config, Arc::new(backend)))
+    Ok(Engine::new(config, backends))
+}
+
+/// The kernel that was asked for.
+pub(crate) fn wanted(python: &PythonArgs, kernel: &KernelArgs, settings: &Settings) -> Wanted {
+    let WhichKernel { backend, kernel, existing } = &kernel.which;
+    let named = kernel.clone().map(|name| KernelChoice::Named(KernelName(name)));
+    let running = || existing.as_deref().map(|file| connection_file(file, settings));
+    Wanted {
+        interpreter: python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
+        backend: backend.map(BackendKind::from),
+        kernel: named.or_else(|| running().map(KernelChoice::Existing)),
+    }
+}
+
+/// A connection file: a path, or the name of one where Jupyter keeps those of its kernels.
+fn connection_file(given: &Path, settings: &Settings) -> PathBuf {
+    let here = settings.cwd.join(given);
+    if here.exists() || given.components().count() != 1 {
+        return here;
+    }
+    let env = settings.parent_env();
+    let below = |name: &str, rest: &str| env.get(name).map(|folder| Path::new(folder).join(rest));
+    let home = || settings.home.as_ref().map(|home| home.join(".local/share/jupyter/runtime"));
+    let runtime = below("JUPYTER_RUNTIME_DIR", "")
+        .or_else(|| below("JUPYTER_DATA_DIR", "runtime"))
+        .or_else(|| below("XDG_DATA_HOME", "jupyter/runtime"))
+        .or_else(home);
+    runtime.map(|folder| folder.join(given)).filter(|file| file.exists()).unwrap_or(here)
 }
 
 /// The folder code works in.
@@ -108,6 +121,16 @@ pub(crate) fn reason(interpreter: &Interpreter, args: &PythonArgs, settings: &Se
             format!("python.interpreter is set by {source}")
         }
         other => other.to_string(),
+    }
+}
+
+/// The kernel in one line.
+pub(crate) fn kernel_line(kernel: &ChosenKernel) -> String {
+    let backend = kernel.backend.name();
+    match (&kernel.name, &kernel.display_name) {
+        (None, _) => backend.to_owned(),
+        (Some(name), None) => format!("{name} ({backend})"),
+        (Some(name), Some(display)) => format!("{name} ({display}; {backend})"),
     }
 }
 

@@ -15,7 +15,7 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{
-    Engine, EngineError, Lent, NextStep, RunFiles, Tapped, prepared, system_random,
+    Engine, EngineError, Lent, NextStep, RunFiles, Tapped, opened_run, prepared, system_random,
 };
 use tokio::sync::mpsc;
 
@@ -28,7 +28,7 @@ use crate::log;
 use crate::output::Output;
 use crate::render::hint;
 use crate::render::run::{Answer, Following, Progress};
-use crate::settings::{Settings, anchored, size_policy};
+use crate::settings::{Settings, size_policy};
 use crate::setup::quoted;
 
 /// The only caller of this engine.
@@ -109,7 +109,7 @@ fn request(args: &Run, piped: Option<&Piped>, settings: &Settings) -> RunRequest
             None => piped.map(|_| settings.cwd.clone()),
         },
         session: None,
-        interpreter: args.python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
+        wanted: python::wanted(&args.python, &args.kernel, settings),
         mode: KernelMode::PerCall,
         reading: Reading::Elsewhere,
         start: if args.resume { RunStart::Resume } else { RunStart::First },
@@ -133,17 +133,18 @@ async fn conduct(
         outputs: size_policy(settings),
         clock: SystemTime::now,
     };
-    let prepared = prepared(request, &files).await.map_err(|error| refused(&error, piped))?;
+    let opened = opened_run(request, &files).await.map_err(|error| refused(&error, piped))?;
     let engine = python::engine(&args.kernel, settings)?;
     let chosen = tokio::select! {
-        chosen = engine.choose(prepared.cwd(), prepared.interpreter()) => chosen?,
+        chosen = engine.choose(opened.cwd(), opened.wanted()) => chosen?,
         () = signals.asked(1) => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
     };
     log::stage("interpreter chosen");
-    let reason = python::reason(&chosen.interpreter, &args.python, settings);
+    let prepared = prepared(opened, &chosen, &files).await;
+    let prepared = prepared.map_err(|error| refused(&error, piped))?;
     if !args.quiet {
         let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
-        py::tell_about(&chosen, &reason, (verbose, &args.kernel.env), settings, output);
+        py::tell_about(&chosen, (verbose, &args.kernel.env), &args.python, settings, output);
     }
     let mut progress = Progress::new(following);
     let began = Instant::now();

@@ -18,6 +18,11 @@ pub(crate) fn runner(config: RunnerConfig) -> Result<RunnerBackend, LaunchError>
     RunnerBackend::traced(config, Arc::new(Kernels))
 }
 
+/// Who tells the log what any backend does.
+pub(crate) fn kernels() -> Arc<dyn Trace> {
+    Arc::new(Kernels)
+}
+
 struct Kernels;
 
 impl Trace for Kernels {
@@ -39,17 +44,34 @@ impl Trace for Kernels {
 
     fn started(&self, info: &KernelInfo, took: Duration) {
         stage("kernel started");
-        let (kernel, python) = (info.pid.map(tracing::field::display), &*info.python_version);
+        let kernel = info.pid.map(tracing::field::display);
+        let (language, version) = (&*info.language, &*info.version);
         let ms = millis(took);
         match &info.origin {
             Origin::Forked => {
-                tracing::info!(kernel, python, ms, origin = "forked", "kernel started");
+                tracing::info!(kernel, language, version, ms, origin = "forked", "kernel started");
             }
             Origin::Spare { reason } => {
-                tracing::info!(kernel, python, ms, origin = "spare", reason, "kernel started");
+                tracing::info!(
+                    kernel,
+                    language,
+                    version,
+                    ms,
+                    origin = "spare",
+                    reason,
+                    "kernel started"
+                );
             }
             Origin::Started { reason } => {
-                tracing::info!(kernel, python, ms, origin = "started", reason, "kernel started");
+                tracing::info!(
+                    kernel,
+                    language,
+                    version,
+                    ms,
+                    origin = "started",
+                    reason,
+                    "kernel started"
+                );
             }
         }
     }

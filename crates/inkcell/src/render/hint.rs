@@ -88,8 +88,11 @@ fn text(step: NextStep<'_>) -> String {
         NextStep::RaiseOpenFiles => {
             "close other programs, or allow more open files: ulimit -n 1024".to_owned()
         }
-        NextStep::UseOtherKernel => {
-            "run it where its kernel is; inkcell runs notebooks of Python".to_owned()
+        NextStep::UseOtherBackend => "leave --backend out, or give another one".to_owned(),
+        NextStep::SeeKernels => "see which kernels there are: inkcell kernel specs".to_owned(),
+        NextStep::InstallKernel => {
+            "install a Jupyter kernel for it, or name one that will do: --kernel NAME (see inkcell kernel specs)"
+                .to_owned()
         }
         NextStep::SeeArtifacts => "see what is stored: inkcell artifacts list".to_owned(),
     }

@@ -423,6 +423,17 @@ pub(crate) fn note(note: &RunNote) -> String {
                 "the notebook names the kernel {named}; it was run by the Python that is used here"
             )
         }
+        RunNote::InstalledKernel { name, display_name, instead_of: None } => {
+            format!(
+                "run by the Jupyter kernel {name} ({display_name}), which the notebook asks for"
+            )
+        }
+        RunNote::InstalledKernel { name, display_name, instead_of: Some(named) } => {
+            format!(
+                "run by the Jupyter kernel {name} ({display_name}), which has the notebook's language; {named}, \
+                 which it names, is not installed"
+            )
+        }
         RunNote::Exited { index, status } if status.is_empty() => {
             format!("the run ended at cell {index}, which called exit")
         }

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use inkcell_engine::api::{KernelReport, RunningReport, SessionReport};
+use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::registry::Keep;
 use inkcell_engine::session::Note;
 
@@ -57,11 +58,18 @@ fn line(session: &SessionReport) -> String {
         some => parts.push(format!("{some} calls wait")),
     }
     if let Some(kernel) = &session.kernel {
-        let version = &kernel.python_version;
+        let language = match kernel.is_python() {
+            true => format!("Python {}", kernel.version),
+            false => format!("{} {}", kernel.language, kernel.version).trim_end().to_owned(),
+        };
         parts.push(match kernel.pid {
-            Some(pid) => format!("Python {version}, process {pid}"),
-            None => format!("Python {version}"),
+            Some(pid) => format!("{language}, process {pid}"),
+            None => language,
         });
+    }
+    if session.backend != BackendKind::Runner {
+        let named = session.kernel_name.iter().map(|name| format!(" {name}")).collect::<String>();
+        parts.push(format!("{} kernel{named}", session.backend.name()));
     }
     if let Some(idle) = session.idle.filter(|idle| *idle >= Duration::from_secs(60)) {
         parts.push(format!("not used for {} min", idle.as_secs() / 60));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_engine::api::CellSource;
+use inkcell_engine::api::{CellSource, Wanted};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -84,7 +84,13 @@ fn call(
         let cells: Vec<CellSource> =
             cells.into_iter().map(|cell| source(cell, usual, &mut notices)).collect();
         // Each cell has a time of its own, and the call has none.
-        let code = Code { cells, place: place(desk, None, None)?, timeout: None, wait: None };
+        let code = Code {
+            cells,
+            place: place(desk, None, None)?,
+            wanted: Wanted::default(),
+            timeout: None,
+            wait: None,
+        };
         let mut followed = running::run(desk, code, context).await?;
         followed.asides.extend(notices);
         answer::of(desk, followed, Readers::Programs(Language("py"))).await

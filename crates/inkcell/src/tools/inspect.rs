@@ -40,11 +40,10 @@ const VARIABLES: u32 = 100;
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
-    /// Session name; the folder's own when left out.
+    /// Session name.
     session: Option<String>,
     /// A notebook: its session.
     path: Option<String>,
-    /// Working folder.
     cwd: Option<String>,
     /// A variable, with attributes and constant subscripts: model.layers[0]. "prelude": all helpers.
     name: Option<String>,

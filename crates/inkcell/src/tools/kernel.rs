@@ -12,7 +12,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::running;
-use super::session::reference;
+use super::session::{NEW, reference};
+use super::wanted::{BackendArg, wanted};
 use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::render::sessions;
 
@@ -36,10 +37,12 @@ const ALIASES: [Alias; 2] = [("kernelId", "session"), ("command", "action")];
 #[serde(deny_unknown_fields)]
 struct Arguments {
     action: Action,
-    /// Session name; the folder's own when left out.
+    /// Session name.
     session: Option<String>,
-    /// Working folder.
     cwd: Option<String>,
+    backend: Option<BackendArg>,
+    /// Installed Jupyter kernel, or connection file of a running one.
+    kernel: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -62,8 +65,14 @@ fn call(
     context: CallContext,
 ) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
     async move {
-        let Arguments { action, session, cwd } = decode(given, &ALIASES)?;
-        let session = reference(desk, session.as_deref(), cwd.as_deref())?;
+        let Arguments { action, session, cwd, backend, kernel } = decode(given, &ALIASES)?;
+        // Whoever starts a kernel without a name gets one that nobody has (B:Z-01).
+        let named = match (action, session.as_deref()) {
+            (Action::Start, None) => Some(NEW),
+            (_, named) => named,
+        };
+        let mut session = reference(desk, named, cwd.as_deref())?;
+        session.wanted = wanted(desk, backend.as_ref(), kernel.as_deref())?;
         let request = match action {
             Action::List => KernelRequest::List,
             Action::Start => KernelRequest::Start(session),

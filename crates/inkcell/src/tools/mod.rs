@@ -29,6 +29,7 @@ mod spec;
 mod table;
 #[cfg(test)]
 mod test_desk;
+mod wanted;
 pub(crate) mod weight;
 
 pub(crate) use decode::{Alias, decode, schema};

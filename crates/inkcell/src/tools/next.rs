@@ -65,7 +65,11 @@ pub(crate) fn of_step(step: NextStep<'_>) -> String {
         NextStep::RaiseOpenFiles => {
             "end sessions you do not need, or allow more open files where the server is started: ulimit -n 1024"
         }
-        NextStep::UseOtherKernel => "tell the user: only Python notebooks can be run here",
+        NextStep::UseOtherBackend => "leave backend out, or give another one",
+        NextStep::SeeKernels => "leave kernel out, or see which there are: inkcell kernel specs",
+        NextStep::InstallKernel => {
+            "tell the user to install a Jupyter kernel for it, or give one that will do as kernel"
+        }
         NextStep::SeeArtifacts => "use the id that the truncated output named",
     }
     .to_owned()

@@ -116,7 +116,7 @@ struct Args {
     /// Keep the old file as .bak
     #[serde(default)]
     backup: bool,
-    /// Make the notebook when it is missing
+    /// Make it when it is missing
     #[serde(default)]
     create: bool,
     #[serde(default)]

@@ -13,6 +13,7 @@ use super::answer::Readers;
 use super::python::kernel;
 use super::running::LONGEST_WAIT;
 use super::seconds::{Seconds, Zero};
+use super::wanted::{BackendArg, wanted};
 use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, files, lean, running};
 
@@ -57,7 +58,6 @@ struct Arguments {
     #[serde(default, deserialize_with = "files::list")]
     #[schemars(with = "Option<String>")]
     to: Option<String>,
-    /// Start with a new kernel
     #[serde(default)]
     fresh: bool,
     #[serde(default)]
@@ -68,6 +68,9 @@ struct Arguments {
     wait: Option<Seconds>,
     /// Write here, leave path alone
     output: Option<String>,
+    backend: Option<BackendArg>,
+    /// Installed Jupyter kernel, if not the notebook's own
+    kernel: Option<String>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Default, Deserialize, JsonSchema)]
@@ -100,6 +103,7 @@ fn call(
             },
             cell_timeout,
             wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
+            wanted: wanted(desk, arguments.backend.as_ref(), arguments.kernel.as_deref())?,
             ..RunRequest::of(arguments.path)
         };
         let mut followed = running::run_notebook(desk, request, context).await?;

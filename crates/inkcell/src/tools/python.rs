@@ -7,11 +7,12 @@ mod compat;
 
 use std::time::Duration;
 
+use super::wanted::{BackendArg, wanted};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use inkcell_engine::EngineError;
 use inkcell_engine::api::{CellKernel, CellSource};
 use inkcell_engine::notebook::{CellKind, CellRef};
-use inkcell_engine::{EngineError, Kind};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -61,7 +62,6 @@ const MOST: u16 = 600;
 struct Arguments {
     /// Code of one cell.
     code: Option<String>,
-    /// Several cells, run in order.
     cells: Option<Vec<Cell>>,
     /// A notebook, with cell; not changed.
     path: Option<String>,
@@ -75,12 +75,9 @@ struct Arguments {
     timeout: Option<Seconds>,
     /// Seconds until the answer, default timeout, at most 45; the code goes on.
     wait: Option<Seconds>,
-    /// Start with a new kernel.
     #[serde(default)]
     reset: bool,
-    // The only one so far says itself what it is.
-    #[schemars(extend("enum" = ["runner"]))]
-    backend: Option<String>,
+    backend: Option<BackendArg>,
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -89,7 +86,6 @@ struct Arguments {
 struct Cell {
     code: String,
     title: Option<String>,
-    /// New kernel first.
     #[serde(default)]
     reset: bool,
     /// Seconds.
@@ -115,7 +111,6 @@ fn call(
             Profile::Compat => decode::<compat::Arguments>(given, &compat::ALIASES)?.into(),
             _ => decode::<Arguments>(given, &ALIASES)?,
         };
-        there_is(arguments.backend.as_deref())?;
         let zero = match profile(desk) {
             Profile::Compat => Zero::TooSmall,
             _ => Zero::NoLimit,
@@ -128,6 +123,7 @@ fn call(
         let code = Code {
             cells: cells(desk, &arguments, &context, zero, &mut notices).await?,
             place: place(desk, arguments.session.as_deref(), arguments.cwd.as_deref())?,
+            wanted: wanted(desk, arguments.backend.as_ref(), None)?,
             timeout,
             wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
         };
@@ -140,19 +136,6 @@ fn call(
         answer::of(desk, followed, readers).await
     }
     .boxed()
-}
-
-/// Of the backends only one is there; the names of the others are known.
-fn there_is(backend: Option<&str>) -> Result<(), ToolError> {
-    let (kind, message) = match backend {
-        None | Some("runner") => return Ok(()),
-        Some(coming @ ("zmq" | "gateway")) => {
-            (Kind::Unavailable, format!("backend: {coming} is not there yet; runner is"))
-        }
-        Some(other) => (Kind::Invalid, format!("backend: there is no backend {other:?}")),
-    };
-    let next = Some("leave backend out, or give runner".to_owned());
-    Err(ToolError { kind, message, next })
 }
 
 fn taken(limited: Limited, notices: &mut Vec<String>) -> Option<Duration> {

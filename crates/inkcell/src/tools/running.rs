@@ -7,11 +7,11 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use inkcell_engine::api::{
-    CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, Reading, RunRequest,
+    CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, Reading, RunRequest, Wanted,
 };
 use inkcell_engine::journal::Seq;
 use inkcell_engine::registry::{OwnerId, SessionKey};
-use inkcell_engine::{EngineError, Kind, Lent, RunFiles, SessionError, prepared};
+use inkcell_engine::{EngineError, Kind, Lent, RunFiles, SessionError, opened_run, prepared};
 use tokio::time::Instant;
 
 use super::progress::Teller;
@@ -32,6 +32,7 @@ const STOPPED: Duration = Duration::from_secs(1);
 pub(crate) struct Code {
     pub(crate) cells: Vec<CellSource>,
     pub(crate) place: Place,
+    pub(crate) wanted: Wanted,
     /// How long all cells together may take.
     pub(crate) timeout: Option<Duration>,
     /// How long the caller waits, if it says so.
@@ -117,16 +118,15 @@ async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolErr
     let request = PythonRequest {
         cells: code.cells,
         session: name,
-        interpreter: desk.settings.interpreter_for(&cwd),
         cwd,
+        wanted: code.wanted,
         mode,
         timeout: code.timeout,
         wait: code.wait,
         reading: Reading::Bounded,
     };
-    let chosen = desk.engine.choose(&request.cwd, request.interpreter.as_deref()).await?;
-    let explicit = request.interpreter.is_some().then_some(&*chosen.interpreter.real_path);
-    let key = desk.engine.key(request.session.as_ref(), &request.cwd, explicit);
+    let chosen = desk.engine.choose(&request.cwd, &request.wanted).await?;
+    let key = desk.engine.key(request.session.as_ref(), &request.cwd, Some(&chosen.kernel));
     let mut asides = Vec::new();
     if is_generated {
         asides.push(format!("session {}", key.name));
@@ -148,12 +148,11 @@ async fn begin_notebook(
     };
     let path = request.path.clone();
     let request = RunRequest { mode: mode(desk), reading: Reading::Bounded, ..request };
-    let mut prepared =
-        prepared(request, &files).await.map_err(|error| under_way(desk, &path, error))?;
-    prepared.take_interpreter(desk.settings.interpreter_for(prepared.cwd()));
-    let chosen = desk.engine.choose(prepared.cwd(), prepared.interpreter()).await?;
-    let explicit = prepared.interpreter().map(|_| &*chosen.interpreter.real_path);
-    let key = desk.engine.key(prepared.session(), prepared.cwd(), explicit);
+    let opened = opened_run(request, &files).await?;
+    let chosen = desk.engine.choose(opened.cwd(), opened.wanted()).await?;
+    let prepared = prepared(opened, &chosen, &files).await;
+    let prepared = prepared.map_err(|error| under_way(desk, &path, error))?;
+    let key = desk.engine.key(prepared.session(), prepared.cwd(), Some(&chosen.kernel));
     let mut asides = Vec::new();
     let lent = admitted(desk, &key, prepared.cwd(), owner, &mut asides).await?;
     let id = desk.engine.start_run(prepared, &chosen, owner, None, lent).await?;

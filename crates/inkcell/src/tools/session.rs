@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::api::SessionRef;
+use inkcell_engine::api::{SessionRef, Wanted};
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::{is_notebook_path, system_random};
 
@@ -13,7 +13,7 @@ use super::{Desk, ToolError};
 use crate::settings::Profile;
 
 /// What a caller writes who wants a session that nobody has.
-const NEW: &str = "new";
+pub(crate) const NEW: &str = "new";
 
 /// No name of a session is longer.
 const NAME_CHARS: usize = 100;
@@ -75,9 +75,7 @@ pub(crate) fn reference(
     cwd: Option<&str>,
 ) -> Result<SessionRef, ToolError> {
     let Place { name, cwd, .. } = place(desk, session, cwd)?;
-    // One that the settings name counts also for sessions that were made without being told of it.
-    let interpreter = desk.settings.interpreter_for(&cwd);
-    Ok(SessionRef { session: name, cwd, interpreter })
+    Ok(SessionRef { session: name, cwd, wanted: Wanted::default() })
 }
 
 /// The folder of the only session of this name, when there is none of it in `folder`.

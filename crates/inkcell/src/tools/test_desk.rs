@@ -1,22 +1,24 @@
 //! A desk with a real runner in folders of its own, for tests of the tools, called as clients call them.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::kernel::RunnerBackend;
 use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, FilesConfig, Notebooks, PathBase, Preflight, Roots, system_random};
+use inkcell_testkit::need;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{CallContext, Content, Desk, Progress, ToolError, ToolReply, find};
+use crate::backends::backends;
 use crate::bridge::Bridge;
 use crate::exposure::{Exposure, ToolMode, ToolSet};
-use crate::settings::{Resolved, Settings, engine_config, runner_config};
+use crate::settings::{Resolved, Settings, engine_config};
 
 /// No call of a test takes longer; one that does hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -34,7 +36,7 @@ impl TestDesk {
     /// With these variables besides the one that names the Python.
     pub(crate) fn with(set: ToolSet, variables: &[(&str, &str)]) -> TestDesk {
         let (root, cwd) = folders();
-        let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        let python = test_python();
         let variable = |name: &str| match name {
             "INKCELL_PYTHON_INTERPRETER" => Some(python.clone()),
             name => variables
@@ -185,6 +187,16 @@ impl TestDesk {
     }
 }
 
+/// The Python that tests use.
+fn test_python() -> String {
+    std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned())
+}
+
+/// Whether that Python has IPython's kernel; a test that needs it says loudly when it has not.
+pub(crate) fn has_ipykernel(test: &str) -> bool {
+    need::python_package(test, OsStr::new(&test_python()), "ipykernel")
+}
+
 /// A private folder, and the one in it where work is done.
 fn folders() -> (TempDir, PathBuf) {
     let root = tempfile::Builder::new().prefix("inkcell-tools-").tempdir().unwrap();
@@ -195,8 +207,8 @@ fn folders() -> (TempDir, PathBuf) {
 
 fn desk(set: ToolSet, settings: Settings, cwd: PathBuf) -> Desk {
     let profile = set.profile();
-    let backend = RunnerBackend::new(runner_config(&settings, profile)).unwrap();
-    let engine = Engine::new(engine_config(&settings, profile), Arc::new(backend));
+    let backends = backends(&settings, profile).unwrap();
+    let engine = Engine::new(engine_config(&settings, profile), backends);
     let exposure = Exposure::new(set, ToolMode::Both, &Preflight::Ready);
     Desk {
         engine,

@@ -26,6 +26,7 @@ SAME = [
     # Times, as the magics for them say them.
     (re.compile(r"(?<![\d.e+])\d[\d.e+]* ?(ns|μs|µs|us|ms|s|min)\b"), "T"),
     (re.compile(r"(CPU times|Wall time): .*"), r"\1"),
+    (re.compile(r"The slowest run took [\d.]+ times longer than the fastest\..*\n"), ""),
     # How deep the kernel itself was when a recursion ended.
     (re.compile(r"\(\d{3,} times\)"), "(many times)"),
 ]

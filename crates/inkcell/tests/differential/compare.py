@@ -1,10 +1,10 @@
 """The same notebooks run by nbclient with ipykernel and by `inkcell run`, and what is stored compared.
 
-    compare.py PAGE FOLDER [NAME ...]
+    compare.py PAGE FOLDER [NAME ...] [FILE.ipynb ...]
 
 FOLDER holds notebooks as text, see `read`; PAGE is the documentation whose table names every difference that is
-meant. A cell may differ only where it says which of these it is, and then it must. With a folder of `.ipynb` files
-nothing may differ.
+meant. A cell may differ only where it says which of these it is, and then it must. In `.ipynb` files, of the folder
+or by themselves, nothing may differ.
 
 The environment: INKCELL is the executable; Python is the one that runs this.
 """
@@ -20,7 +20,9 @@ import tempfile
 import alike
 
 #: Names of one length, so that a path is not broken over lines in one of them alone.
-JUPYTER, SHELLS = "jupyter", {"lite": "as-lite", "ipython": "ipython"}
+JUPYTER, WAYS = "jupyter", {"lite": "as-lite", "ipython": "ipython", "zmq": "overzmq"}
+#: The shells of inkcell's own runner.
+SHELLS = ("lite", "ipython")
 #: Two processes at a time for two cores; one more, because kernels also wait.
 AT_ONCE = 3
 #: No notebook takes nearly as long.
@@ -44,18 +46,18 @@ class Notebook:
 def read(path):
     """A notebook as text: each cell begins after a line of `====`, which may go on with what differs.
 
-    `==== help` says that the cell differs in both shells as the row `help` of the table says, `==== lite:help`
-    that it does in one.
+    `==== help` says that the cell differs in every way as the row `help` of the table says, `==== runner:help`
+    that it does in both shells of the runner, `==== lite:help` that it does in one of them.
     """
     notebook = Notebook(path.stem)
     for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
         if line.startswith("===="):
             notebook.cells.append("")
-            meant = {shell: set() for shell in SHELLS}
+            meant = {way: set() for way in WAYS}
             for word in line.strip("= \n").split():
-                shell, _, name = word.rpartition(":")
-                for one in [shell] if shell else SHELLS:
-                    meant[one].add(name)
+                who, _, name = word.rpartition(":")
+                for way in {"": WAYS, "runner": SHELLS}.get(who, [who]):
+                    meant[way].add(name)
             notebook.meant.append(meant)
         else:
             notebook.cells[-1] += line
@@ -68,7 +70,7 @@ def read_ipynb(path):
     for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]:
         if cell["cell_type"] == "code":
             notebook.cells.append("".join(cell["source"]))
-            notebook.meant.append({shell: set() for shell in SHELLS})
+            notebook.meant.append({way: set() for way in WAYS})
     return notebook
 
 
@@ -105,11 +107,12 @@ async def run_in_jupyter(file, env):
     nbformat.write(content, file)
 
 
-async def run_in_inkcell(file, env, shell):
+async def run_in_inkcell(file, env, way):
     command = [os.environ["INKCELL"], "run", str(file), "--allow-errors", "--quiet"]
+    command += ["--shell", way] if way in SHELLS else ["--backend", way]
     process = await asyncio.create_subprocess_exec(
         *command,
-        env=dict(env, INKCELL_PYTHON_SHELL=shell),
+        env=env,
         cwd=file.parent,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
@@ -122,7 +125,7 @@ async def run_in_inkcell(file, env, shell):
         await process.wait()
         raise SystemExit("inkcell run of %s did not end" % file)
     if process.returncode != 0 and os.environ.get("INKCELL_DIFFERENTIAL_SAY"):
-        print("%s, %s: %s" % (file.parent.name, shell, said.decode("utf-8", "replace")), file=sys.stderr)
+        print("%s, %s: %s" % (file.parent.name, way, said.decode("utf-8", "replace")), file=sys.stderr)
 
 
 async def run_all(notebooks, root):
@@ -139,7 +142,7 @@ async def run_all(notebooks, root):
 
     for notebook in notebooks:
         runs.append(one(notebook, JUPYTER, run_in_jupyter))
-        runs += [one(notebook, way, run_in_inkcell, shell) for shell, way in SHELLS.items()]
+        runs += [one(notebook, folder, run_in_inkcell, way) for way, folder in WAYS.items()]
     await asyncio.gather(*runs)
 
 
@@ -154,10 +157,10 @@ def compare(notebook, root, seen):
     """What differs and should not, or should and does not, as texts; what differs as meant goes to `seen`."""
     problems = []
     theirs = stored(root, JUPYTER, notebook)
-    for shell, way in SHELLS.items():
-        ours = stored(root, way, notebook)
+    for way, folder in WAYS.items():
+        ours = stored(root, folder, notebook)
         for at, source in enumerate(notebook.cells):
-            meant = notebook.meant[at][shell]
+            meant = notebook.meant[at][way]
             differs = ours[at] != theirs[at]
             if differs and meant:
                 seen |= meant
@@ -165,7 +168,7 @@ def compare(notebook, root, seen):
                 what = "stores something else" if differs else "does not differ: it is marked with %s" % sorted(meant)
                 problems.append(
                     "%s, cell %d, %s: %s\n%s\n--- Jupyter\n%s\n--- inkcell\n%s\n"
-                    % (notebook.name, at, shell, what, source, alike.shown(theirs[at]), alike.shown(ours[at]))
+                    % (notebook.name, at, way, what, source, alike.shown(theirs[at]), alike.shown(ours[at]))
                 )
     return problems
 
@@ -180,10 +183,13 @@ def names_in(page):
 
 
 def main():
-    page, folder, only = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), set(sys.argv[3:])
+    page, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
+    files = [pathlib.Path(word) for word in sys.argv[3:] if word.endswith(".ipynb")]
+    only = {word for word in sys.argv[3:] if not word.endswith(".ipynb")}
     notebooks = [read(path) for path in sorted(folder.glob("*.txt"))]
     notebooks += [read_ipynb(path) for path in sorted(folder.glob("*.ipynb"))]
     notebooks = [notebook for notebook in notebooks if not only or notebook.name in only]
+    notebooks += [read_ipynb(path) for path in files]
     root = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix="inkcell-differential-")))
     problems, seen = [], set()
     try:

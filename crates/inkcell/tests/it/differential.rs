@@ -28,6 +28,7 @@ fn outputs_are_what_jupyter_would_have_stored() {
         .arg(here.join("tests/differential/compare.py"))
         .arg(here.join("../../docs/running.md"))
         .arg(here.join("tests/differential/notebooks"))
+        .arg(here.join("../../examples/tour.ipynb"))
         .env("INKCELL", env.program())
         .env("TMPDIR", env.dir());
     if need::is_quick() {

@@ -19,6 +19,7 @@ mod http_client;
 mod http_clients;
 mod http_guard;
 mod http_life;
+mod jupyter_kernels;
 mod logging;
 mod mcp_agent;
 mod mcp_end;

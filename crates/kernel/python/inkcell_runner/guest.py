@@ -78,12 +78,16 @@ def begin(shell, options):
     if options["cwd"] is not None:
         _go(options["cwd"])
     _leave_by_error(shell)
+    # Those of the kernel would trip up `argparse`.
+    del sys.argv[1:]
     if options["prelude"] != "off":
-        from . import displays, prelude
+        from . import displays, ipython_helpers, prelude
 
         displays.display = _display
         session.prelude_level = options["prelude"]
         prelude.install(session, options["prelude"])
+        session.hidden = {name: shell.user_ns[name] for name in prelude.installed(shell.user_ns)}
+        ipython_helpers.install(shell, lambda: session)
     for name in options["preload"]:
         try:
             __import__(name)

@@ -12,10 +12,9 @@ from IPython.core import interactiveshell, page
 from IPython.core.autocall import ExitAutocall
 from IPython.core.history import HistoryManager
 from IPython.core.interactiveshell import InteractiveShell
-from IPython.core.prefilter import PrefilterChecker
-from traitlets import Integer, Type, default, observe
+from traitlets import Type, default, observe
 
-from . import automagic, ipython_profile
+from . import ipython_helpers, ipython_profile
 from .frontend import Kernel
 from .ipython_display import Publisher, ResultHook
 from .ipython_text import has_group, plain, without_own_frames
@@ -43,23 +42,6 @@ class History(HistoryManager):
         """The last cells; IPython asks its database, which this kernel does not have."""
         cells = list(self.get_range(0, 1, None, raw=raw, output=output))
         return cells[-n:] if include_latest else cells[:-1][-n:]
-
-
-class HelperChecker(PrefilterChecker):
-    """A word that is both a magic and a helper of the prelude is the magic, unless the helper is called."""
-
-    # Just before IPython's own look at magics, to which a helper is a name of the user's.
-    priority = Integer(690).tag(config=True)
-
-    def check(self, line_info):
-        name, shell = line_info.ifun, self.shell
-        if not shell.automagic or not automagic.is_helper(shell.session, name) or shell.find_magic(name) is None:
-            return None
-        rest = line_info.the_rest
-        end = line_info.line.lstrip()[len(name): len(name) + 1]
-        if automagic.is_python(end, rest):
-            return None
-        return self.prefilter_manager.get_handler_by_name("magic")
 
 
 class RunnerShell(InteractiveShell):
@@ -113,7 +95,7 @@ class RunnerShell(InteractiveShell):
 
     def init_prefilter(self):
         super().init_prefilter()
-        HelperChecker(shell=self, prefilter_manager=self.prefilter_manager, parent=self.prefilter_manager)
+        ipython_helpers.install(self, lambda: self.session)
 
     def init_magics(self):
         super().init_magics()

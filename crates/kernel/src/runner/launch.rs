@@ -198,7 +198,8 @@ impl Starting {
                     let info = KernelInfo {
                         backend: BackendKind::Runner,
                         pid: Some(pid),
-                        python_version: version,
+                        language: KernelInfo::PYTHON.to_owned(),
+                        version,
                         executable,
                         origin: fresh.origin.clone(),
                     };

@@ -9,8 +9,11 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::zmq::socket::Address;
@@ -124,7 +127,8 @@ impl Home {
     /// A new one below this folder, which is made when it is not there.
     pub(crate) fn make(below: &Path) -> io::Result<Home> {
         DirBuilder::new().recursive(true).mode(0o700).create(below)?;
-        let folder = below.join(format!("k{}", random_hex::<6>()?));
+        remove_leavings(below);
+        let folder = below.join(format!("k{}-{}", process::id(), random_hex::<4>()?));
         DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Home { folder })
     }
@@ -152,6 +156,19 @@ impl Drop for Home {
     fn drop(&mut self) {
         // The kernel may have removed a part of it by itself.
         let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Removes what processes left behind that were killed.
+fn remove_leavings(below: &Path) {
+    let Ok(entries) = fs::read_dir(below) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix('k')?.split_once('-'));
+        let process = process.and_then(|(process, _)| Pid::from_raw(process.parse().ok()?));
+        if process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
@@ -237,6 +254,23 @@ mod tests {
         let folder = home.folder().to_owned();
         drop(home);
         assert!(!folder.exists());
+    }
+
+    /// What a host left behind that was killed goes with the next kernel; what another one uses stays.
+    #[test]
+    fn leavings_of_the_dead_are_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut ended = process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let dead = temp.path().join(format!("k{}-00", ended.id()));
+        let others = [format!("k{}-00", process::id()), "k1-00".to_owned(), "notes".to_owned()];
+        for folder in others.iter().map(|name| temp.path().join(name)).chain([dead.clone()]) {
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("kernel.json"), "{}").unwrap();
+        }
+        let _home = Home::make(temp.path()).unwrap();
+        assert!(!dead.exists());
+        assert!(others.iter().all(|name| temp.path().join(name).exists()));
     }
 
     #[test]

@@ -143,7 +143,8 @@ impl Starting {
         let info = KernelInfo {
             backend: BackendKind::Zmq,
             pid,
-            python_version: about.language_info.version,
+            language: about.language_info.name,
+            version: about.language_info.version,
             executable: self.name.clone(),
             origin: Origin::Started { reason },
         };

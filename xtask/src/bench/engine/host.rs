@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use anyhow::{Context as _, Result, bail};
+use inkcell_engine::Backends;
 use inkcell_engine::api::{
-    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State,
+    CellKernel, CellSource, KernelMode, PythonReport, PythonRequest, Reading, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactLimits, ArtifactsConfig};
 use inkcell_engine::kernel::{
@@ -90,7 +91,7 @@ impl Task {
             keep_results: second,
             random: system_random,
         };
-        Engine::new(config, Arc::new(backend))
+        Engine::new(config, Backends::only(Arc::new(backend)))
     }
 
     /// Runs one cell in a session and is content with nothing but a good end.
@@ -110,7 +111,7 @@ impl Task {
             cells: vec![cell],
             session: Some(SessionName(session.to_owned())),
             cwd: self.work(),
-            interpreter: None,
+            wanted: Wanted::default(),
             mode: KernelMode::Session,
             timeout: Some(LIMIT),
             wait: Some(LIMIT),

@@ -90,11 +90,26 @@ impl Dice {
     }
 
     fn session(&mut self) -> SessionRef {
-        SessionRef {
-            session: self.maybe(Dice::name),
-            cwd: self.path(),
+        SessionRef { session: self.maybe(Dice::name), cwd: self.path(), wanted: self.wanted() }
+    }
+
+    fn wanted(&mut self) -> Wanted {
+        Wanted {
             interpreter: self.maybe(Dice::text),
+            backend: self.maybe(Dice::backend),
+            kernel: self.maybe(|dice| match dice.below(3) {
+                0 => KernelChoice::Named(dice.kernel_name()),
+                1 => KernelChoice::Existing(dice.path()),
+                _ => KernelChoice::OfNotebook {
+                    name: dice.maybe(Dice::kernel_name),
+                    language: dice.maybe(Dice::text),
+                },
+            }),
         }
+    }
+
+    pub(super) fn kernel_name(&mut self) -> KernelName {
+        KernelName(self.text())
     }
 
     fn cell(&mut self) -> CellSource {
@@ -111,7 +126,7 @@ impl Dice {
             cells: self.some(Dice::cell),
             session: self.maybe(Dice::name),
             cwd: self.path(),
-            interpreter: self.maybe(Dice::text),
+            wanted: self.wanted(),
             mode: self.one(&[KernelMode::Session, KernelMode::PerCall]),
             timeout: self.maybe(Dice::time),
             wait: self.maybe(Dice::time),
@@ -210,8 +225,13 @@ impl Dice {
     }
 
     fn run_note(&mut self) -> RunNote {
-        match self.below(7) {
+        match self.below(8) {
             0 => RunNote::OtherKernel { named: self.text() },
+            7 => RunNote::InstalledKernel {
+                name: self.kernel_name(),
+                display_name: self.text(),
+                instead_of: self.maybe(Dice::kernel_name),
+            },
             1 => RunNote::Exited { index: self.number() as usize, status: self.text() },
             2 => RunNote::NotSaved(self.problem()),
             3 => RunNote::NotKept(self.problem()),

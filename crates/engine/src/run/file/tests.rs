@@ -151,7 +151,9 @@ fn what_was_kept_for_another_file_goes_into_it() {
         outputs: crate::output::SizePolicy::Whole,
         clock: std::time::SystemTime::now,
     };
-    let prepared = crate::run::prepare(request, &files).expect("a run");
+    let prepared = crate::run::open_run(request, &files)
+        .and_then(|opened| crate::run::prepare(opened, None, &files))
+        .expect("a run");
     assert_eq!(prepared.request.cells.len(), 1);
     let text = std::fs::read_to_string(dir.path().join("b.ipynb")).expect("the file");
     assert!(text.contains("late"), "{text}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use inkcell_engine::api::{
     CellKernel, CellReport, EndReport, ExecutionId, KernelMode, PythonReport, PythonRequest,
-    Reading, State,
+    Reading, State, Wanted,
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, Scope};
 use inkcell_engine::journal::{Item, Seq};
@@ -141,7 +141,7 @@ fn make(world: &World, dice: &mut Dice) -> (Made, PythonRequest) {
         cells: plans.iter().map(|plan| plan.source.clone()).collect(),
         session: dice.percent(50).then(|| SessionName("default".to_owned())),
         cwd: folder,
-        interpreter: None,
+        wanted: Wanted::default(),
         mode,
         timeout,
         wait,

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use inkcell_engine::Backends;
 use inkcell_engine::api::{
     CellKernel, CellSource, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
+    Wanted,
 };
 use inkcell_engine::kernel::{
     Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
@@ -73,9 +75,10 @@ impl<'a> Asked<'a> {
         let mut config = engine_config(settings, Profile::Default);
         // The shell that needs nothing shows whether kernels run at all; the other has a check of its own.
         config.kernels.shell = Shell::Lite;
-        let engine = Engine::new(config.clone(), backend.clone());
+        let backends = Backends::only(backend.clone());
+        let engine = Engine::new(config.clone(), backends.clone());
         config.kernels.shell = Shell::IPython;
-        let ipython = Engine::new(config, backend.clone());
+        let ipython = Engine::new(config, backends);
         Ok(Asked { args: &args.python, settings, cwd, backend, engine, ipython })
     }
 
@@ -86,14 +89,15 @@ impl<'a> Asked<'a> {
     }
 
     pub(super) async fn checks(&self, checks: &mut Vec<Check>) {
-        let named = self.interpreter();
-        let chosen = match self.engine.choose(&self.cwd, named.as_deref()).await {
+        let chosen = match self.engine.choose(&self.cwd, &self.wanted()).await {
             Ok(chosen) => chosen,
             Err(error) => return checks.push(Check::of_error("python", &error)),
         };
-        let reason = python::reason(&chosen.interpreter, self.args, self.settings);
-        checks.push(Check::ok("python", python::line(&chosen.interpreter, &reason)));
-        for skipped in &chosen.interpreter.skipped {
+        // Nothing but Python was asked for, so there is one.
+        let Some(interpreter) = chosen.interpreter else { return };
+        let reason = python::reason(&interpreter, self.args, self.settings);
+        checks.push(Check::ok("python", python::line(&interpreter, &reason)));
+        for skipped in &interpreter.skipped {
             let found = format!("{}: {}", skipped.path.display(), skipped.why);
             let next = format!("mend or remove it ({}); see inkcell env", skipped.reason);
             checks.push(Check::warn("passed over", found).next(next));
@@ -106,14 +110,15 @@ impl<'a> Asked<'a> {
         };
         checks.push(started(&report, began.elapsed()));
         let packages = packages(&report);
-        checks.push(common(&packages, &chosen.interpreter));
-        checks.push(jupyter(&packages, &chosen.interpreter));
+        checks.push(common(&packages, &interpreter));
+        checks.push(jupyter(&packages, &interpreter));
         checks.push(self.fork_server().await);
-        checks.push(self.shell(&packages, &chosen.interpreter).await);
+        checks.push(self.shell(&packages, &interpreter).await);
     }
 
-    fn interpreter(&self) -> Option<String> {
-        self.args.python.as_deref().map(|given| anchored(given, &self.settings.cwd))
+    fn wanted(&self) -> Wanted {
+        let named = self.args.python.as_deref();
+        Wanted::interpreter(named.map(|given| anchored(given, &self.settings.cwd)))
     }
 
     async fn run(&self, engine: &Engine, cells: &[&str]) -> Result<PythonReport, EngineError> {
@@ -127,7 +132,7 @@ impl<'a> Asked<'a> {
             cells: cells.iter().map(cell).collect(),
             session: None,
             cwd: self.cwd.clone(),
-            interpreter: self.interpreter(),
+            wanted: self.wanted(),
             mode: KernelMode::PerCall,
             timeout: Some(CODE_LIMIT),
             wait: None,

@@ -9,15 +9,15 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use inkcell_engine::artifact::ArtifactOwner;
-use inkcell_engine::kernel::Backend;
 use inkcell_engine::registry::IdleRule;
 use inkcell_engine::{Engine, EngineConfig};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use super::{LAST_WORDS, backend, desk_with};
+use super::{LAST_WORDS, desk_with};
 use crate::args::Mcp;
+use crate::backends::backends;
 use crate::cli::signals::Signals;
 use crate::exit::{Exit, Failure};
 use crate::exposure::Exposure;
@@ -149,13 +149,13 @@ fn clients(
     settings: &Arc<Settings>,
 ) -> Result<Vec<Client>, Failure> {
     let config = config(settings, &exposure);
-    let backend: Arc<dyn Backend> = backend(settings, exposure.profile())?;
+    let backends = backends(settings, exposure.profile())?;
     let exposure = Arc::new(exposure);
     let client = |(number, token): (u64, &Token)| {
         let caller = Caller(number);
         tokens.admit(token, caller);
         let owner = ArtifactOwner::new(token.reveal().as_bytes());
-        let engine = Engine::of_owner(config.clone(), Arc::clone(&backend), owner);
+        let engine = Engine::of_owner(config.clone(), backends.clone(), owner);
         Client { caller, desk: desk_with(engine, Arc::clone(&exposure), settings) }
     };
     Ok((1..).zip(secrets).map(client).collect())

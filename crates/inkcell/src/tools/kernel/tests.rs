@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde_json::json;
 
 use crate::exposure::ToolSet;
-use crate::tools::test_desk::{TestDesk, text};
+use crate::tools::test_desk::{TestDesk, has_ipykernel, text};
 
 /// The kernel verbs, in the words of their answers.
 #[tokio::test]
 async fn sessions_are_listed_restarted_and_stopped() {
     let desk = TestDesk::new(ToolSet::Default);
     assert_eq!(desk.text("kernel", json!({"action": "list"})).await, "There are no sessions.");
-    let started = desk.text("kernel", json!({"action": "start"})).await;
+    let started = desk.text("kernel", json!({"action": "start", "session": "default"})).await;
     let place = format!("default in {}: idle; Python 3.", desk.desk.cwd.display());
     assert!(started.starts_with(&place), "{started}");
     desk.text("python", json!({"code": "x = 1"})).await;
@@ -31,6 +31,68 @@ async fn sessions_are_listed_restarted_and_stopped() {
     assert!(gone.is_error && text(&gone).contains("nobody"), "{}", text(&gone));
     let wrong = desk.text("kernel", json!({"action": "reboot"})).await;
     assert!(wrong.contains("action: reboot is none of its values"), "{wrong}");
+    desk.end().await;
+}
+
+/// B:Z-01: a kernel that is started without a name, and one that is asked for as new, get names that nobody has,
+/// and the answer says them. They are sessions side by side.
+#[tokio::test]
+async fn a_kernel_without_a_name_gets_one() {
+    let desk = TestDesk::new(ToolSet::Default);
+    let mut names = Vec::new();
+    for arguments in [json!({"action": "start"}), json!({"action": "start", "kernelId": "new"})] {
+        let started = desk.text("kernel", arguments).await;
+        let (name, rest) = started.split_once(" in ").expect("a name");
+        assert!(rest.contains(": idle; Python 3."), "{started}");
+        names.push(name.to_owned());
+    }
+    let new = desk.text("python", json!({"code": "x = 3", "kernelId": "new"})).await;
+    let told = new.split_once("[session ").expect("its name").1;
+    names.push(told.split_once(']').expect("its end").0.to_owned());
+    assert!(names.iter().all(|name| name.starts_with('s') && name.len() == 9), "{names:?}");
+    assert!(names[0] != names[1] && names[1] != names[2], "{names:?}");
+    let seen = desk.text("python", json!({"code": "x", "kernelId": names[2]})).await;
+    assert_eq!(seen, "3");
+    let unknown = desk.text("python", json!({"code": "'x' in globals()", "kernelId": names[0]}));
+    assert_eq!(unknown.await, "False");
+    desk.end().await;
+}
+
+/// A session keeps the kernel it was started with: later calls need not name it again.
+#[tokio::test]
+async fn a_session_of_a_jupyter_kernel_is_found_by_its_name() {
+    if !has_ipykernel("a_session_of_a_jupyter_kernel_is_found_by_its_name") {
+        return;
+    }
+    let desk = TestDesk::new(ToolSet::Default);
+    let start = json!({"action": "start", "session": "j", "backend": "zmq"});
+    let started = desk.text("kernel", start).await;
+    assert!(started.contains("; zmq kernel"), "{started}");
+    let code = "import os, sys; 'ipykernel' in sys.modules, 'PI_ARTIFACTS_DIR' in os.environ";
+    let shell = desk.text("python", json!({"code": code, "session": "j"})).await;
+    assert_eq!(shell, "(True, True)");
+    let status = desk.text("kernel", json!({"action": "status", "session": "j"})).await;
+    assert!(status.contains("; zmq kernel"), "{status}");
+    // Whoever insists on the other backend gets a session of its own.
+    let code = "import sys; 'ipykernel' in sys.modules";
+    let other = json!({"code": code, "session": "j", "backend": "runner"});
+    assert_eq!(desk.text("python", other).await, "False");
+    assert_eq!(desk.desk.engine.sessions().len(), 2);
+    desk.end().await;
+}
+
+/// What is no kernel is told with the next step, and nothing is started.
+#[tokio::test]
+async fn a_kernel_that_is_not_there_is_refused() {
+    let desk = TestDesk::new(ToolSet::Default);
+    let start = |kernel: &str| json!({"action": "start", "session": "x", "kernel": kernel});
+    let error = desk.error("kernel", start("nope")).await;
+    assert!(error.message.starts_with("there is no kernel named \"nope\""), "{}", error.message);
+    assert!(error.next.is_some_and(|next| next.contains("inkcell kernel specs")));
+    let error = desk.error("kernel", start("gone.json")).await;
+    assert!(error.message.contains("gone.json cannot be read"), "{}", error.message);
+    let error = desk.error("kernel", start(" ")).await;
+    assert!(error.message.contains("give the name of an installed kernel"), "{}", error.message);
     desk.end().await;
 }
 

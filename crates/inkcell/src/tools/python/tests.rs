@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exposure::ToolSet;
 use crate::tools::Content;
-use crate::tools::test_desk::{TestDesk, text};
+use crate::tools::test_desk::{TestDesk, has_ipykernel, text};
 use crate::tools::weight;
 
 /// B:X-01: the documents' `python` takes their arguments and none of ours, and says so.
@@ -108,22 +108,25 @@ async fn details_travel_beside_an_image() {
     desk.end().await;
 }
 
-/// Of the backends one is there; the others are named as what is to come.
+/// Of the backends two are there; the third is named as what is to come.
 #[tokio::test]
 async fn a_backend_that_is_not_there_is_refused() {
     let desk = TestDesk::new(ToolSet::Default);
     for (backend, kind, message) in [
-        ("zmq", "unavailable", "backend: zmq is not there yet; runner is"),
-        ("gateway", "unavailable", "backend: gateway is not there yet; runner is"),
+        ("gateway", "unavailable", "backend: gateway is not there yet; runner and zmq are"),
         ("jupyter", "invalid", "backend: there is no backend \"jupyter\""),
     ] {
         let error = desk.error("python", json!({"code": "1", "backend": backend})).await;
         assert_eq!((error.kind.name(), &*error.message), (kind, message));
-        assert_eq!(error.next.as_deref(), Some("leave backend out, or give runner"));
+        assert_eq!(error.next.as_deref(), Some("leave backend out, or give runner or zmq"));
     }
     assert!(desk.desk.engine.sessions().is_empty());
     let runner = json!({"code": "1 + 1", "backend": "runner"});
     assert_eq!(desk.text("python", runner).await, "2");
+    if has_ipykernel("a_backend_that_is_not_there_is_refused") {
+        let zmq = json!({"code": "1 + 2", "backend": "zmq", "session": "other"});
+        assert_eq!(desk.text("python", zmq).await, "3");
+    }
     desk.end().await;
 }
 

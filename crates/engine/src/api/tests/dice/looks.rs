@@ -13,7 +13,7 @@ impl Dice {
         self.one(&[Keep::WhileUsed, Keep::Always])
     }
 
-    fn backend(&mut self) -> BackendKind {
+    pub(super) fn backend(&mut self) -> BackendKind {
         self.one(&[BackendKind::Runner, BackendKind::Zmq, BackendKind::Gateway])
     }
 
@@ -21,7 +21,8 @@ impl Dice {
         KernelInfo {
             backend: self.backend(),
             pid: self.maybe(|dice| dice.number() as u32),
-            python_version: self.text(),
+            language: self.text(),
+            version: self.text(),
             executable: self.text(),
             origin: match self.below(3) {
                 0 => Origin::Forked,
@@ -37,6 +38,7 @@ impl Dice {
             cwd: self.path(),
             interpreter: self.maybe(Dice::path),
             backend: self.backend(),
+            kernel_name: self.maybe(Dice::kernel_name),
             state: self.one(&[
                 SessionPhase::NoKernel,
                 SessionPhase::Starting,

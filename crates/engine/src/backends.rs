@@ -1,0 +1,77 @@
+//! What makes kernels here: the runner, and what speaks to Jupyter's.
+//!
+//! Owns which backends there are. Those that most callers never need are made when the first one does.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use inkcell_kernel::{Backend, BackendKind, LaunchError, Program, Trace, ZmqBackend, ZmqConfig};
+
+use crate::error::EngineError;
+
+/// The backends of an engine, and which of them is used where nobody says.
+#[derive(Clone)]
+pub struct Backends {
+    runner: Arc<dyn Backend>,
+    zmq: Option<Arc<Zmq>>,
+    usual: BackendKind,
+}
+
+struct Zmq {
+    config: ZmqConfig,
+    trace: Option<Arc<dyn Trace>>,
+    made: Mutex<Option<ZmqBackend>>,
+}
+
+impl Backends {
+    /// This one alone.
+    pub fn only(runner: Arc<dyn Backend>) -> Backends {
+        let usual = runner.kind();
+        Backends { runner, zmq: None, usual }
+    }
+
+    /// The same, and Jupyter kernels that are started here.
+    pub fn with_zmq(self, config: ZmqConfig, trace: Option<Arc<dyn Trace>>) -> Backends {
+        let zmq = Zmq { config, trace, made: Mutex::default() };
+        Backends { zmq: Some(Arc::new(zmq)), ..self }
+    }
+
+    /// The same, with another one for those who do not say.
+    pub fn usually(self, usual: BackendKind) -> Backends {
+        Backends { usual, ..self }
+    }
+
+    /// The one for those who do not say.
+    pub(crate) fn usual(&self) -> BackendKind {
+        self.usual
+    }
+
+    /// The runner, or whatever stands in its place.
+    pub(crate) fn runner(&self) -> Arc<dyn Backend> {
+        Arc::clone(&self.runner)
+    }
+
+    /// What starts this Jupyter kernel.
+    pub(crate) fn zmq(&self, program: Program) -> Result<Arc<dyn Backend>, EngineError> {
+        let Some(zmq) = &self.zmq else {
+            return Err(EngineError::NoBackend { backend: BackendKind::Zmq });
+        };
+        let made = zmq.backend().map_err(EngineError::from)?;
+        Ok(Arc::new(made.running(program)))
+    }
+}
+
+impl Zmq {
+    fn backend(&self) -> Result<ZmqBackend, LaunchError> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(made) = &*made {
+            return Ok(made.clone());
+        }
+        let config = self.config.clone();
+        let backend = match &self.trace {
+            Some(trace) => ZmqBackend::traced(config, Arc::clone(trace)),
+            None => ZmqBackend::new(config),
+        }?;
+        *made = Some(backend.clone());
+        Ok(backend)
+    }
+}

@@ -1,0 +1,155 @@
+use std::collections::BTreeMap;
+
+use inkcell_kernel::InterruptMode;
+
+use super::*;
+use crate::error::Kind;
+
+fn spec(name: &str, language: &str) -> Kernelspec {
+    Kernelspec {
+        name: name.to_owned(),
+        resource_dir: PathBuf::from("/kernels").join(name),
+        argv: vec![name.to_owned()],
+        display_name: name.to_uppercase(),
+        language: language.to_owned(),
+        env: BTreeMap::new(),
+        interrupt_mode: InterruptMode::Signal,
+        metadata: String::new(),
+    }
+}
+
+fn installed() -> Kernelspecs {
+    let found = [("bash", "bash"), ("ir", "R"), ("project", "python"), ("python3", "python")];
+    let broken = KernelspecError::Malformed {
+        path: PathBuf::from("/kernels/broken/kernel.json"),
+        problem: "no argv".to_owned(),
+    };
+    let found = found.iter().map(|(name, language)| spec(name, language)).collect();
+    Kernelspecs { found, broken: vec![broken] }
+}
+
+fn name(name: &str) -> KernelName {
+    KernelName(name.to_owned())
+}
+
+/// What a notebook with this kernelspec and language gets, in words.
+fn of_notebook(named: &str, language: &str, wanted: &Wanted) -> String {
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let kernel =
+        KernelChoice::OfNotebook { name: given(named).map(KernelName), language: given(language) };
+    let wanted = Wanted { kernel: Some(kernel), ..wanted.clone() };
+    match pick(&wanted, BackendKind::Runner, installed) {
+        Ok(Picked { program, note }) => {
+            let program = match program {
+                Program::Python(backend) => backend.name().to_owned(),
+                Program::Spec(spec) => spec.name,
+                Program::Existing(file) => file.display().to_string(),
+            };
+            match note {
+                None => program,
+                Some(RunNote::OtherKernel { named }) => format!("{program}, not {named}"),
+                Some(RunNote::InstalledKernel { name, instead_of: None, .. }) => {
+                    assert_eq!(name.0, program);
+                    format!("{program}, told")
+                }
+                Some(RunNote::InstalledKernel { instead_of: Some(named), .. }) => {
+                    format!("{program}, for {named}")
+                }
+                Some(other) => format!("{program}, {other:?}"),
+            }
+        }
+        Err(problem) => problem.to_string(),
+    }
+}
+
+/// A notebook's own words choose its kernel, and the choice is told.
+#[test]
+fn a_notebook_chooses_its_kernel() {
+    for (named, language, expected) in [
+        ("", "", "runner"),
+        ("python3", "", "runner"),
+        ("python3", "python", "runner"),
+        ("python", "Python", "runner"),
+        ("", "ipython", "runner"),
+        ("project", "python", "project, told"),
+        ("project", "", "project, told"),
+        ("PROJECT", "python", "project, told"),
+        ("conda-env-x", "python", "runner, not conda-env-x"),
+        ("python2", "python", "runner, not python2"),
+        ("bash", "", "bash, told"),
+        ("bash", "bash", "bash, told"),
+        ("", "R", "ir, told"),
+        ("ir4", "R", "ir, for ir4"),
+        ("ir", "", "ir, told"),
+        // What the file says of its code is more telling than a name that every Jupyter gives.
+        ("python3", "R", "ir, told"),
+    ] {
+        let got = of_notebook(named, language, &Wanted::default());
+        assert_eq!(got, expected, "{named:?} {language:?}");
+    }
+    let missing = of_notebook("julia-1.10", "julia", &Wanted::default());
+    assert_eq!(
+        missing,
+        "the notebook is for julia (kernel julia-1.10), and no kernel for that is installed; \
+         installed: bash, ir, project, python3"
+    );
+    let unusable = "/kernels/broken/kernel.json: is no kernelspec: no argv";
+    assert_eq!(of_notebook("broken", "python", &Wanted::default()), unusable);
+    assert_eq!(of_notebook("broken", "julia", &Wanted::default()), unusable);
+}
+
+/// Whoever says what to use is obeyed, and a notebook that cannot be run so is refused.
+#[test]
+fn what_was_asked_for_counts_more_than_the_notebook() {
+    let runner = Wanted { backend: Some(BackendKind::Runner), ..Wanted::default() };
+    let zmq = Wanted { backend: Some(BackendKind::Zmq), ..Wanted::default() };
+    let python = Wanted::interpreter(Some("/usr/bin/python3".to_owned()));
+    for (wanted, named, language, expected) in [
+        (&runner, "project", "python", "runner, not project"),
+        (&zmq, "python3", "python", "zmq"),
+        (&zmq, "project", "python", "project, told"),
+        (&zmq, "conda-env-x", "python", "zmq, not conda-env-x"),
+        (&zmq, "bash", "", "bash, told"),
+        (&python, "project", "python", "runner, not project"),
+        (&python, "bash", "bash", "bash, told"),
+        (
+            &runner,
+            "bash",
+            "bash",
+            "the notebook is for bash (kernel bash), and the runner runs Python",
+        ),
+    ] {
+        assert_eq!(of_notebook(named, language, wanted), expected, "{wanted:?} {named}");
+    }
+}
+
+#[test]
+fn a_kernel_is_asked_for_by_name_or_by_its_file() {
+    let of = |backend, kernel| {
+        let wanted = Wanted { backend, kernel: Some(kernel), interpreter: None };
+        pick(&wanted, BackendKind::Runner, installed)
+    };
+    let bash = of(None, KernelChoice::Named(name("Bash"))).expect("it is installed");
+    assert_eq!(bash, Picked { program: Program::Spec(Box::new(spec("bash", "bash"))), note: None });
+    let file = PathBuf::from("/run/kernel-1.json");
+    let existing = of(Some(BackendKind::Zmq), KernelChoice::Existing(file.clone()));
+    assert_eq!(existing.expect("any file").program, Program::Existing(file.clone()));
+    let unknown = of(None, KernelChoice::Named(name("none"))).expect_err("there is none");
+    assert_eq!(unknown.kind(), Kind::NotFound);
+    assert!(unknown.to_string().contains("bash, ir, project, python3"), "{unknown}");
+    for kernel in [KernelChoice::Named(name("bash")), KernelChoice::Existing(file)] {
+        let refused = of(Some(BackendKind::Runner), kernel).expect_err("it is no runner");
+        assert_eq!(refused.kind(), Kind::Invalid, "{refused}");
+    }
+}
+
+/// What is installed is looked at only where it matters: most notebooks are for the Python that is there.
+#[test]
+fn kernelspecs_are_not_read_for_nothing() {
+    let usual = KernelChoice::OfNotebook { name: Some(name("python3")), language: None };
+    for kernel in [None, Some(usual)] {
+        let wanted = Wanted { kernel, ..Wanted::default() };
+        let picked = pick(&wanted, BackendKind::Zmq, || panic!("nobody asked"));
+        assert_eq!(picked.expect("Python").program, Program::Python(BackendKind::Zmq));
+    }
+}

@@ -1,0 +1,85 @@
+//! What makes kernels for a command or a server: the settings, made into backends.
+//!
+//! Owns which backends there are and where they keep what must not outlive them. How kernels are made is the
+//! kernel crate's.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use inkcell_engine::kernel::{BackendKind, Transport, ZmqConfig};
+use inkcell_engine::{Backends, EngineError};
+use rustix::process::getuid;
+
+use crate::exit::Failure;
+use crate::log;
+use crate::settings::{BackendSettings, Profile, Settings, runner_config};
+
+/// No folder of sockets has a longer name: what is added to it must fit into the name of a socket, too.
+const LONGEST: usize = 70;
+
+/// The backends, as the settings want them.
+pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends, Failure> {
+    let usual = match settings.backend(profile) {
+        BackendSettings::Runner => BackendKind::Runner,
+        BackendSettings::Zmq => BackendKind::Zmq,
+        // Code must not run somewhere else than was asked for.
+        BackendSettings::Gateway(_) => {
+            return Err(Failure::argument(
+                "python.backend",
+                "of the backends runner and zmq are there yet; leave gateway.url out, and gateway here",
+            ));
+        }
+    };
+    let runner = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
+    let zmq = ZmqConfig {
+        state_dir: settings.state_dir.clone(),
+        runtime_dir: runtime_folder(settings),
+        transport: Transport::Auto,
+    };
+    let backends = Backends::only(Arc::new(runner)).with_zmq(zmq, Some(log::kernels()));
+    Ok(backends.usually(usual))
+}
+
+/// Where sockets are made: a folder of this user's alone, with a short name, on a disk of this machine.
+fn runtime_folder(settings: &Settings) -> PathBuf {
+    let given = settings.parent_env().get("XDG_RUNTIME_DIR").map(PathBuf::from);
+    let given = given.filter(|folder| folder.is_absolute()).map(|folder| folder.join("inkcell"));
+    let common = PathBuf::from(format!("/tmp/inkcell-run-{}", getuid().as_raw()));
+    let usable = given.into_iter().chain([common]).find(|folder| is_private(folder));
+    usable.unwrap_or_else(|| settings.state_dir.join("run"))
+}
+
+/// Whether a folder is there, or can be made, that nobody else can put anything into.
+fn is_private(folder: &Path) -> bool {
+    // One that is there already is looked at below.
+    let _ = DirBuilder::new().mode(0o700).create(folder);
+    let is_ours = fs::symlink_metadata(folder).is_ok_and(|found| {
+        found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0
+    });
+    is_ours && folder.as_os_str().len() <= LONGEST
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    /// A folder that somebody else could change is not one for the sockets of kernels.
+    #[test]
+    fn only_a_private_folder_is_used() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(name);
+        assert!(is_private(&at("new")));
+        assert_eq!(fs::metadata(at("new")).unwrap().permissions().mode() & 0o777, 0o700);
+        fs::create_dir(at("open")).unwrap();
+        fs::set_permissions(at("open"), fs::Permissions::from_mode(0o777)).unwrap();
+        symlink(at("new"), at("link")).unwrap();
+        fs::write(at("file"), "").unwrap();
+        for refused in ["open", "link", "file", "missing/below", &"long".repeat(20)] {
+            assert!(!is_private(&at(refused)), "{refused}");
+        }
+    }
+}
