@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::event::KernelEvent;
 use crate::gateway::pump::Pump;
 use crate::jupyter::fold::{Channel, Wait};
+use crate::jupyter::message::Message;
 use crate::jupyter::speak::Speak as _;
 use crate::question::Answer;
 use crate::zmq::ask::Asking;
@@ -18,6 +19,9 @@ use crate::zmq::guest::Guest;
 
 /// How long it may take to hear that a kernel is idle that has answered since.
 const LAST_WORD: Duration = Duration::from_secs(1);
+
+/// How long the echo of a probe may take after the last sign of life: a gateway that passes a flood on is slow.
+const ECHO: Duration = Duration::from_secs(30);
 
 /// A request behind others: when it is answered, those are over, whether we heard it or not.
 pub(crate) struct Fence {
@@ -84,13 +88,42 @@ impl Pump {
         self.apply(effects).await;
     }
 
+    /// What was awaited has not come. A gateway sends replies ahead of a flood of output, so a kernel that is not
+    /// known to be idle is asked something first: what it publishes about that comes behind its output.
+    pub(crate) async fn late(&mut self) {
+        if self.state.lost.is_some() {
+            self.settle().await;
+        } else if self.state.fold.awaited() == Some(Wait::Idle) && self.state.probe.is_none() {
+            let request = self.talk.request(Channel::Shell, "kernel_info_request", &json!({}));
+            self.state.probe = Some(request);
+        } else {
+            let effects = self.state.fold.gave_up();
+            self.apply(effects).await;
+        }
+        self.rearm();
+    }
+
+    /// Behind the echo of a probe nothing is left to come.
+    pub(crate) async fn pass_probe(&mut self, message: &Message) {
+        if self.state.probe.as_ref().is_some_and(|probe| message.is_of(probe)) {
+            self.state.probe = None;
+            if self.state.fold.awaited() == Some(Wait::Idle) {
+                let effects = self.state.fold.gave_up();
+                self.apply(effects).await;
+            }
+        }
+    }
+
     /// The time for what is missing begins anew with everything that comes.
     pub(crate) fn rearm(&mut self) {
         if let Some((until, _)) = &self.state.lost {
             self.state.deadline = Some(*until);
             return;
         }
-        let wait = self.state.fold.awaited();
-        self.state.deadline = wait.map(|wait| Instant::now() + wait.limit());
+        let limit = match self.state.fold.awaited() {
+            Some(Wait::Idle) if self.state.probe.is_some() => Some(ECHO),
+            wait => wait.map(Wait::limit),
+        };
+        self.state.deadline = limit.map(|limit| Instant::now() + limit);
     }
 }

@@ -206,10 +206,10 @@ impl GatewayBackend {
 
     async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<Met, Unmet> {
         let about = meet::meet(talk).await?;
-        let version = about.language_info.version;
-        if !about.language_info.name.eq_ignore_ascii_case("python") {
-            let executable = format!("{} on {}", about.language_info.name, self.rest.url);
-            return Ok(Met { guest: Guest::Absent, version, executable, pid: None });
+        let (language, version) = (about.language_info.name, about.language_info.version);
+        if !language.eq_ignore_ascii_case("python") {
+            let executable = format!("{language} on {}", self.rest.url);
+            return Ok(Met { guest: Guest::Absent, language, version, executable, pid: None });
         }
         let code = match self.config.place {
             Place::Here => match install(&self.config.state_dir) {
@@ -223,7 +223,7 @@ impl GatewayBackend {
         };
         let shown = meet::run_at_start(talk, &code, guest::WHERE).await?;
         let (pid, executable) = guest::found(&shown, &Namespace::ours());
-        Ok(Met { guest: Guest::Present, version, executable, pid })
+        Ok(Met { guest: Guest::Present, language, version, executable, pid })
     }
 
     fn unmet(&self, unmet: Unmet) -> LaunchError {
@@ -252,7 +252,8 @@ impl GatewayBackend {
         let info = KernelInfo {
             backend: BackendKind::Gateway,
             pid,
-            python_version: met.version,
+            language: met.language,
+            version: met.version,
             executable: met.executable,
             origin: Origin::Started {
                 reason: format!("it is on the gateway at {}", self.rest.url),
@@ -308,6 +309,7 @@ struct Chosen {
 /// A kernel that is ready.
 struct Met {
     guest: Guest,
+    language: String,
     version: String,
     executable: String,
     pid: Option<u32>,

@@ -68,6 +68,8 @@ pub(crate) struct State {
     queue: VecDeque<Post>,
     pub(crate) asking: Option<Asking>,
     pub(crate) fence: Option<Fence>,
+    /// A request whose echo comes behind everything that was published before.
+    pub(crate) probe: Option<String>,
     /// Interrupts on their way to the gateway.
     interrupts: JoinSet<Result<(), GatewayError>>,
     /// Until when the last word about a lost reply may come, and what is said without one.
@@ -86,6 +88,7 @@ impl State {
             queue: VecDeque::new(),
             asking: None,
             fence: None,
+            probe: None,
             interrupts: JoinSet::new(),
             lost: None,
             interrupted: None,
@@ -189,15 +192,8 @@ impl Pump {
                     self.interrupted(done).await;
                     None
                 }
-                Woke::Late if self.state.lost.is_some() => {
-                    self.settle().await;
-                    self.rearm();
-                    None
-                }
                 Woke::Late => {
-                    let effects = self.state.fold.gave_up();
-                    self.apply(effects).await;
-                    self.rearm();
+                    self.late().await;
                     None
                 }
                 Woke::Exited => Some(self.ended("ended on its gateway, which does not say why")),
@@ -321,6 +317,7 @@ impl Pump {
         };
         let (channel, kind) = (Channel::Shell, "execute_request");
         let sent = self.talk.request_with(channel, kind, &metadata, &content);
+        self.state.probe = None;
         self.state.fold.begin(request.exec, sent, request.history);
     }
 
@@ -344,6 +341,9 @@ impl Pump {
         }
         let effects = self.state.fold.heard(channel, message);
         self.apply(effects).await;
+        if channel == Channel::Iopub {
+            self.pass_probe(message).await;
+        }
         self.settle().await;
         self.rearm();
         None

@@ -203,12 +203,12 @@ async fn warnings_logs_and_c_code_are_there_before_the_end(start: Start) {
 }
 
 /// F-035 F-037: where a gateway takes whatever its kernels say, output waits on the disk for a reader that lags:
-/// the host stays small and nothing is lost.
+/// the host stays small and nothing is lost. Each line is a message, so that no single one is large.
 async fn a_reader_that_lags_finds_everything(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("1").await.ok();
     let before = host_memory();
-    let code = "for n in range(200): print('x' * 499_999)\nopen('done', 'w').close()";
+    let code = "for n in range(200): print('x' * 499_999, flush=True)\nopen('done', 'w').close()";
     let exec = bench.post(code, History::Store);
     let done = bench.cwd().join("done");
     let written = async {

@@ -25,6 +25,8 @@ pub(crate) enum Step {
     Raw(Vec<u8>),
     /// Bytes on the connection itself, which then ends as by `Drop` when the other end has closed it.
     Break(Vec<u8>),
+    /// What follows is said when the kernel is asked who it is, before the answer.
+    Later,
     /// Nothing more is said or read on this connection, which does not end; what follows is kept.
     Mute,
     /// The connection ends; what follows is kept for whoever comes back under the same name.
@@ -39,6 +41,7 @@ pub(crate) enum Step {
 #[derive(Default)]
 pub(crate) struct FakeKernel {
     kept: Mutex<(String, Vec<(Value, Step)>)>,
+    later: Mutex<Vec<(Value, Step)>>,
     /// The names under which it was spoken to.
     pub(crate) sessions: Mutex<Vec<String>>,
 }
@@ -99,6 +102,12 @@ pub(crate) async fn talk(stream: TcpStream, seen: &Seen, inside: &Arc<Inside>) {
     }
     while let Some(Ok(message)) = socket.next().await {
         let Some((channel, header, content)) = read(&message) else { continue };
+        if header["msg_type"] == "kernel_info_request" {
+            let later = std::mem::take(&mut *kernel.later.lock().unwrap());
+            for (parent, step) in later {
+                do_step(&mut socket, v1, &parent, step).await;
+            }
+        }
         let steps = steps(&channel, &header, &content, inside);
         let mut steps = steps.into_iter();
         while let Some(step) = steps.next() {
@@ -113,6 +122,10 @@ pub(crate) async fn talk(stream: TcpStream, seen: &Seen, inside: &Arc<Inside>) {
                         && raw.try_read(&mut [0; 64]).unwrap_or(1) > 0
                     {}
                     return;
+                }
+                Step::Later => {
+                    *kernel.later.lock().unwrap() =
+                        steps.by_ref().map(|step| (header.clone(), step)).collect();
                 }
                 Step::Mute => {
                     let rest = steps.map(|step| (header.clone(), step)).collect();
@@ -164,7 +177,9 @@ async fn do_step(socket: &mut Socket, v1: bool, parent: &Value, step: Step) {
             let _ = socket.send(Message::Binary(Bytes::from(bytes))).await;
             return;
         }
-        Step::Break(_) | Step::Mute | Step::Drop | Step::Forget | Step::Vanish => return,
+        Step::Break(_) | Step::Later | Step::Mute | Step::Drop | Step::Forget | Step::Vanish => {
+            return;
+        }
     };
     let header = json!({"msg_id": "theirs", "msg_type": kind, "session": "kernel"});
     let message = if v1 {

@@ -156,6 +156,27 @@ async fn messages_in_any_order_end_a_cell_once() {
     }
 }
 
+/// F-115: a reply that is far ahead of the output ends nothing; and what is never said is not waited for longer
+/// than it takes to know.
+#[tokio::test]
+async fn a_reply_may_be_far_ahead_of_the_output() {
+    for says_idle in [true, false] {
+        let steps = move |_: &str| {
+            let mut steps = vec![busy(), input(), reply(), Step::Later, stream("late")];
+            if says_idle {
+                steps.push(idle());
+            }
+            steps
+        };
+        let (_gateway, desk) = gateway(steps).await;
+        let mut launched = desk.launch().await.unwrap();
+        let ran = run(&mut launched, "").await;
+        assert!(ran.is_ok() && ran.text == "late", "{ran:?}");
+        let told = ran.notices.iter().any(|it| it.contains("did not say that it was idle"));
+        assert_eq!(told, !says_idle, "{ran:?}");
+    }
+}
+
 /// F-113: frames that are no messages are told of, and nothing more.
 #[tokio::test]
 async fn garbage_on_the_websocket_is_survived() {

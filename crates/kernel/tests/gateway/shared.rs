@@ -41,13 +41,23 @@ fn is_running(pid: u32) -> bool {
 }
 
 fn ask(url: &GatewayUrl, headers: &str) -> String {
+    ask_for(url, "GET /api/kernelspecs", headers)
+}
+
+fn ask_for(url: &GatewayUrl, what: &str, headers: &str) -> String {
     let address = url.to_string().replace("http://", "");
     let mut stream = TcpStream::connect(&address).unwrap();
     let rest = format!("host: {address}\r\nconnection: close\r\n{headers}\r\n");
-    write!(stream, "GET /api/kernelspecs HTTP/1.1\r\n{rest}").unwrap();
-    let mut reply = String::new();
-    stream.read_to_string(&mut reply).unwrap();
-    reply.to_lowercase()
+    write!(stream, "{what} HTTP/1.1\r\n{rest}").unwrap();
+    // A connection that was asked to become a websocket stays open; its first words are all that is wanted.
+    let mut reply = Vec::new();
+    while !reply.windows(4).any(|end| end == b"\r\n\r\n") {
+        let mut block = [0; 4096];
+        let size = stream.read(&mut block).unwrap();
+        assert!(size > 0, "no answer");
+        reply.extend_from_slice(&block[..size]);
+    }
+    String::from_utf8_lossy(&reply).to_lowercase()
 }
 
 async fn runs_a_cell(url: GatewayUrl, token: Token) {
@@ -136,6 +146,18 @@ fn is_closed_to_others(url: &GatewayUrl, home: &Path, pid: u32) {
     let reply = ask(url, "origin: http://evil.example\r\n");
     assert!(reply.starts_with("http/1.1 401"), "{reply}");
     assert!(!reply.contains("access-control-allow-origin"), "{reply}");
+    // Neither does a page get a kernel, nor a websocket.
+    let page = "origin: http://evil.example\r\ncontent-length: 0\r\n";
+    let socket = "connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\n\
+                  sec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n";
+    for (what, more) in [
+        ("POST /api/kernels", ""),
+        ("GET /api/kernels/00000000-0000-0000-0000-000000000000/channels", socket),
+    ] {
+        let reply = ask_for(url, what, &format!("{page}{more}"));
+        let status = reply.split(' ').nth(1).unwrap_or("").to_owned();
+        assert!(["401", "403"].contains(&status.as_str()), "{what}: {reply}");
+    }
     let reply = ask(url, &format!("authorization: token {token}\r\n"));
     assert!(reply.starts_with("http/1.1 200"), "{reply}");
 }
