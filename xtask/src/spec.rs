@@ -38,6 +38,7 @@ const FINISHED: &[Part] = &[
     Part::Letter('E'),
     Part::Letter('K'),
     Part::Letter('O'),
+    Part::Letter('Z'),
     Part::Range('X', 2..=8),
     Part::Range('X', 20..=23),
     Part::Range('X', 25..=34),

@@ -235,17 +235,17 @@ impl Engine {
             backend: chosen.map_or(self.shared.kernels.usual(), |kernel| kernel.backend),
             kernel: chosen.and_then(|kernel| kernel.name.clone()),
         };
-        let insists = chosen.map_or(&Insists::OnNothing, |kernel| &kernel.insists);
+        let insists = chosen.map_or(&Insists::Nothing, |kernel| &kernel.insists);
         self.stand_in(&key, insists).unwrap_or(key)
     }
 
     /// The only session of this name and folder, where its caller does not insist on another kernel.
     fn stand_in(&self, key: &SessionKey, insists: &Insists) -> Option<SessionKey> {
         let will_do = |listed: &Listed| match insists {
-            Insists::OnNothing => true,
-            Insists::OnKernel => false,
+            Insists::Nothing => true,
+            Insists::Kernel => false,
             // One that has no kernel at the moment says nothing of itself.
-            Insists::OnLanguage(language) => match &listed.state.kernel {
+            Insists::Language(language) => match &listed.state.kernel {
                 Some(kernel) => kernel.language.eq_ignore_ascii_case(language),
                 None => listed.key.kernel == key.kernel,
             },

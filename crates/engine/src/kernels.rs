@@ -106,11 +106,11 @@ pub struct ChosenKernel {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Insists {
     /// Nothing: whatever runs in it.
-    OnNothing,
+    Nothing,
     /// That its language is this one.
-    OnLanguage(String),
+    Language(String),
     /// That it is exactly what was asked for.
-    OnKernel,
+    Kernel,
 }
 
 /// Chooses kernels.
@@ -273,9 +273,9 @@ fn identity(program: &Program, interpreter: Option<PathBuf>, wanted: &Wanted) ->
         }
     };
     let insists = match (&wanted.backend, &wanted.kernel) {
-        (None, None) => Insists::OnNothing,
-        (None, Some(KernelChoice::OfNotebook { .. })) => Insists::OnLanguage(language.to_owned()),
-        _ => Insists::OnKernel,
+        (None, None) => Insists::Nothing,
+        (None, Some(KernelChoice::OfNotebook { .. })) => Insists::Language(language.to_owned()),
+        _ => Insists::Kernel,
     };
     ChosenKernel { backend, name, display_name, interpreter, insists }
 }

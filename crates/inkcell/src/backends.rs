@@ -14,7 +14,7 @@ use rustix::process::getuid;
 
 use crate::exit::Failure;
 use crate::log;
-use crate::settings::{BackendSettings, Profile, Settings, runner_config};
+use crate::settings::{BackendSettings, Profile, Settings, kernel_pool, runner_config};
 
 /// No folder of sockets has a longer name: what is added to it must fit into the name of a socket, too.
 const LONGEST: usize = 70;
@@ -37,6 +37,7 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
         state_dir: settings.state_dir.clone(),
         runtime_dir: runtime_folder(settings),
         transport: Transport::Auto,
+        pool: kernel_pool(settings, profile),
     };
     let backends = Backends::only(Arc::new(runner)).with_zmq(zmq, Some(log::kernels()));
     Ok(backends.usually(usual))

@@ -26,7 +26,7 @@ mod variables;
 
 #[allow(unused_imports, reason = "commands that run code are about to use them")]
 pub(crate) use calls::{BackendSettings, CallSettings, Images, LogSettings, Traced};
-pub(crate) use engine::{artifacts_config, engine_config, runner_config, size_policy};
+pub(crate) use engine::{artifacts_config, engine_config, kernel_pool, runner_config, size_policy};
 pub(crate) use resolve::{Resolved, Setting, Source, anchored};
 pub(crate) use table::{Key, Profile, ProjectFile, Row};
 pub(crate) use value::Value;
@@ -149,25 +149,10 @@ impl Settings {
         self.interpreter_of(self.resolved.get(Key::PythonInterpreter))
     }
 
-    /// The interpreter that is set for code that works in this folder. One that a project names is for what
-    /// works inside the project (B:C-08).
-    pub(crate) fn interpreter_for(&self, folder: &Path) -> Option<String> {
-        self.interpreter_of(self.resolved.get_for(Key::PythonInterpreter, folder))
-    }
-
     /// A relative one in a project's file begins at the project's folder.
     fn interpreter_of(&self, setting: &Setting) -> Option<String> {
         let Setting { value: Value::Text(given), source } = setting else { return None };
         Some(anchored(given, source.project().unwrap_or(&self.cwd)))
-    }
-
-    /// The modules that are imported ahead for code that works in this folder.
-    #[allow(dead_code, reason = "a host that works in many folders is still to come")]
-    pub(crate) fn preload_for(&self, folder: &Path) -> Vec<String> {
-        match &self.resolved.get_for(Key::PythonPreload, folder).value {
-            Value::List(modules) => modules.clone(),
-            _ => Vec::new(),
-        }
     }
 
     /// What a project's file decides that whoever runs code in this folder should know of, each in a sentence.

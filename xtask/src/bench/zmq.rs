@@ -26,8 +26,8 @@ const NOTES: &[&str] = &[
     "Medians inside one table; compare nothing across tables. Clients take turns within a round, each round begins with another one, one round before the first warms up (not for `clients`).",
     "Every client has a kernel of its own: the same ipykernel in the same interpreter and environment, its history in memory, on the transport that the row names, which the kernel itself confirms. Goals compare with the quicker of jupyter_client's two clients.",
     "trip, output: to the reply and the idle status. jupyter_client waits without a time limit, which is how it is quickest. A client's CPU is that of its own process, kernel not included: the figure to look at where the machine is busy.",
-    "output: every byte is counted; ours fails if one is missing. ZeroMQ holds a thousand messages for a client and drops the rest, so jupyter_client's socket is told to hold all; the row \"as it comes\" is not, and the time it took is of no goal.",
-    "start: to the first value. jupyter_client does what its start_new_kernel does, which ends with 0.2 s of silence. Ours has the prelude in it.",
+    "output: every byte is counted; ours fails if one is missing. ZeroMQ holds a thousand messages at each end and drops the rest, so jupyter_client's end is told to hold all; the row \"as it comes\" is not, and is of no goal. What it loses of the flushed lines all the same is in the table, its time is that to the last it heard, and in that table it waits for each message with a limit.",
+    "start: to the first value. jupyter_client does what its start_new_kernel does, which ends with 0.2 s of silence. Ours has the prelude in it. From the pool: one kernel waits, and the next is there before anybody takes another sample.",
     "clients: kernels are light stand-ins, all in one process, the same for both; each has run a cell. A new process for each sample. The first kernel brings in code and libraries, so the growth is that of the further ones alone.",
 ];
 

@@ -153,6 +153,15 @@ pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConf
     RunnerConfig { state_dir: settings.state_dir.clone(), fork_server, spares }
 }
 
+/// How many Jupyter kernels wait ready.
+pub(crate) fn kernel_pool(settings: &Settings, profile: Profile) -> usize {
+    match profile {
+        // Nobody would ask for a second one.
+        Profile::CommandLine => 0,
+        _ => Read { resolved: &settings.resolved, profile }.count(Key::KernelPool),
+    }
+}
+
 /// How much of an output a notebook's file gets.
 pub(crate) fn size_policy(settings: &Settings) -> SizePolicy {
     let read = Read { resolved: &settings.resolved, profile: Profile::CommandLine };

@@ -72,11 +72,11 @@ impl Read<'_> {
         self.bytes(key).map(|size| usize::try_from(size).unwrap_or(usize::MAX))
     }
 
-    /// How many; at least one.
+    /// How many; none where that was said instead of a number.
     pub(super) fn count(&self, key: Key) -> usize {
         match self.value(key) {
             Value::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
-            _ => 1,
+            _ => 0,
         }
     }
 }

@@ -30,6 +30,7 @@ pub(crate) enum Key {
     GatewayToken,
     HttpToken,
     KernelZygote,
+    KernelPool,
     KernelInterruptGrace,
     KernelRetry,
     KernelMaxSessions,

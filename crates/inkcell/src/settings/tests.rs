@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use inkcell_engine::Check;
 use inkcell_engine::api::KernelMode;
 use inkcell_engine::artifact::ArtifactLimits;
 use inkcell_engine::kernel::{EnvMode, ForkServer, Prelude, Shell};
 use inkcell_engine::output::{OutputLimits, Repeats, SizePolicy};
 use inkcell_engine::registry::IdleRule;
 use inkcell_engine::session::Retry;
+use inkcell_engine::{Check, ProjectKernels};
 
 use super::calls::{BackendSettings, GatewaySettings, Images, Sharing, Traced};
 use super::engine::size_policy;
@@ -68,7 +68,9 @@ fn samples(kind: Kind) -> [(String, String); 3] {
             [pair("1", "true"), pair("off", "false"), pair("on", "true")]
         }
         Kind::Seconds | Kind::SecondsOr(_) => ["0.25", "17", "86400"].map(same),
-        Kind::Bytes | Kind::BytesOr(_) | Kind::Count => ["11", "22", "33"].map(same),
+        Kind::Bytes | Kind::BytesOr(_) | Kind::Count | Kind::CountOr(_) => {
+            ["11", "22", "33"].map(same)
+        }
         Kind::Url => ["http://a", "https://b", "http://c:1/x"].map(quoted),
         Kind::Text(_) | Kind::Secret(_) => ["/one", "/two", "/three"].map(quoted),
         Kind::List(_) | Kind::Patterns => {
@@ -152,21 +154,27 @@ fn what_a_project_decides_counts_inside_and_is_told() {
             format!("python.preload is numpy, pandas, set by {PROJECT}"),
         ];
         assert_eq!(set.decided_by_project(folder), wanted);
-        assert_eq!(set.interpreter_for(folder).as_deref(), Some("/p/./py"));
-        assert_eq!(set.preload_for(folder), ["numpy", "pandas"]);
     }
     for folder in [outside, beside] {
         assert_eq!(set.decided_by_project(folder), [""; 0]);
-        assert_eq!(set.interpreter_for(folder).as_deref(), Some("/mine"));
-        assert_eq!(set.preload_for(folder), [""; 0]);
     }
+    // Kernels are told both, and which folder the project's words are for.
+    let kernels = |set: &Settings| engine_config(set, Profile::Default).kernels;
+    let project = ProjectKernels {
+        folder: inside.to_owned(),
+        interpreter: Some("/p/./py".to_owned()),
+        preload: Some(vec!["numpy".to_owned(), "pandas".to_owned()]),
+    };
+    assert_eq!(kernels(&set).project, Some(project));
+    assert_eq!(kernels(&set).interpreter.as_deref(), Some("/mine"));
+    assert_eq!(kernels(&set).preload, [""; 0]);
     // What the user says is known to the user, and counts everywhere.
     let own = settings(&[], "", text);
     assert_eq!(own.decided_by_project(inside), [""; 0]);
-    assert_eq!(own.preload_for(outside), ["numpy", "pandas"]);
+    assert_eq!(kernels(&own).preload, ["numpy", "pandas"]);
     let over = settings(&[("PI_PYTHON_INTERPRETER", "/x"), ("PI_PYTHON_PRELOAD", "re")], text, "");
     assert_eq!(over.decided_by_project(inside), [""; 0]);
-    assert_eq!(over.interpreter_for(outside).as_deref(), Some("/x"));
+    assert_eq!(kernels(&over).interpreter.as_deref(), Some("/x"));
 }
 
 /// B:K-05 B:K-06 B:O-05 B:X-02: what holds when nobody says anything, for whom.

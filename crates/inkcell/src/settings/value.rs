@@ -34,6 +34,8 @@ pub(crate) enum Kind {
     BytesOr(&'static str),
     /// How many.
     Count,
+    /// How many, or this word (or 0) for none.
+    CountOr(&'static str),
     /// The address of a server.
     Url,
     /// What nobody is shown.
@@ -88,6 +90,7 @@ impl Kind {
             Kind::Bytes => "a number of bytes above 0, such as 51200".to_owned(),
             Kind::BytesOr(word) => format!("a number of bytes, such as 51200, or {word}"),
             Kind::Count => "a whole number above 0".to_owned(),
+            Kind::CountOr(word) => format!("a whole number, or {word}"),
             Kind::Url => {
                 "an address such as http://127.0.0.1:8888, without a user, a token or anything after ?"
                     .to_owned()
@@ -121,7 +124,7 @@ impl Kind {
                     () => Err(wrong()),
                 }
             }
-            Kind::SecondsOr(word) | Kind::BytesOr(word)
+            Kind::SecondsOr(word) | Kind::BytesOr(word) | Kind::CountOr(word)
                 if given.eq_ignore_ascii_case(word) || given.parse() == Ok(0.0) =>
             {
                 Ok(Value::Choice(word))
@@ -133,7 +136,7 @@ impl Kind {
                 let size = given.parse().ok().filter(|size| *size > 0);
                 size.map(Value::Bytes).ok_or_else(wrong)
             }
-            Kind::Count => {
+            Kind::Count | Kind::CountOr(_) => {
                 let count = given.parse().ok().filter(|count| *count > 0);
                 count.map(Value::Count).ok_or_else(wrong)
             }
@@ -152,23 +155,28 @@ impl Kind {
                 Ok(Value::Choice(if *on { "on" } else { "off" }))
             }
             // `off` in a file may as well be written as what it is.
-            (Kind::Choice(_) | Kind::SecondsOr(_) | Kind::BytesOr(_), DeValue::Boolean(false)) => {
-                self.read("off").map_err(|_| wrong())
-            }
+            (
+                Kind::Choice(_) | Kind::SecondsOr(_) | Kind::BytesOr(_) | Kind::CountOr(_),
+                DeValue::Boolean(false),
+            ) => self.read("off").map_err(|_| wrong()),
             (
                 Kind::Text(_) | Kind::Choice(_) | Kind::Switch | Kind::Url | Kind::Secret(_),
                 DeValue::String(text),
             ) => self.read(text),
-            (Kind::SecondsOr(word) | Kind::BytesOr(word), DeValue::String(text))
-                if text.trim().eq_ignore_ascii_case(word) =>
-            {
-                Ok(Value::Choice(word))
-            }
+            (
+                Kind::SecondsOr(word) | Kind::BytesOr(word) | Kind::CountOr(word),
+                DeValue::String(text),
+            ) if text.trim().eq_ignore_ascii_case(word) => Ok(Value::Choice(word)),
             (Kind::Seconds | Kind::SecondsOr(_), DeValue::Float(number)) => {
                 self.read_number(number.as_str(), wrong)
             }
             (
-                Kind::Seconds | Kind::SecondsOr(_) | Kind::Bytes | Kind::BytesOr(_) | Kind::Count,
+                Kind::Seconds
+                | Kind::SecondsOr(_)
+                | Kind::Bytes
+                | Kind::BytesOr(_)
+                | Kind::Count
+                | Kind::CountOr(_),
                 DeValue::Integer(number),
             ) if number.radix() == 10 => self.read_number(number.as_str(), wrong),
             (Kind::List(_) | Kind::Patterns, DeValue::Array(items)) => {
@@ -301,6 +309,9 @@ mod tests {
             (Kind::Count, "4", Some(Value::Count(4))),
             (Kind::Count, "0", None),
             (Kind::Count, "4.5", None),
+            (Kind::CountOr("none"), "4", Some(Value::Count(4))),
+            (Kind::CountOr("none"), "0", Some(Value::Choice("none"))),
+            (Kind::CountOr("none"), "-1", None),
             (
                 Kind::Url,
                 "http://127.0.0.1:8888/",

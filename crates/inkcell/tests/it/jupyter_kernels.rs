@@ -308,3 +308,44 @@ fn the_tour_runs_on_jupyters_kernel() {
     let said = finish(command, b"").exits(0);
     assert!(said.stdout.contains("10 cells ran, 1 of them failed, as allowed"), "{said:?}");
 }
+
+/// A server with a pool takes the next kernel from it, and nothing of the pool is left at its end.
+#[test]
+fn a_pool_has_a_kernel_ready() {
+    if !has("a_pool_has_a_kernel_ready", "ipykernel") {
+        return;
+    }
+    let env = env();
+    let runtime = env.outside("run");
+    std::fs::create_dir(&runtime).expect("a folder");
+    let variables = [
+        ("INKCELL_PYTHON_BACKEND", "zmq"),
+        ("INKCELL_KERNEL_POOL", "1"),
+        ("INKCELL_LOG_LEVEL", "info"),
+        ("INKCELL_LOG_FILE", "log"),
+    ];
+    let mut client = Client::with(&env, &[], |command| {
+        command.envs(variables).env("XDG_RUNTIME_DIR", &runtime);
+    });
+    let homes = || inkcell_testkit::env::names_in(&runtime.join("inkcell")).len();
+    let whoami = "import os; (os.getpid(), os.getcwd(), 'x' in globals())";
+    said(&mut client, "python", json!({"code": "x = 1"}));
+    // The one that waits has a folder of its own.
+    until(|| homes() == 2);
+    let mut told = String::new();
+    for at in 0..100 {
+        let session = format!("s{at}");
+        said(&mut client, "python", json!({"code": whoami, "session": session}));
+        said(&mut client, "kernel", json!({"action": "stop", "session": session}));
+        told = String::from_utf8(env.get("log")).expect("text");
+        if told.contains("origin=spare") {
+            break;
+        }
+    }
+    assert!(told.contains("origin=spare"), "{told}");
+    let seen = said(&mut client, "python", json!({"code": "'x' in globals()", "session": "other"}));
+    assert_eq!(seen, "False");
+    client.leave();
+    assert!(client.end().0.success());
+    assert_eq!(homes(), 0);
+}

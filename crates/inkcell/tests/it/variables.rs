@@ -7,6 +7,7 @@
 use std::path::Path;
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::need;
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -17,7 +18,7 @@ const UNITS: &str = "src/settings/tests.rs";
 const LOGGING: &str = "tests/it/logging.rs";
 
 /// Setting, file and test.
-const SHOWN: [(&str, &str, &str); 41] = [
+const SHOWN: [(&str, &str, &str); 42] = [
     ("python.interpreter", HERE, "a_command_is_told_which_python"),
     ("python.shell", HERE, "a_command_is_told_what_a_kernel_begins_with"),
     ("python.prelude", HERE, "a_command_is_told_what_a_kernel_begins_with"),
@@ -39,6 +40,7 @@ const SHOWN: [(&str, &str, &str); 41] = [
     ("gateway.token", UNITS, "an_address_means_a_gateway"),
     ("http.token", "tests/it/http_life.rs", "a_token_is_seen_nowhere"),
     ("kernel.zygote", HERE, "a_server_is_told_which_kernels"),
+    ("kernel.pool", "tests/it/jupyter_kernels.rs", "a_pool_has_a_kernel_ready"),
     ("kernel.interrupt_grace", HERE, "a_server_is_told_when_kernels_end"),
     ("kernel.retry", HERE, "a_server_is_told_when_kernels_end"),
     ("kernel.max_sessions", HERE, "a_server_is_told_which_kernels"),
@@ -116,10 +118,16 @@ fn a_command_is_told_which_python() {
 #[test]
 fn a_command_is_told_which_backend() {
     let env = env();
-    let wanted = "of the backends only runner is there yet";
-    for set in [("PI_PYTHON_BACKEND", "zmq"), ("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:9")] {
-        let ran = run(&env, &["py", "1"], &[set]).exits(2);
-        assert!(ran.stderr.contains(wanted), "{set:?}: {}", ran.stderr);
+    let wanted = "of the backends runner and zmq are there yet";
+    let ran = run(&env, &["py", "1"], &[("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:9")]).exits(2);
+    assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
+    let ran = run(&env, &["py", "-v", "1"], &[("PI_PYTHON_BACKEND", "runner")]).ok();
+    assert!(ran.stderr.starts_with("kernel: runner\n"), "{}", ran.stderr);
+    let test = "a_command_is_told_which_backend";
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    if need::python_package(test, &python, "ipykernel") {
+        let ran = run(&env, &["py", "-v", "1"], &[("PI_PYTHON_BACKEND", "zmq")]).ok();
+        assert!(ran.stderr.starts_with("kernel: zmq\n"), "{}", ran.stderr);
     }
     let both = [("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:9"), ("PI_PYTHON_BACKEND", "runner")];
     run(&env, &["py", "1"], &both).ok();

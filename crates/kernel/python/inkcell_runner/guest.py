@@ -4,14 +4,19 @@ Owns the place where the two meet. It must not change how cells run: IPython run
 them. Everything here is called by code that the host sends silently.
 """
 
+import operator
 import os
+import signal
 import sys
 import types
 
-from . import _set_current
+from . import _set_current, guest_output
 
 # The type in which an answer travels.
 ANSWER = "application/x-inkcell-answer"
+
+# Takes a signal and its frame, and does nothing.
+_UNHEARD = operator.is_
 
 _session = None
 
@@ -24,13 +29,17 @@ class Guest:
     prelude_level = "off"
     artifacts = None
     lifeline = None
-    # Whether the user's code runs, or a question is answered: an interrupt is for these alone.
-    is_interruptible = False
+    # Whether interrupts are for the user's code and for answers to questions alone.
+    takes_interrupts = False
 
     def __init__(self, shell):
         self.namespace = shell.user_ns
         self.capturing = []
         self.hidden = {}
+        # What is done before and after every request.
+        self.between = []
+        # What reads the descriptors 1 and 2.
+        self.watches = []
         self.executor = types.SimpleNamespace(sources={})
         self.hosted = types.SimpleNamespace(shell=shell)
         self.shell_object = shell
@@ -64,20 +73,29 @@ class Guest:
         return capture_output()
 
 
+def prepare(shell, options):
+    """Does what takes time and is the same for everybody, for a kernel that is to wait."""
+    import json
+
+    options = json.loads(options)
+    _settle_in(shell, options)
+    if options["prelude"] != "off":
+        from . import displays, prelude  # noqa: F401
+    _preload(options)
+
+
 def begin(shell, options):
     """Makes the kernel what the host wants it to be, before its first cell. Raises what is wrong."""
     import json
 
-    global _session
     options = json.loads(options)
-    _session = session = Guest(shell)
-    _set_current(session)
-    # A kernel on a gateway is held by that, and its machine may know nothing of our folders.
-    if options.get("lifeline") is not None:
-        _hold_on(session, options)
+    if _session is None:
+        _settle_in(shell, options)
+    session = _session
+    os.environ.update(options.get("env") or {})
+    # A machine that is not the host's may know nothing of its folders.
     if options["cwd"] is not None:
         _go(options["cwd"])
-    _leave_by_error(shell)
     # Those of the kernel would trip up `argparse`.
     del sys.argv[1:]
     if options["prelude"] != "off":
@@ -88,20 +106,42 @@ def begin(shell, options):
         prelude.install(session, options["prelude"])
         session.hidden = {name: shell.user_ns[name] for name in prelude.installed(shell.user_ns)}
         ipython_helpers.install(shell, lambda: session)
+    _preload(options)
+    if options["modules"]:
+        _load(session, options["modules"])
+    # What is there at the start is not the user's, as `%who` and questions see it.
+    shell.user_ns_hidden.update(shell.user_ns)
+
+
+def _settle_in(shell, options):
+    """Ties the kernel to its host, and makes its output and its interrupts what the host relies on."""
+    global _session
+    _session = session = Guest(shell)
+    _set_current(session)
+    # A kernel on a gateway is held by that.
+    if options.get("lifeline") is not None:
+        _hold_on(session, options)
+    _leave_by_error(shell)
+    guest_output.keep(shell)
+    for stream in session.streams.values():
+        settle = guest_output.pace(stream)
+        if settle is not None:
+            session.between.append(settle)
+        watch = guest_output.Watch.over(stream)
+        if watch is not None:
+            session.watches.append(watch)
+    _take_interrupts(shell)
+    shell.events.register("pre_execute", _before_cell)
+    shell.events.register("post_execute", _after_cell)
+
+
+def _preload(options):
     for name in options["preload"]:
         try:
             __import__(name)
         except Exception:
             # It was only to save time; the cell that needs it says what is wrong.
             pass
-    if options["modules"]:
-        _load(session, options["modules"])
-    _keep_output(shell)
-    _take_interrupts(shell)
-    shell.events.register("pre_execute", _before_cell)
-    shell.events.register("post_execute", _after_cell)
-    # What is there at the start is not the user's, as `%who` and questions see it.
-    shell.user_ns_hidden.update(shell.user_ns)
 
 
 def _display(*objects, **options):
@@ -124,23 +164,9 @@ def _hold_on(session, options):
     _thread.start_new_thread(runner._watch, (lifeline, host))
 
 
-def _keep_output(shell):
-    """A kernel drops messages when a thousand wait to be sent. Here many more may wait."""
-    try:
-        import zmq
-
-        thread = shell.kernel.iopub_thread
-        # Only the thread that owns a socket may touch it.
-        thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 100_000))
-    except Exception:
-        # Another kernel than ipykernel, or one that has changed: its own limit stays.
-        pass
-
-
 def _take_interrupts(shell):
     """ipykernel lets an interrupt hit its own code around a cell, which loses replies or ends the kernel. Here
     it hits cells and questions and nothing else."""
-    import signal
     import threading
 
     kernel = getattr(shell, "kernel", None)
@@ -148,16 +174,25 @@ def _take_interrupts(shell):
     if not is_main or not hasattr(kernel, "pre_handler_hook") or not hasattr(kernel, "post_handler_hook"):
         return
 
-    def on_interrupt(number, frame):
-        if _session.is_interruptible:
-            signal.default_int_handler(number, frame)
+    _session.takes_interrupts = True
 
     def around_requests():
         # Also makes good what a cell did to the handler.
-        _session.is_interruptible = False
-        signal.signal(signal.SIGINT, on_interrupt)
+        _interrupts_are(_UNHEARD)
+        for settle in _session.between:
+            settle()
 
     kernel.pre_handler_hook = kernel.post_handler_hook = around_requests
+
+
+def _interrupts_are(handler):
+    """Both handlers are functions of C: one in Python would stand in the traceback of what it ends."""
+    if _session.takes_interrupts:
+        try:
+            signal.signal(signal.SIGINT, handler)
+        except ValueError:
+            # A thread that is not the main one; signals do not reach it.
+            pass
 
 
 def _leave_by_error(shell):
@@ -221,7 +256,7 @@ def _before_cell():
         first = None
     if first:
         _apply(first)
-    _session.is_interruptible = True
+    _interrupts_are(signal.default_int_handler)
 
 
 def _apply(first):
@@ -240,13 +275,15 @@ def _apply(first):
 
 def _after_cell():
     """Makes whole what a cell broke, so that the kernel can say that the cell is over."""
-    _session.is_interruptible = False
+    _interrupts_are(_UNHEARD)
     for name in ("stdout", "stderr"):
         if not callable(getattr(getattr(sys, name, None), "flush", None)):
             setattr(sys, name, _session.streams[name])
     from .session import _flush_c
 
     _flush_c()
+    for watch in _session.watches:
+        watch.take()
 
 
 class _Told:
@@ -266,7 +303,7 @@ def answer(question):
     from .questions import QuestionError
     from .questions import answer as find
 
-    _session.is_interruptible = True
+    _interrupts_are(signal.default_int_handler)
     try:
         told = {"answer": find(_session, json.loads(question))}
     except QuestionError as problem:
@@ -274,7 +311,7 @@ def answer(question):
     except Exception as problem:
         told = {"failed": "The question could not be answered: %s" % type(problem).__name__}
     finally:
-        _session.is_interruptible = False
+        _interrupts_are(_UNHEARD)
     from .channel import to_json
 
     return _Told(to_json(told))

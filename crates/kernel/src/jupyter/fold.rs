@@ -104,6 +104,8 @@ struct Running {
     is_started: bool,
     is_idle: bool,
     has_asked: bool,
+    /// Questions that overtook the word that the cell has begun.
+    early: Vec<ExecEvent>,
     reply: Option<Reply>,
     error: Option<PyError>,
 }
@@ -122,6 +124,7 @@ impl Fold {
             is_started: false,
             is_idle: false,
             has_asked: false,
+            early: Vec::new(),
             reply: None,
             error: None,
         });
@@ -324,7 +327,12 @@ impl Fold {
         let (prompt, password) = content::prompt(&message.content).unwrap_or_default();
         if let Some(running) = self.running.as_mut().filter(|_| is_current) {
             running.has_asked = true;
-            self.output(true, ExecEvent::InputRequested { prompt, password });
+            let event = ExecEvent::InputRequested { prompt, password };
+            if running.is_started {
+                self.exec(event);
+            } else {
+                running.early.push(event);
+            }
         }
         Ok(())
     }
@@ -333,7 +341,11 @@ impl Fold {
     fn start(&mut self, count: Option<u32>) {
         if let Some(running) = self.running.as_mut().filter(|running| !running.is_started) {
             running.is_started = true;
+            let early = std::mem::take(&mut running.early);
             self.exec(ExecEvent::Started { count });
+            for event in early {
+                self.exec(event);
+            }
         }
     }
 

@@ -10,7 +10,8 @@ pub(crate) fn read<T>(
     raw: &[u8],
     parse: impl Fn(&str) -> Result<T, serde_json::Error>,
 ) -> Result<T, serde_json::Error> {
-    let text = String::from_utf8_lossy(raw);
+    // Looked at as a whole first, which is many times quicker than looking for what to replace.
+    let text = std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::from);
     parse(&text).or_else(|error| match without_lone_surrogates(&text) {
         Cow::Owned(repaired) => parse(&repaired),
         Cow::Borrowed(_) => Err(error),

@@ -20,6 +20,9 @@ const GRACE: Duration = Duration::from_millis(500);
 /// A kernel that lived longer than this may have seen process numbers begin anew.
 const LONG: Duration = Duration::from_secs(60);
 
+/// How often, a millisecond apart, a process is looked at that has no environment.
+const LOOKS: usize = 5;
+
 /// What the processes of one kernel carry.
 #[derive(Clone, Debug)]
 pub(crate) struct Mark {
@@ -107,9 +110,17 @@ impl Mark {
     }
 
     fn is_in_environment(&self, pid: u32) -> bool {
-        let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
         let wanted = format!("{}={}", Mark::VARIABLE, self.value);
-        environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+        // In the middle of exec a process has let go of its pipes and has no environment yet. A zombie and a
+        // program without variables have none either, so this is not waited for long.
+        for _ in 0..LOOKS {
+            let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { return false };
+            if !environ.is_empty() || fs::read_link(format!("/proc/{pid}/exe")).is_err() {
+                return environ.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        false
     }
 
     fn holds_a_wire(&self, pid: u32) -> bool {

@@ -3,6 +3,7 @@
 //! Owns the code that is sent for it. What it does there is Python, `inkcell_runner/guest.py`. Kernels of
 //! other languages get nothing.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -11,6 +12,7 @@ use serde_json::{Value, json};
 use crate::kernel::{CodeRequest, KernelSpec};
 use crate::question::Question;
 use crate::runner::Asked;
+use crate::startup::Startup;
 
 /// Whether there is something of ours in a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,12 +26,18 @@ pub(crate) enum Guest {
 /// The expression that stands for our module, once it is loaded.
 const MODULE: &str = "__import__('sys').modules['inkcell_runner.guest']";
 
-/// The code that a kernel begins with: it leaves no name behind.
-pub(crate) fn startup(root: &Path, spec: &KernelSpec, wires: Wires) -> String {
+/// The code that a kernel begins with: it leaves no name behind. These variables are set first.
+pub(crate) fn startup(
+    root: &Path,
+    spec: &KernelSpec,
+    env: &BTreeMap<String, String>,
+    wires: Wires,
+) -> String {
     let startup = &spec.startup;
     let module = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
     let modules: Vec<(String, String)> = startup.modules.iter().map(module).collect();
     let options = json!({
+        "env": env,
         "cwd": spec.cwd.display().to_string(),
         "prelude": startup.prelude.name(),
         "modules": modules,
@@ -37,14 +45,27 @@ pub(crate) fn startup(root: &Path, spec: &KernelSpec, wires: Wires) -> String {
         "lifeline": wires.lifeline,
         "host": wires.host,
     });
-    // A folder of ours comes first only while our package is imported, and leads nobody astray afterwards.
+    format!("{}\n{MODULE}.begin(get_ipython(), {})", import(root), literal(&options.to_string()))
+}
+
+/// The code of a kernel that is to wait: what takes time and can be done before it is known for whom.
+pub(crate) fn preparation(root: &Path, startup: &Startup, wires: Wires) -> String {
+    let options = json!({
+        "prelude": startup.prelude.name(),
+        "preload": startup.preload,
+        "lifeline": wires.lifeline,
+        "host": wires.host,
+    });
+    format!("{}\n{MODULE}.prepare(get_ipython(), {})", import(root), literal(&options.to_string()))
+}
+
+/// A folder of ours comes first only while our package is imported, and leads nobody astray afterwards.
+fn import(root: &Path) -> String {
+    let root = literal(&root.display().to_string());
     format!(
         "__import__('sys').path.insert(0, {root})\n\
          try: __import__('inkcell_runner.guest')\n\
-         finally: __import__('sys').path.remove({root})\n\
-         {MODULE}.begin(get_ipython(), {options})",
-        root = literal(&root.display().to_string()),
-        options = literal(&options.to_string()),
+         finally: __import__('sys').path.remove({root})"
     )
 }
 

@@ -2,11 +2,13 @@
 //!
 //! Owns what a kernel is started with. What becomes of its process until it is ready is in `starting.rs`.
 
+use std::collections::BTreeMap;
 use std::io::{self, PipeReader};
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{self, Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -17,17 +19,22 @@ use tokio_util::sync::CancellationToken;
 use crate::cwd::check_cwd;
 use crate::error::LaunchError;
 use crate::jupyter::kernelspec::{InterruptMode, Kernelspec};
-use crate::kernel::{Backend, BackendKind, KernelSpec, Launched};
+use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, Origin};
 use crate::process::{Mark, Process, Spawner, own_pidfd};
 use crate::runner::install;
 use crate::trace::Trace;
 use crate::zmq::connection::{Connection, Home, Ports, random_hex};
 use crate::zmq::guest::Wires;
-use crate::zmq::starting::{Starting, Young, says_stolen};
+use crate::zmq::pool::{self, Kind, Pool};
+use crate::zmq::ready::Ready;
+use crate::zmq::starting::{Patience, Starting, Young, says_stolen};
 use crate::zmq::tail::Tail;
 
 /// How often a kernel is started whose ports somebody else took.
 const ATTEMPTS: usize = 5;
+
+/// How long after a kernel was taken the next is started in its place.
+const REFILL_AFTER: Duration = Duration::from_millis(100);
 
 /// Everything the backend must be told; there are no defaults.
 #[derive(Clone, Debug)]
@@ -38,6 +45,8 @@ pub struct ZmqConfig {
     pub runtime_dir: PathBuf,
     /// What carries messages.
     pub transport: Transport,
+    /// How many kernels wait, started ahead of time, for whoever wants one like the last.
+    pub pool: usize,
 }
 
 /// What carries messages.
@@ -67,12 +76,26 @@ pub enum Program {
 pub struct ZmqBackend {
     shared: Arc<Shared>,
     program: Program,
+    /// With the last of these end the kernels that wait.
+    wanted: Arc<Wanted>,
 }
 
+/// Whether anybody still has the backend.
+#[derive(Default)]
+struct Wanted(CancellationToken);
+
+impl Drop for Wanted {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+/// What all backends made of one share.
 struct Shared {
     config: ZmqConfig,
     spawner: Spawner,
     ports: Ports,
+    pool: Pool,
     trace: Option<Arc<dyn Trace>>,
 }
 
@@ -90,13 +113,35 @@ impl ZmqBackend {
     fn with(config: ZmqConfig, trace: Option<Arc<dyn Trace>>) -> Result<ZmqBackend, LaunchError> {
         let what = "start the thread that starts processes";
         let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
-        let shared = Shared { config, spawner, ports: Ports::default(), trace };
-        Ok(ZmqBackend { shared: Arc::new(shared), program: Program::Ipykernel })
+        let pool = Pool::new(config.pool);
+        let wanted = Arc::default();
+        let shared = Shared { config, spawner, ports: Ports::default(), pool, trace };
+        Ok(ZmqBackend { shared: Arc::new(shared), program: Program::Ipykernel, wanted })
     }
 
     /// The same backend for another program.
     pub fn running(&self, program: Program) -> ZmqBackend {
-        ZmqBackend { shared: Arc::clone(&self.shared), program }
+        ZmqBackend { program, ..self.clone() }
+    }
+
+    /// Starts kernels ahead of time, as many as may wait, for launches like this one.
+    pub fn warm(&self, spec: &KernelSpec) {
+        if let Some(kind) = self.kind(spec) {
+            self.refill(kind, spec);
+        }
+    }
+
+    /// How many kernels wait to be used.
+    pub fn pooled(&self) -> usize {
+        self.shared.pool.len()
+    }
+
+    /// What a kernel must have been started as to wait for this launch; none where none may wait.
+    fn kind(&self, spec: &KernelSpec) -> Option<Kind> {
+        if self.shared.config.pool == 0 || matches!(self.program, Program::Existing(_)) {
+            return None;
+        }
+        Kind::of(&self.program, spec, &self.environment(spec))
     }
 
     async fn start(
@@ -105,26 +150,121 @@ impl ZmqBackend {
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
         let began = Instant::now();
-        let deadline = began + spec.start_timeout;
-        let mut launched = Err(LaunchError::Cancelled);
+        let patience = Patience::new(spec.start_timeout, cancel);
+        let kind = self.kind(spec);
+        let launched = match self.waiting(spec, kind.as_ref(), patience).await {
+            Some(launched) => launched,
+            None => self.fresh(spec, patience).await,
+        };
+        if let Ok(launched) = &launched {
+            if let Some(trace) = &self.shared.trace {
+                trace.started(launched.kernel.info(), began.elapsed());
+            }
+            if let Some(kind) = kind {
+                self.refill(kind, spec);
+            }
+        }
+        launched
+    }
+
+    /// A kernel that waited, made what is wanted; none where there is none, or it ended in this moment.
+    async fn waiting(
+        &self,
+        spec: &KernelSpec,
+        kind: Option<&Kind>,
+        patience: Patience<'_>,
+    ) -> Option<Result<Launched, LaunchError>> {
+        let ready = self.shared.pool.take(kind?)?;
+        let reason = "a Jupyter kernel is started for each session".to_owned();
+        let mut env = self.environment(spec);
+        env.retain(|name, _| pool::varies(name));
+        let launched = ready.begin(spec, &env, Origin::Spare { reason }, patience).await;
+        // Should it be the wish that ends kernels, a fresh one tells so better.
+        Some(launched).filter(|it| !matches!(it, Err(LaunchError::EndedEarly { .. })))
+    }
+
+    /// A kernel that is started now.
+    async fn fresh(
+        &self,
+        spec: &KernelSpec,
+        patience: Patience<'_>,
+    ) -> Result<Launched, LaunchError> {
+        let ready = self.ready(spec, &self.environment(spec), patience).await?;
+        let reason = match &self.program {
+            Program::Existing(file) => {
+                format!("the kernel of {} was running already", file.display())
+            }
+            _ => "a Jupyter kernel is started for each session".to_owned(),
+        };
+        ready.begin(spec, &BTreeMap::new(), Origin::Started { reason }, patience).await
+    }
+
+    /// Starts kernels until as many wait as may. Nobody waits for this.
+    fn refill(&self, kind: Kind, spec: &KernelSpec) {
+        let Some(filling) = self.shared.pool.fill(kind) else { return };
+        let (spec, wanted) = (spec.clone(), self.wanted.0.clone());
+        // The task must not keep alive what it works for.
+        let mut backend = self.clone();
+        backend.wanted = Arc::default();
+        tokio::spawn(async move {
+            let work = async {
+                // The kernel that was just taken has its first cell to run, which is waited for.
+                tokio::time::sleep(REFILL_AFTER).await;
+                while filling.is_short() {
+                    // One that cannot be started is no loss: the next launch says why.
+                    let Ok(ready) = backend.ahead(filling.kind(), &spec, &wanted).await else {
+                        break;
+                    };
+                    filling.put(ready);
+                }
+            };
+            tokio::select! {
+                () = work => {}
+                () = wanted.cancelled() => {}
+            }
+        });
+    }
+
+    /// A kernel that is ready for any launch of this kind.
+    async fn ahead(
+        &self,
+        kind: &Kind,
+        spec: &KernelSpec,
+        wanted: &CancellationToken,
+    ) -> Result<Ready, LaunchError> {
+        let patience = Patience::new(spec.start_timeout, wanted);
+        let mut ready = self.ready(spec, kind.env(), patience).await?;
+        if kind.is_python() && !ready.can_be_changed() {
+            let reason = "a kernel that says it is Python is not".to_owned();
+            return Err(LaunchError::Startup { reason });
+        }
+        ready.prepare(&spec.startup, patience).await?;
+        Ok(ready)
+    }
+
+    /// A kernel that answers, with this environment.
+    async fn ready(
+        &self,
+        spec: &KernelSpec,
+        env: &BTreeMap<String, String>,
+        patience: Patience<'_>,
+    ) -> Result<Ready, LaunchError> {
+        let mut ready = Err(LaunchError::Cancelled);
         for _ in 0..ATTEMPTS {
-            launched = self.attempt(spec, deadline, cancel).await;
-            if !matches!(&launched, Err(error) if is_stolen(error)) {
+            ready = self.attempt(spec, env, patience).await;
+            if !matches!(&ready, Err(error) if is_stolen(error)) {
                 break;
             }
         }
-        if let (Ok(launched), Some(trace)) = (&launched, &self.shared.trace) {
-            trace.started(launched.kernel.info(), began.elapsed());
-        }
-        launched
+        ready
     }
 
     async fn attempt(
         &self,
         spec: &KernelSpec,
-        deadline: Instant,
-        cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+        env: &BTreeMap<String, String>,
+        patience: Patience<'_>,
+    ) -> Result<Ready, LaunchError> {
         let Shared { config, ports, .. } = &*self.shared;
         let home = Home::make(&config.runtime_dir);
         let home = home.map_err(resources("make a folder for the kernel's sockets"))?;
@@ -134,9 +274,7 @@ impl ZmqBackend {
             let name = format!("the kernel of {}", file.display());
             let starting =
                 Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
-            return starting
-                .meet(spec, &connection, None, InterruptMode::Message, deadline, cancel)
-                .await;
+            return starting.meet(&connection, None, InterruptMode::Message, patience).await;
         }
         check_cwd(&spec.cwd)?;
         let key = random_hex::<32>().map_err(resources("get randomness"))?;
@@ -158,8 +296,16 @@ impl ZmqBackend {
             }
             _ => (ipykernel(&spec.python, &file), InterruptMode::Signal),
         };
-        let starting = self.spawn(spec, &argv, home).await?;
-        starting.meet(spec, &connection, Some(&root), mode, deadline, cancel).await
+        let starting = self.spawn(spec, &argv, env, home).await?;
+        starting.meet(&connection, Some(root), mode, patience).await
+    }
+
+    /// What a kernel's environment is to be.
+    fn environment(&self, spec: &KernelSpec) -> BTreeMap<String, String> {
+        match &self.program {
+            Program::Spec(kernelspec) => kernelspec.environment(&spec.env),
+            _ => spec.env.clone(),
+        }
     }
 
     fn wants_ipc(&self) -> bool {
@@ -177,14 +323,11 @@ impl ZmqBackend {
         &self,
         spec: &KernelSpec,
         argv: &[String],
+        env: &BTreeMap<String, String>,
         home: Home,
     ) -> Result<Starting, LaunchError> {
         let name = argv.first().cloned().unwrap_or_default();
         let failed = |source| LaunchError::Spawn { python: name.clone(), source };
-        let env = match &self.program {
-            Program::Spec(kernelspec) => kernelspec.environment(&spec.env),
-            _ => spec.env.clone(),
-        };
         let pipes = resources("make pipes for the kernel");
         let (lifeline, our_lifeline) = io::pipe().map_err(pipes)?;
         let (our_stdout, stdout) = io::pipe().map_err(pipes)?;
@@ -198,7 +341,9 @@ impl ZmqBackend {
         command
             .args(&argv[1..])
             .env_clear()
-            .envs(&env)
+            .envs(env)
+            // By this kernels know that they have a host, which they end with and which reads what they print.
+            .env("JPY_PARENT_PID", process::id().to_string())
             .env(Mark::VARIABLE, mark.value())
             .current_dir(&spec.cwd)
             .stdin(Stdio::null())

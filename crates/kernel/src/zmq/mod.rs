@@ -8,11 +8,15 @@ mod launch;
 mod lines;
 pub(crate) mod meet;
 mod own;
+mod pool;
 mod pump;
+mod ready;
 mod socket;
 pub(crate) mod spool;
 mod starting;
 mod tail;
+#[cfg(test)]
+mod traces;
 mod zmtp;
 
 pub use launch::{Program, Transport, ZmqBackend, ZmqConfig};

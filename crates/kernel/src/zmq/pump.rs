@@ -36,6 +36,9 @@ const AFTERMATH: Duration = Duration::from_millis(200);
 const BEAT: Duration = Duration::from_secs(5);
 const MISSED: u32 = 2;
 
+/// No event carries more of a stream: what waits for the session is counted in events, and is to be small.
+const PIECE_BYTES: usize = 1 << 16;
+
 /// How many messages that make no sense are told of; the others are the same.
 const NOTICES: u8 = 5;
 
@@ -327,8 +330,26 @@ impl Pump {
         }
     }
 
-    /// Waits for room, unless nobody listens any more.
+    /// Reports it, much text in pieces.
     async fn send(&mut self, event: KernelEvent) {
+        match event {
+            KernelEvent::Exec { exec, event: ExecEvent::Stream { name, data } } => {
+                for data in pieces(data) {
+                    let event = ExecEvent::Stream { name, data };
+                    self.send_whole(KernelEvent::Exec { exec, event }).await;
+                }
+            }
+            KernelEvent::Orphan(ExecEvent::Stream { name, data }) => {
+                for data in pieces(data) {
+                    self.send_whole(KernelEvent::Orphan(ExecEvent::Stream { name, data })).await;
+                }
+            }
+            other => self.send_whole(other).await,
+        }
+    }
+
+    /// Waits for room, unless nobody listens any more.
+    async fn send_whole(&mut self, event: KernelEvent) {
         let event = match self.events.try_send(event) {
             Ok(()) => return,
             Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,
@@ -406,6 +427,15 @@ impl Pump {
             self.heard(Channel::Iopub, &frames).await;
         }
     }
+}
+
+/// The same bytes in order; at least one piece.
+fn pieces(mut data: Bytes) -> impl Iterator<Item = Bytes> {
+    let first = data.split_to(data.len().min(PIECE_BYTES));
+    let rest = std::iter::from_fn(move || {
+        (!data.is_empty()).then(|| data.split_to(data.len().min(PIECE_BYTES)))
+    });
+    std::iter::once(first).chain(rest)
 }
 
 /// Waits for a moment, if there is one.

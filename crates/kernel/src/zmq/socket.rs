@@ -15,8 +15,9 @@ use tokio::sync::mpsc;
 
 use crate::zmq::zmtp::{self, Decoder, GREETING_BYTES, Incoming, SocketType, ZmtpError};
 
-/// What one read is ready to take.
-const READ_BYTES: usize = 1 << 16;
+/// What one read is ready to take. Requests and replies are small, there are four such readers for each kernel, and
+/// a longer frame makes room for itself.
+const READ_BYTES: usize = 2 << 10;
 
 /// Where a socket is.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -25,7 +25,7 @@ pub(crate) struct Bounds {
 
 impl Bounds {
     /// Enough for a reader that stops for a while, too little to harm the machine.
-    pub(crate) const USUAL: Bounds = Bounds { memory_bytes: 32 << 20, file_bytes: 2 << 30 };
+    pub(crate) const USUAL: Bounds = Bounds { memory_bytes: 8 << 20, file_bytes: 2 << 30 };
 }
 
 pub(crate) struct Spool {

@@ -1,36 +1,28 @@
-//! A kernel between its process and its first cell: met, given what it begins with, or given up.
+//! A kernel between its process and its first answer: met, or given up.
 //!
 //! Owns the ways in which a start can fail. Dropped, it leaves nothing behind.
 
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::process::Signal;
 use tokio::io::unix::AsyncFd;
-use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::DeathCause;
 use crate::jupyter::kernelspec::InterruptMode;
-use crate::kernel::{BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
 use crate::process::{Mark, Process, kill_group, watch_exit};
-use crate::runner::oom_kills;
 use crate::trace::{MessageTrace, Trace};
 use crate::zmq::connection::{Connection, Home};
-use crate::zmq::guest::{self, Guest, Wires};
-use crate::zmq::handle::{Intent, ZmqKernel};
+use crate::zmq::guest::Wires;
 use crate::zmq::lines::{self, Lines, Speaker};
 use crate::zmq::meet::{self, About, Oddity, Unmet};
-use crate::zmq::own::{Children, Own};
-use crate::zmq::pump::{Pump, State};
+use crate::zmq::ready::Ready;
 use crate::zmq::tail::Tail;
-
-/// How many events may wait for the session.
-const EVENT_QUEUE: usize = 64;
 
 /// A process that is no kernel yet.
 pub(crate) struct Young {
@@ -58,17 +50,38 @@ impl Drop for Starting {
     }
 }
 
+/// How long a start may take, and whether it is still wanted.
+#[derive(Clone, Copy)]
+pub(crate) struct Patience<'a> {
+    pub(crate) limit: Duration,
+    pub(crate) deadline: Instant,
+    pub(crate) cancel: &'a CancellationToken,
+}
+
+impl<'a> Patience<'a> {
+    /// From now on.
+    pub(crate) fn new(limit: Duration, cancel: &'a CancellationToken) -> Patience<'a> {
+        Patience { limit, deadline: Instant::now() + limit, cancel }
+    }
+}
+
+/// What was waited for, or what came before it.
+pub(crate) enum Watched<T> {
+    Done(Result<T, Unmet>),
+    Over,
+    Late,
+    Cancelled,
+}
+
 impl Starting {
-    /// Waits until it is ready, in the time there is.
+    /// Waits until it answers, in the time there is.
     pub(crate) async fn meet(
         mut self,
-        spec: &KernelSpec,
         connection: &Connection,
-        root: Option<&Path>,
+        root: Option<PathBuf>,
         mode: InterruptMode,
-        deadline: Instant,
-        cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
+        patience: Patience<'_>,
+    ) -> Result<Ready, LaunchError> {
         let pid = self.own.as_ref().map(|young| young.process.id());
         let exit = match pid.map(watch_exit).transpose() {
             Ok(exit) => exit,
@@ -76,22 +89,24 @@ impl Starting {
             Err(_) => return Err(self.ended().await),
         };
         let trace = MessageTrace::new(self.trace.as_ref(), pid);
+        let folder = self.home.as_ref().map_or(Path::new(""), Home::folder);
         let mut odd = Oddity::default();
-        let met = {
-            let first_words = self.first_words(spec, connection, root, &trace, &mut odd);
-            tokio::select! {
-                met = first_words => Some(met),
-                () = is_over(exit.as_ref()) => None,
-                () = is_stolen_from(self.own.as_ref()) => None,
-                () = tokio::time::sleep_until(deadline) => {
-                    return Err(self.late(spec.start_timeout, odd));
-                }
-                () = cancel.cancelled() => return Err(LaunchError::Cancelled),
-            }
-        };
-        match met {
-            Some(Ok(met)) => self.launched(met, mode, exit),
-            Some(Err(Unmet::Startup { name, value })) => {
+        let words = first_words(connection, folder, &trace, &mut odd);
+        let watched = watch(words, exit.as_ref(), self.own.as_ref(), patience).await;
+        let (lines, speaker, about) = self.settle(watched, odd, patience).await?;
+        Ok(Ready { starting: self, exit, lines, speaker, about, mode, root })
+    }
+
+    /// What there is, or why it is not.
+    pub(crate) async fn settle<T>(
+        &mut self,
+        watched: Watched<T>,
+        odd: Oddity,
+        patience: Patience<'_>,
+    ) -> Result<T, LaunchError> {
+        match watched {
+            Watched::Done(Ok(done)) => Ok(done),
+            Watched::Done(Err(Unmet::Startup { name, value })) => {
                 // Our own code says why in words; whatever else is raised there is known by its name.
                 let reason = match name.as_str() {
                     "ModuleLoadError" => value,
@@ -100,87 +115,10 @@ impl Starting {
                 Err(LaunchError::Startup { reason })
             }
             // The process ends in this moment, or has closed its sockets for some other reason.
-            Some(Err(Unmet::Closed)) | None => Err(self.ended().await),
+            Watched::Done(Err(Unmet::Closed)) | Watched::Over => Err(self.ended().await),
+            Watched::Late => Err(self.late(patience.limit, odd)),
+            Watched::Cancelled => Err(LaunchError::Cancelled),
         }
-    }
-
-    /// Connects, and waits until the kernel is what it is to be.
-    async fn first_words(
-        &self,
-        spec: &KernelSpec,
-        connection: &Connection,
-        root: Option<&Path>,
-        trace: &MessageTrace,
-        odd: &mut Oddity,
-    ) -> Result<Met, Unmet> {
-        let folder = self.home.as_ref().map_or(Path::new(""), Home::folder);
-        let connected = lines::connect(connection, folder, trace).await;
-        let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
-        let about = meet::meet(&mut lines, &speaker, odd).await?;
-        let mut guest = Guest::Absent;
-        if let (Some(root), Some(young)) = (root, &self.own)
-            && about.language_info.name.eq_ignore_ascii_case("python")
-        {
-            let code = guest::startup(root, spec, young.wires);
-            meet::run_at_start(&mut lines, &speaker, &code).await?;
-            guest = Guest::Present;
-        }
-        Ok(Met { lines, speaker, about, guest })
-    }
-
-    fn launched(
-        mut self,
-        met: Met,
-        interrupt_mode: InterruptMode,
-        exit: Option<AsyncFd<OwnedFd>>,
-    ) -> Result<Launched, LaunchError> {
-        let Met { lines, speaker, about, guest } = met;
-        let pid = self.own.as_ref().map(|young| young.process.id());
-        let reason = match pid {
-            Some(_) => "a Jupyter kernel is started for each session".to_owned(),
-            None => format!("{} was running already", self.name),
-        };
-        let info = KernelInfo {
-            backend: BackendKind::Zmq,
-            pid,
-            language: about.language_info.name,
-            version: about.language_info.version,
-            executable: self.name.clone(),
-            origin: Origin::Started { reason },
-        };
-        let (events, receiver) = KernelEvents::channel(EVENT_QUEUE);
-        let (died, death) = watch::channel(None);
-        let (posts, posted) = mpsc::unbounded_channel();
-        let intent = Intent::default();
-        let mut home = self.home.take();
-        let own = match (self.own.take(), exit) {
-            (Some(young), Some(exit)) => Some(Own {
-                process: young.process,
-                exit,
-                mark: young.mark,
-                tail: young.tail,
-                home: home.take(),
-                _lifeline: young.lifeline,
-                oom_kills: oom_kills(),
-                children: Children::default(),
-            }),
-            _ => None,
-        };
-        let pump = Pump {
-            state: State::new(speaker.session()),
-            lines,
-            speaker: speaker.clone(),
-            own,
-            _home: home,
-            guest,
-            events,
-            intent: intent.clone(),
-            posts: posted,
-            trace: self.trace.clone(),
-        };
-        tokio::spawn(pump.run(died));
-        let kernel = ZmqKernel { info, pid, interrupt_mode, speaker, posts, death, intent };
-        Ok(Launched { kernel: Box::new(kernel), events: receiver })
     }
 
     /// The time is up; what it has said so far may tell why.
@@ -221,12 +159,33 @@ impl Starting {
     }
 }
 
-/// A kernel that is ready.
-struct Met {
-    lines: Lines,
-    speaker: Speaker,
-    about: About,
-    guest: Guest,
+/// Connects, and waits until the kernel answers.
+async fn first_words(
+    connection: &Connection,
+    folder: &Path,
+    trace: &MessageTrace,
+    odd: &mut Oddity,
+) -> Result<(Lines, Speaker, About), Unmet> {
+    let connected = lines::connect(connection, folder, trace).await;
+    let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
+    let about = meet::meet(&mut lines, &speaker, odd).await?;
+    Ok((lines, speaker, about))
+}
+
+/// Waits for something that a kernel is to do, as long as that makes sense.
+pub(crate) async fn watch<T>(
+    work: impl Future<Output = Result<T, Unmet>>,
+    exit: Option<&AsyncFd<OwnedFd>>,
+    young: Option<&Young>,
+    patience: Patience<'_>,
+) -> Watched<T> {
+    tokio::select! {
+        done = work => Watched::Done(done),
+        () = is_over(exit) => Watched::Over,
+        () = is_stolen_from(young) => Watched::Over,
+        () = tokio::time::sleep_until(patience.deadline) => Watched::Late,
+        () = patience.cancel.cancelled() => Watched::Cancelled,
+    }
 }
 
 async fn is_over(exit: Option<&AsyncFd<OwnedFd>>) {

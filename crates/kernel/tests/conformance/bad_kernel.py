@@ -7,6 +7,8 @@ import hmac
 import json
 import os
 import signal
+import socket
+import struct
 import sys
 import threading
 import time
@@ -35,25 +37,42 @@ if mode == "deaf":
     sys.stderr.flush()
     time.sleep(600)
 
+if mode == "resets":
+    # As a socket that somebody else is just closing: what comes to it is cut off.
+    family = socket.AF_INET if info["transport"] == "tcp" else socket.AF_UNIX
+    name = "%s-%d" % (info["ip"], info["shell_port"])
+    with socket.socket(family) as dying:
+        dying.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        dying.bind((info["ip"], info["shell_port"]) if family == socket.AF_INET else name)
+        dying.listen()
+        for _ in range(3):
+            other = dying.accept()[0]
+            # Without a word of farewell.
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            other.close()
+    if family == socket.AF_UNIX:
+        os.unlink(name)
+    open("reset", "w").close()
+
 KEY = ("wrong" if mode == "wrong key" else info["key"]).encode()
 SESSION = uuid.uuid4().hex
 context = zmq.Context()
 
 
 def bind(kind, name, waiting=1000):
-    socket = context.socket(kind)
-    socket.linger = 1000
+    bound = context.socket(kind)
+    bound.linger = 1000
     # How many messages may wait to be sent; the next is dropped.
-    socket.sndhwm = waiting
+    bound.sndhwm = waiting
     between = ":" if info["transport"] == "tcp" else "-"
-    socket.bind("%s://%s%s%d" % (info["transport"], info["ip"], between, info[name + "_port"]))
-    return socket
+    bound.bind("%s://%s%s%d" % (info["transport"], info["ip"], between, info[name + "_port"]))
+    return bound
 
 
 hb = bind(zmq.ROUTER, "hb")
 stdin = bind(zmq.ROUTER, "stdin")
 control = bind(zmq.ROUTER, "control")
-iopub = bind(zmq.PUB, "iopub", 5000)
+iopub = bind(zmq.XPUB if mode == "welcomes" else zmq.PUB, "iopub", 5000)
 shell = bind(zmq.ROUTER, "shell")
 
 
@@ -81,6 +100,8 @@ def say(parent, text):
 
 
 def status(parent, state):
+    if mode == "welcomes" and not os.path.exists("welcomed"):
+        return
     publish("status", parent, {"execution_state": state})
 
 
@@ -146,6 +167,18 @@ def execute(who, parent, metadata, content):
             say(parent, "%d\n" % number)
             if number % 200 == 199:
                 time.sleep(0.01)
+    if code == "odd":
+        publish("display_data", parent, {"data": {"text/plain": 5, "application/json": None}, "metadata": None})
+        publish("display_data", parent, {"data": "none"})
+        publish("stream", parent, [])
+        publish("not_yet_invented", parent, {"a": 1})
+        say(parent, "after")
+    if code == "beats":
+        beats = 0
+        while hb.poll(0):
+            hb.recv_multipart()
+            beats += 1
+        say(parent, str(beats))
     if code == "ask":
         stdin.send_multipart([who[0], *pack("input_request", parent, {"prompt": "name? ", "password": False})])
         say(parent, "got %r" % unpack(stdin.recv_multipart())[3]["value"])
@@ -183,14 +216,38 @@ def answer(frames):
 poller = zmq.Poller()
 poller.register(shell, zmq.POLLIN)
 poller.register(control, zmq.POLLIN)
+if mode == "welcomes":
+    poller.register(iopub, zmq.POLLIN)
+
+
+waiting = []
+
+
+def welcome(subscription):
+    """At once where it is to everything, which could be somebody else's; later where it is to one topic."""
+    if subscription and not waiting:
+        waiting.append((time.monotonic() + 0.5, subscription))
+        return
+    if subscription:
+        waiting.clear()
+        open("welcomed", "w").close()
+    publish("iopub_welcome", {}, {"subscription": subscription})
+
+
 while True:
     try:
-        ready = dict(poller.poll())
+        ready = dict(poller.poll(10 if waiting else None))
+        if waiting and time.monotonic() > waiting[0][0]:
+            welcome(waiting[0][1])
         if control in ready:
             who, header, _, _ = unpack(control.recv_multipart())
             if header["msg_type"] == "shutdown_request":
                 control.send_multipart([*who, *pack("shutdown_reply", header, {"status": "ok"})])
                 break
+        if iopub in ready:
+            wish = iopub.recv()
+            if wish[:1] == b"\x01":
+                welcome(wish[1:].decode())
         if shell in ready:
             answer(shell.recv_multipart())
     except KeyboardInterrupt:

@@ -46,6 +46,8 @@ pub(crate) enum Start {
     Server,
     /// The same as if it were on another machine.
     Elsewhere,
+    /// IPython's kernel over ZeroMQ, started ahead of time.
+    Pooled,
 }
 
 impl Start {
@@ -69,11 +71,13 @@ impl Start {
         }
         let python = python().display().to_string();
         let module = match self {
-            Start::Ipc | Start::Tcp => "ipykernel",
+            Start::Ipc | Start::Tcp | Start::Pooled => "ipykernel",
             _ if self.shell() == Shell::IPython => "IPython",
             _ => return true,
         };
-        let is_there = succeeds(&python, &["-I", "-c", &format!("import {module}")]);
+        // Looked for and not imported: that takes longer than many a test.
+        let look = format!("import importlib.util as u; u.find_spec({module:?}) or 1 / 0");
+        let is_there = succeeds(&python, &["-I", "-c", &look]);
         if !is_there {
             skip(test, &format!("the test Python has no {module}"));
         }
@@ -128,7 +132,7 @@ impl Bench {
         // A fork server that a busy machine made too slow once is let go of, and there is a new one.
         for _ in 0..3 {
             self.settle(start).await;
-            if matches!(start.way(), Start::Forked | Start::Spare) {
+            if matches!(start.way(), Start::Forked | Start::Spare | Start::Pooled) {
                 self.relaunch().await;
             }
             let is_late = |reason: &str| reason == "the fork server did not answer";
@@ -140,7 +144,7 @@ impl Bench {
         let origin = &self.kernel().info().origin;
         let is_right = match start.way() {
             Start::Forked => *origin == Origin::Forked,
-            Start::Spare => matches!(origin, Origin::Spare { .. }),
+            Start::Spare | Start::Pooled => matches!(origin, Origin::Spare { .. }),
             _ => matches!(origin, Origin::Started { .. }),
         };
         assert!(is_right, "{start:?}: {origin:?}");
@@ -149,6 +153,7 @@ impl Bench {
     async fn is_ready(&self, start: Start) -> bool {
         match start.way() {
             Start::Spare => self.backend.spares() > 0,
+            Start::Pooled => self.zmq.as_ref().is_some_and(|zmq| zmq.pooled() > 0),
             Start::Forked => match self.backend.fork_servers().await.as_slice() {
                 [(_, _, ZygoteState::Ready { .. })] => true,
                 [(_, _, ZygoteState::Starting)] => false,
@@ -172,13 +177,14 @@ impl Bench {
         let config = RunnerConfig { state_dir: state_dir(), fork_server, spares };
         let backend = RunnerBackend::new(config).expect("a backend");
         let transport = match start {
-            Start::Ipc => Some(Transport::Ipc),
+            Start::Ipc | Start::Pooled => Some(Transport::Ipc),
             Start::Tcp => Some(Transport::Tcp),
             _ => None,
         };
         let zmq = transport.map(|transport| {
             let (state_dir, runtime_dir) = (state_dir(), dir.path().join("tmp"));
-            let config = ZmqConfig { state_dir, runtime_dir, transport };
+            let pool = usize::from(start == Start::Pooled);
+            let config = ZmqConfig { state_dir, runtime_dir, transport, pool };
             ZmqBackend::new(config).expect("a backend")
         });
         let mut env = BTreeMap::from([ledger::variable()]);

@@ -101,3 +101,5 @@ crate::on_spares!(
 );
 
 crate::on_jupyter!(managed_variables_are_reapplied_before_every_cell, a_request_says_where_it_runs,);
+
+crate::on_pooled!(managed_variables_are_reapplied_before_every_cell, a_request_says_where_it_runs,);

@@ -41,6 +41,7 @@ async fn host() {
         "forked" => Start::Forked,
         "ipc" => Start::Ipc,
         "tcp" => Start::Tcp,
+        "pooled" => Start::Pooled,
         _ => Start::Spare,
     };
     ledger::adopting(async {
@@ -155,3 +156,5 @@ crate::on_spares!(a_killed_host_leaves_nothing);
 crate::alone!(every_order_of_deaths_ends_well);
 
 crate::on_jupyter!(a_killed_host_leaves_nothing, a_stopped_host_keeps_its_kernels,);
+
+crate::on_pooled!(a_killed_host_leaves_nothing);

@@ -191,3 +191,9 @@ crate::on_jupyter!(
     many_kernels_start_at_once,
     a_kernel_that_ends_harms_none_that_starts,
 );
+
+crate::on_pooled!(
+    a_module_that_keeps_a_kernel_from_starting_is_named,
+    a_start_that_is_cancelled_leaves_nothing,
+    a_kernel_that_ends_harms_none_that_starts,
+);

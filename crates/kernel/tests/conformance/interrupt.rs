@@ -68,3 +68,5 @@ crate::on_jupyter!(
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole,
 );
+
+crate::on_pooled!(an_interrupt_between_cells_does_nothing,);

@@ -9,15 +9,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend, BackendKind, CodeRequest, Death, DeathCause, Direction, ExecEvent, History,
-    KernelEvent, KernelInfo, Kernelspec, Ladder, LaunchError, Message, Messages, MimeData, Outcome,
-    Prelude, Program, Rung, Trace, Transport, ZmqBackend, ZmqConfig, ZygoteState,
+    BackendKind, CodeRequest, Death, DeathCause, Direction, ExecEvent, History, KernelInfo,
+    Kernelspec, Ladder, LaunchError, Message, Messages, MimeData, Outcome, Prelude, Program, Rung,
+    Trace, Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
 use inkcell_testkit::need::{skip, succeeds};
-use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, LIMIT, Start, state_dir};
-use crate::ledger::{is_alive, is_gone_soon};
+use crate::bench::{Bench, Start, state_dir};
 
 /// B:X-25: nobody can type, and the code hears so at once.
 async fn input_is_refused(start: Start) {
@@ -157,6 +155,16 @@ async fn rich_output_arrives_as_it_was_given(start: Start) {
     assert!(ran.order()[0].contains("Return the number of items"), "{:?}", ran.order());
 }
 
+/// F-033: what programs write is not cut inside of characters, wherever their pieces end.
+async fn characters_of_programs_are_whole(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import os, time\nfor byte in 'aé€😀'.encode() * 3: os.write(1, bytes([byte])); time.sleep(0.002)\n\
+                os.system(\"printf 'é%.0s' $(seq 30000)\")\nNone";
+    let ran = bench.run(code).await.ok();
+    let wanted = "aé€😀".repeat(3) + &"é".repeat(30_000);
+    assert!(ran.stdout() == wanted, "{} of {} bytes", ran.stdout().len(), wanted.len());
+}
+
 /// B:Z-02 B:Z-14: the connection file is private, and nothing of it is left.
 async fn files_are_private_and_go_with_the_kernel(start: Start) {
     use std::os::unix::fs::PermissionsExt as _;
@@ -202,50 +210,6 @@ async fn a_kernel_begins_with_what_it_is_to_have(start: Start) {
     };
     assert!(ran.events.iter().any(is_status), "{:?}", ran.events);
     assert_eq!(bench.run("bash('echo from a shell');").await.ok().stdout(), "from a shell\n");
-}
-
-/// Issue 7, 3: a kernel that runs already is met by its connection file, and stays when we go.
-async fn a_running_kernel_is_adopted_and_left(start: Start) {
-    let mut bench = Bench::start(start).await;
-    bench.run("kept = 41").await.ok();
-    let pid = bench.pid();
-    let runtime = bench.cwd().with_file_name("tmp");
-    let home = std::fs::read_dir(&runtime).expect("a folder").next().expect("one").expect("one");
-    let file = home.path().join("kernel.json");
-    let other = bench.zmq.as_ref().expect("a backend").running(Program::Existing(file));
-    let launched = other.launch(&bench.spec, &CancellationToken::new()).await.expect("a kernel");
-    let first = (
-        bench.kernel.replace(launched.kernel),
-        std::mem::replace(&mut bench.events, launched.events),
-    );
-    assert_eq!(bench.kernel().info().pid, None);
-    assert_eq!(bench.value("kept + 1").await, "42");
-    // Output of others is not ours, and ours is not theirs.
-    let exec = bench
-        .post("print('go', flush=True)\nimport time\nwhile True: time.sleep(0.01)", History::Store);
-    bench.wait_for_output("go").await;
-    bench.kernel().interrupt().expect("it is there");
-    assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
-    assert_eq!(bench.shut_down().await.cause, DeathCause::Shutdown);
-    assert!(is_alive(pid), "it is not ours");
-    (bench.kernel, bench.events) = first;
-    assert_eq!(bench.value("kept").await, "41");
-    // One that goes while we are there is missed.
-    let launched = other.launch(&bench.spec, &CancellationToken::new()).await.expect("a kernel");
-    bench.shut_down().await;
-    assert!(is_gone_soon(pid).await);
-    let mut events = launched.events;
-    let last = async {
-        loop {
-            match events.next().await {
-                Some(KernelEvent::Died(death)) => return death,
-                Some(_) => {}
-                None => panic!("no death"),
-            }
-        }
-    };
-    let death = tokio::time::timeout(LIMIT, last).await.expect("in time");
-    assert_eq!(death.cause, DeathCause::Unknown);
 }
 
 /// B:Z-03 Issue 7, 1: where ipykernel is missing, the answer gives the command.
@@ -315,7 +279,7 @@ async fn each_message_is_told_by_its_type(start: Start) {
     let notes = Arc::new(Notes::default());
     let transport = if start == Start::Ipc { Transport::Auto } else { Transport::Tcp };
     let runtime_dir = bench.cwd().with_file_name("tmp");
-    let config = ZmqConfig { state_dir: state_dir(), runtime_dir, transport };
+    let config = ZmqConfig { state_dir: state_dir(), runtime_dir, transport, pool: 0 };
     let trace: Arc<dyn Trace> = Arc::clone(&notes) as Arc<dyn Trace>;
     bench.zmq = Some(ZmqBackend::traced(config, trace).expect("a backend"));
     bench.relaunch().await;
@@ -409,12 +373,14 @@ crate::on_jupyter!(
     code_that_ignores_interrupts_is_ended,
     nothing_is_dropped_in_a_burst,
     rich_output_arrives_as_it_was_given,
+    characters_of_programs_are_whole,
     files_are_private_and_go_with_the_kernel,
     a_kernel_begins_with_what_it_is_to_have,
-    a_running_kernel_is_adopted_and_left,
     a_python_without_ipykernel_says_what_to_do,
     each_message_is_told_by_its_type,
     a_kernelspec_is_started_as_it_says,
 );
 
 crate::alone!(a_giant_arrives_whole);
+
+crate::on_pooled!(a_kernel_begins_with_what_it_is_to_have, every_way_to_die_has_its_cause,);

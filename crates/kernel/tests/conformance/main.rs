@@ -77,6 +77,12 @@ macro_rules! on_spares {
 }
 pub(crate) use on_spares;
 
+/// The same for IPython's kernels that were started ahead of time, where that may make a difference.
+macro_rules! on_pooled {
+    ($($name:ident),* $(,)?) => { crate::starting!(pooled, Pooled, $($name),*); };
+}
+pub(crate) use on_pooled;
+
 /// Makes tests of functions that take a `Start`, for one way to a kernel.
 macro_rules! starting {
     ($module:ident, $start:ident, $($name:ident),*) => {
@@ -122,7 +128,9 @@ mod fork_server;
 mod interrupt;
 mod ipython;
 mod jupyter;
+mod jupyter_adopt;
 mod jupyter_faults;
+mod jupyter_pool;
 mod ledger;
 mod output;
 mod ran;

@@ -177,6 +177,7 @@ crate::on_every_shell!(
 );
 
 crate::on_jupyter!(
+    output_of_c_code_and_children_is_caught,
     nothing_is_lost_of_much_output,
     output_shows_while_the_cell_runs,
     output_is_seen_soon_after_it_was_written,

@@ -88,9 +88,11 @@ impl Arena {
             transport: Carrier::Ipc,
             client: Client::Blocking,
             queue: Queue::Endless,
+            silence_s: None,
             code: code.to_owned(),
             count: 1,
             bytes: 0,
+            pool: 0,
             connections: Vec::new(),
         }
     }
@@ -172,7 +174,7 @@ impl Arena {
 impl Drop for Arena {
     fn drop(&mut self) {
         for folder in [&self.runtime, &self.root] {
-            // What cannot be removed is reported by the next run, which empties its folders first.
+            // Nothing can be done about what cannot be removed; the figures are taken all the same.
             let _ = forget(folder);
         }
     }

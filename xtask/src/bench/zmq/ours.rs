@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use inkcell_kernel::{
     Backend as _, CodeRequest, ExecEvent, ExecId, History, KernelEvent, KernelSpec, Launched,
-    Outcome, Prelude, Program, Shell, Startup, StreamName, Transport, ZmqBackend, ZmqConfig,
+    Origin, Outcome, Prelude, Program, Shell, Startup, StreamName, Transport, ZmqBackend,
+    ZmqConfig,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -37,7 +38,8 @@ impl Ours {
             Carrier::Tcp => Transport::Tcp,
         };
         let (state_dir, runtime_dir) = (task.state_dir.clone(), task.runtime_dir.clone());
-        let backend = ZmqBackend::new(ZmqConfig { state_dir, runtime_dir, transport })?;
+        let pool = task.pool;
+        let backend = ZmqBackend::new(ZmqConfig { state_dir, runtime_dir, transport, pool })?;
         let startup = Startup {
             shell: Shell::IPython,
             prelude: Prelude::Full,
@@ -54,11 +56,28 @@ impl Ours {
             ours.check_transport(&mut held).await?;
             ours.held = Some(held);
         }
+        ours.backend.warm(&ours.spec);
+        ours.wait_for_pool().await?;
         Ok(ours)
     }
 
+    /// A kernel that came to be in the way the task names, or none.
     async fn launch(&self) -> Result<Launched> {
-        Ok(self.backend.launch(&self.spec, &CancellationToken::new()).await?)
+        let launched = self.backend.launch(&self.spec, &CancellationToken::new()).await?;
+        match (&launched.kernel.info().origin, self.task.pool) {
+            (Origin::Started { .. }, 0) | (Origin::Spare { .. }, 1..) => Ok(launched),
+            (other, _) => bail!("the kernel came to be in another way: {other:?}"),
+        }
+    }
+
+    /// Waits until as many kernels wait as may: one that is just started would slow down everybody's samples.
+    async fn wait_for_pool(&self) -> Result<()> {
+        let full = async {
+            while self.backend.pooled() < self.task.pool {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(LIMIT, full).await.context("the pool was not filled in time")
     }
 
     /// A folder with a long name would have made ports of sockets in silence.
@@ -98,6 +117,7 @@ impl Ours {
         .await?;
         self.check_transport(&mut launched).await?;
         launched.kernel.shutdown(GRACE).await;
+        self.wait_for_pool().await?;
         let shown = shown.context("the cell showed no value")?;
         Ok(json!({"ms": ms(shown), "ready_ms": ms(ready)}))
     }

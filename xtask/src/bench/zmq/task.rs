@@ -20,12 +20,16 @@ pub(super) struct Task {
     /// Which of the peer's clients; ours is always the same.
     pub(super) client: Client,
     pub(super) queue: Queue,
+    /// Where the peer may lose messages: how long a silence is taken for the end, of which word may be lost too.
+    pub(super) silence_s: Option<u64>,
     /// The Python that is run in each sample.
     pub(super) code: String,
     /// Trips in a sample.
     pub(super) count: usize,
     /// How much the code prints.
     pub(super) bytes: usize,
+    /// How many of our kernels wait, started ahead of time.
+    pub(super) pool: usize,
     /// Connection files of kernels that are there.
     pub(super) connections: Vec<PathBuf>,
 }
@@ -75,8 +79,8 @@ pub(super) enum Client {
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Queue {
-    /// A thousand messages, as `jupyter_client` comes: in a burst, more than that are lost.
+    /// A thousand messages, as `jupyter_client` comes; more than that may be lost in a burst.
     Usual,
-    /// All of it, so that what is compared has received everything.
+    /// All that comes. What the kernel cannot send in time is lost still.
     Endless,
 }

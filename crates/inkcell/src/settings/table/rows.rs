@@ -59,7 +59,7 @@ static PY: Override = Override {
     ],
 };
 
-pub(crate) static TABLE: [Row; 41] = [
+pub(crate) static TABLE: [Row; 42] = [
     row(
         Key::PythonInterpreter,
         "python.interpreter",
@@ -195,6 +195,14 @@ pub(crate) static TABLE: [Row; 41] = [
         "on",
         "Whether kernels are copied from a fork server where that is possible. A command that runs once \
          starts its kernel by itself.",
+    ),
+    row(
+        Key::KernelPool,
+        "kernel.pool",
+        Kind::CountOr("none"),
+        "none",
+        "How many Jupyter kernels wait, started and ready, for the next session that wants one like the last. A \
+         command that runs once has none.",
     ),
     row(
         Key::KernelInterruptGrace,

@@ -1,0 +1,140 @@
+//! One script of calls on every backend: a client cannot tell by the answers which one made the kernel.
+
+use std::ffi::OsString;
+
+use inkcell_testkit::need;
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::env;
+
+fn python() -> OsString {
+    std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into())
+}
+
+/// What clients do in a day, with everything that goes wrong.
+fn script() -> Vec<(&'static str, Value)> {
+    let picture = "import base64, IPython.display as d\npng = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYA\
+                   AAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg==')\nd.Image(png)";
+    vec![
+        (
+            "python",
+            json!({"cells": [
+                {"title": "one", "code": "x = 20\nprint('first')"},
+                {"title": "two", "code": "import sys; print('err', file=sys.stderr); x + 1"},
+            ]}),
+        ),
+        (
+            "python",
+            json!({"cells": [
+                {"code": "y = 1"}, {"title": "bad", "code": "def f():\n    return 1 / 0\nf()"}, {"code": "y = 2"},
+            ]}),
+        ),
+        ("python", json!({"code": "x, y"})),
+        ("python", json!({"code": "raise ValueError('a message')"})),
+        ("python", json!({"code": "def f(:"})),
+        (
+            "python",
+            json!({"code": "import time\nprint('before', flush=True)\ntime.sleep(60)", "timeout": 1}),
+        ),
+        ("python", json!({"code": "x"})),
+        ("python", json!({"code": "input('name? ')"})),
+        (
+            "python",
+            json!({"code": "import IPython.display as d\nd.JSON({'rows': [1, 2, {'deep': True}]})"}),
+        ),
+        ("python", json!({"code": picture})),
+        (
+            "python",
+            json!({"code": "display({'text/html': '<b>bold</b>', 'text/plain': 'bold'}, raw=True)"}),
+        ),
+        ("python", json!({"code": "h = display('old', display_id=True)\nh.update('new')"})),
+        ("python", json!({"code": "log('a status')\nwrite('f.txt', 'text')\nread('f.txt')"})),
+        ("python", json!({"code": "for i in range(6000): print('line', i)"})),
+        ("python", json!({"code": "await __import__('asyncio').sleep(0, 'awaited')"})),
+        ("python", json!({"code": "!echo from a program"})),
+        ("python", json!({"code": "import sys; sys.exit(3)"})),
+        ("python", json!({"code": "x"})),
+        ("python", json!({"code": "import os\nprint('last words', flush=True)\nos._exit(7)"})),
+        ("python", json!({"code": "'x' in globals()"})),
+        ("python", json!({"code": "x = 1", "reset": true})),
+        (
+            "python",
+            json!({"cells": [{"code": "x = 2"}, {"code": "'x' in globals()", "reset": true}]}),
+        ),
+        ("python", json!({"code": "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"})),
+        ("python", json!({"code": "sorted(n for n in os.environ if n.startswith('PI_'))"})),
+        (
+            "python",
+            json!({"code": "import os\nos.path.basename(os.getcwd()), [n for n in ('bash', 'grep', 'phase') if n in globals()]"}),
+        ),
+        ("kernel", json!({"action": "restart"})),
+        ("python", json!({"code": "z = {'a': [1, 2, 3]}"})),
+        ("inspect", json!({"name": "z"})),
+        ("inspect", json!({"code": "z.ke"})),
+    ]
+}
+
+/// Takes out what differs from one run to the next, the name of the backend, and the frames of a kernel's own code,
+/// which IPython shows.
+fn redacted(text: &str, folder: &str) -> String {
+    let text = text.replace(folder, "[folder]").replace("; zmq kernel", "");
+    let mut lines = Vec::new();
+    let mut is_own = false;
+    for line in text.lines() {
+        is_own = (is_own && !line.is_empty()) || line.contains("ipykernel/kernelbase.py");
+        if is_own {
+            continue;
+        }
+        let word = |word: &str| {
+            let digits = word.chars().filter(char::is_ascii_digit).count();
+            let is_id = word.contains("artifact://") || (digits > 3 && !word.starts_with("line"));
+            if is_id { "#".to_owned() } else { word.to_owned() }
+        };
+        let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+        // What stood between two empty lines is gone.
+        if line.is_empty() && lines.last().is_some_and(String::is_empty) {
+            continue;
+        }
+        lines.push(line);
+    }
+    lines.join("\n")
+}
+
+fn answers(backend: &str) -> Vec<String> {
+    let env = env();
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("INKCELL_PYTHON_BACKEND", backend).env("INKCELL_PYTHON_SHELL", "ipython");
+    });
+    let folder = env.dir().display().to_string();
+    let calls = script().into_iter().map(|(tool, arguments)| {
+        let answer = client.call(tool, arguments);
+        let pictures: Vec<String> = answer
+            .blocks("image")
+            .iter()
+            .map(|picture| picture["mimeType"].as_str().unwrap_or_default().to_owned())
+            .collect();
+        format!("{} {pictures:?}\n{}", answer.is_error(), redacted(&answer.text(), &folder))
+    });
+    calls.collect()
+}
+
+/// The same answers, whatever makes the kernel.
+#[test]
+fn answers_do_not_tell_which_backend_it_is() {
+    let test = "answers_do_not_tell_which_backend_it_is";
+    if !need::python_package(test, &python(), "ipykernel") {
+        return;
+    }
+    let (runner, zmq) = (answers("runner"), answers("zmq"));
+    let mut different = Vec::new();
+    for (at, (tool, arguments)) in script().into_iter().enumerate() {
+        if runner[at] != zmq[at] {
+            let [runner, zmq] = [&runner[at], &zmq[at]];
+            different.push(format!(
+                "call {at}: {tool} {arguments}\n--- runner\n{runner}\n--- zmq\n{zmq}"
+            ));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n\n"));
+}

@@ -1,0 +1,156 @@
+"""Output of a kernel that is ipykernel's: made to be whole when a cell ends, and of bounded size on its way.
+
+Owns the changes to ipykernel's streams. Each is left out where they are not what they were when this was
+written; then the kernel does as it always did.
+"""
+
+import codecs
+import os
+import select
+import threading
+
+# How many characters a stream may hold back before the cell waits for it.
+HELD_BACK = 1 << 22
+
+
+def keep(shell):
+    """A kernel drops messages when a thousand wait to be sent. Here many more may wait."""
+    try:
+        import zmq
+
+        thread = shell.kernel.iopub_thread
+        # Only the thread that owns a socket may touch it.
+        thread.schedule(lambda: thread.socket.setsockopt(zmq.SNDHWM, 100_000))
+    except Exception:
+        pass
+
+
+def _has(stream, *names):
+    return all(hasattr(stream, name) for name in names)
+
+
+def pace(stream):
+    """ipykernel sends what was printed five times a second and lets a cell print as much as it can meanwhile, in
+    one message without bounds. Here a cell that has printed much waits until it is sent.
+
+    Gives what must be called between requests.
+    """
+    if not _has(stream, "pub_thread", "_is_master_process", "_flush", "_flush_pending"):
+        return None
+    kind, held = type(stream), 0
+    plain = kind.write
+
+    class Paced(kind):
+        watch = None
+
+        def flush(self):
+            # ipykernel flushes before it shows something; what programs wrote before that comes before it.
+            if self.watch is not None:
+                self.watch.take()
+            kind.flush(self)
+
+        def write(self, text):
+            nonlocal held
+            if isinstance(text, str) and len(text) > HELD_BACK:
+                for at in range(0, len(text), HELD_BACK):
+                    Paced.write(self, text[at : at + HELD_BACK])
+                return len(text)
+            written = plain(self, text)
+            held += len(text)
+            if held >= HELD_BACK:
+                held = 0
+                _send_now(self)
+            return written
+
+    Paced.__name__, Paced.__qualname__, Paced.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    stream.__class__ = Paced
+
+    def settle():
+        # While code runs, IPython has a method of its own in the place of the stream's, and puts back what it
+        # found before; once that is what was there before us.
+        if getattr(stream.__dict__.get("write"), "__func__", None) is plain:
+            del stream.write
+
+    return settle
+
+
+def _send_now(stream):
+    """What `flush` does, but the moment that was set for the next sending stays the only one."""
+    thread = stream.pub_thread
+    is_other = thread and thread.thread.is_alive() and thread.thread is not threading.current_thread()
+    if not is_other or not stream._is_master_process():
+        return
+
+    def send():
+        is_pending = stream._flush_pending
+        stream._flush()
+        stream._flush_pending = is_pending
+
+    thread.schedule(send)
+    sent = threading.Event()
+    thread.schedule(sent.set)
+    # One that cannot be sent in this time waits in memory, as it does without us.
+    sent.wait(10)
+
+
+class Watch:
+    """Reads what programs and C code write to a descriptor, in the place of ipykernel's thread, which may be
+    behind when the cell ends and cuts characters in two. Here the end of a cell takes what is still there."""
+
+    def __init__(self, stream):
+        self.stream = stream
+        self.source = stream._fid
+        self.echo = stream._original_stdstream_copy
+        # What is freed while this is held may print, and so come here again.
+        self.lock = threading.RLock()
+        self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    @classmethod
+    def over(cls, stream):
+        """Takes the place of ipykernel's thread, if there is one."""
+        names = ("_fid", "_should_watch", "watch_fd_thread", "_original_stdstream_fd", "_original_stdstream_copy")
+        if not _has(stream, *names) or not stream._should_watch:
+            return None
+        # It ends at the next that it reads, which it does not show.
+        stream._should_watch = False
+        os.write(stream._original_stdstream_fd, b"\0")
+        stream.watch_fd_thread.join(10)
+        if stream.watch_fd_thread.is_alive():
+            return None
+        watch = cls(stream)
+        stream._should_watch = True
+        stream.watch_fd_thread = threading.Thread(target=watch.run, daemon=True)
+        stream.watch_fd_thread.start()
+        stream.watch = watch
+        return watch
+
+    def run(self):
+        while self.stream._should_watch and self._is_filled(None) and self.take():
+            pass
+
+    def _is_filled(self, wait):
+        poll = select.poll()
+        poll.register(self.source, select.POLLIN)
+        return bool(poll.poll(wait))
+
+    def take(self):
+        """Passes on what is there now; says whether more can come. A program that writes without end holds nobody
+        up: what a pipe can hold is taken, and no more."""
+        try:
+            if not self.stream._is_master_process():
+                return False
+            with self.lock:
+                for _ in range(16):
+                    if not self.stream._should_watch or self.stream.closed:
+                        return False
+                    if not self._is_filled(0):
+                        return True
+                    data = os.read(self.source, 1 << 16)
+                    if not data:
+                        return False
+                    self.stream.write(self.decoder.decode(data))
+                    os.write(self.echo, data)
+            return True
+        except (OSError, ValueError):
+            # A cell closed the descriptor or the stream.
+            return False

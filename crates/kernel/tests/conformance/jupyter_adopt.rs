@@ -1,0 +1,83 @@
+//! Kernels that somebody else started, met by their connection files: they are used, and stay what they are.
+
+use inkcell_kernel::{
+    Backend as _, DeathCause, Force, History, KernelEvent, KernelEvents, Program, ZmqBackend,
+};
+use tokio_util::sync::CancellationToken;
+
+use crate::bench::{Bench, LIMIT, Start};
+use crate::ledger::{is_alive, is_gone_soon};
+
+/// A backend for the kernel of this bench, as if that were another's.
+fn others(bench: &Bench) -> ZmqBackend {
+    let runtime = bench.cwd().with_file_name("tmp");
+    let home = std::fs::read_dir(&runtime).expect("a folder").next().expect("one").expect("one");
+    let file = home.path().join("kernel.json");
+    bench.zmq.as_ref().expect("a backend").running(Program::Existing(file))
+}
+
+/// Why it is gone, as far as we are told.
+async fn died(mut events: KernelEvents) -> DeathCause {
+    let last = async {
+        loop {
+            if let KernelEvent::Died(death) = events.next().await.expect("a death") {
+                return death.cause;
+            }
+        }
+    };
+    tokio::time::timeout(LIMIT, last).await.expect("in time")
+}
+
+/// Issue 7, 3: a kernel that runs already is met by its connection file, and stays when we go.
+async fn a_running_kernel_is_adopted_and_left(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("kept = 41").await.ok();
+    let pid = bench.pid();
+    let other = others(&bench);
+    let launched = other.launch(&bench.spec, &CancellationToken::new()).await.expect("a kernel");
+    let first = (
+        bench.kernel.replace(launched.kernel),
+        std::mem::replace(&mut bench.events, launched.events),
+    );
+    assert_eq!(bench.kernel().info().pid, None);
+    assert_eq!(bench.value("kept + 1").await, "42");
+    // Output of others is not ours, and ours is not theirs.
+    let exec = bench
+        .post("print('go', flush=True)\nimport time\nwhile True: time.sleep(0.01)", History::Store);
+    bench.wait_for_output("go").await;
+    bench.kernel().interrupt().expect("it is there");
+    assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+    assert_eq!(bench.shut_down().await.cause, DeathCause::Shutdown);
+    assert!(is_alive(pid), "it is not ours");
+    (bench.kernel, bench.events) = first;
+    assert_eq!(bench.value("kept").await, "41");
+    // One that goes while we are there is missed.
+    let launched = other.launch(&bench.spec, &CancellationToken::new()).await.expect("a kernel");
+    bench.shut_down().await;
+    assert!(is_gone_soon(pid).await);
+    assert_eq!(died(launched.events).await, DeathCause::Unknown);
+}
+
+/// Issue 7, 3: an adopted kernel is left by who lets go of it or gives it up, and ends when it is asked to.
+async fn an_adopted_kernel_ends_only_when_it_is_asked_to(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let pid = bench.pid();
+    let other = others(&bench);
+    let cancel = CancellationToken::new();
+    let adopted = other.launch(&bench.spec, &cancel).await.expect("a kernel");
+    drop(adopted.kernel);
+    assert_eq!(died(adopted.events).await, DeathCause::Shutdown);
+    let mut adopted = other.launch(&bench.spec, &cancel).await.expect("a kernel");
+    adopted.kernel.force(Force::Kill).expect("it is there");
+    assert_eq!(died(adopted.events).await, DeathCause::Shutdown);
+    assert_eq!(bench.value("'it lives'").await, "'it lives'");
+    let mut adopted = other.launch(&bench.spec, &cancel).await.expect("a kernel");
+    adopted.kernel.force(Force::Terminate).expect("it is there");
+    assert_eq!(died(adopted.events).await, DeathCause::IgnoredInterrupt);
+    assert!(is_gone_soon(pid).await);
+}
+
+crate::on_jupyter!(
+    a_running_kernel_is_adopted_and_left,
+    an_adopted_kernel_ends_only_when_it_is_asked_to,
+);
