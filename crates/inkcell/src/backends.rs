@@ -13,6 +13,7 @@ use inkcell_engine::{Backends, EngineError};
 use rustix::process::getuid;
 
 use crate::exit::Failure;
+use crate::gateways;
 use crate::log;
 use crate::settings::{BackendSettings, Profile, Settings, kernel_pool, runner_config};
 
@@ -24,13 +25,7 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
     let usual = match settings.backend(profile) {
         BackendSettings::Runner => BackendKind::Runner,
         BackendSettings::Zmq => BackendKind::Zmq,
-        // Code must not run somewhere else than was asked for.
-        BackendSettings::Gateway(_) => {
-            return Err(Failure::argument(
-                "python.backend",
-                "of the backends runner and zmq are there yet; leave gateway.url out, and gateway here",
-            ));
-        }
+        BackendSettings::Gateway => BackendKind::Gateway,
     };
     let runner = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
     let zmq = ZmqConfig {
@@ -40,11 +35,13 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
         pool: kernel_pool(settings, profile),
     };
     let backends = Backends::only(Arc::new(runner)).with_zmq(zmq, Some(log::kernels()));
+    let gateway = gateways::choice(settings, profile, runtime_folder(settings));
+    let backends = backends.with_gateway(gateway, Some(log::kernels()));
     Ok(backends.usually(usual))
 }
 
 /// Where sockets are made: a folder of this user's alone, with a short name, on a disk of this machine.
-fn runtime_folder(settings: &Settings) -> PathBuf {
+pub(crate) fn runtime_folder(settings: &Settings) -> PathBuf {
     let given = settings.parent_env().get("XDG_RUNTIME_DIR").map(PathBuf::from);
     let given = given.filter(|folder| folder.is_absolute()).map(|folder| folder.join("inkcell"));
     let common = PathBuf::from(format!("/tmp/inkcell-run-{}", getuid().as_raw()));

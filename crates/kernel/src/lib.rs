@@ -33,8 +33,8 @@ pub use event::{
 pub use gateway::{
     Collaboration, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayError,
     GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Overwrite, Place, PlainHttp, Refused,
-    ServerContents, ServerNotebook, SharedConfig, SharedGateway, SharedStatus, Sharing, Token,
-    TokenFileError, UrlError, Whose, kernel_environment, left_behind,
+    RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig, SharedGateway,
+    SharedStatus, Sharing, Token, TokenFileError, UrlError, Whose, kernel_environment, left_behind,
 };
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,

@@ -38,7 +38,7 @@ pub(crate) fn pick(
     Ok(match &wanted.kernel {
         None => python,
         Some(choice @ (KernelChoice::Named(_) | KernelChoice::Existing(_))) => {
-            must_not_be_runner(wanted.backend, choice)?;
+            must_be_able(wanted.backend, choice)?;
             let program = match choice {
                 KernelChoice::Named(name) => Program::Spec(Box::new(specs().take(&name.0)?)),
                 KernelChoice::Existing(file) => Program::Existing(file.clone()),
@@ -74,20 +74,34 @@ pub(crate) fn pick(
     })
 }
 
-/// An installed kernel cannot be run by inkcell's own runner.
-fn must_not_be_runner(
-    backend: Option<BackendKind>,
-    choice: &KernelChoice,
-) -> Result<(), EngineError> {
-    if backend != Some(BackendKind::Runner) {
-        return Ok(());
+/// Whether a wish is about kernels by their names, so that it must be known which there are.
+pub(crate) fn names_a_kernel(wanted: &Wanted) -> bool {
+    match &wanted.kernel {
+        None | Some(KernelChoice::Existing(_)) => false,
+        Some(KernelChoice::Named(_)) => true,
+        Some(KernelChoice::OfNotebook { name, language }) => {
+            let is_other = |language: &String| !is_python(language);
+            name.as_ref().is_some_and(|name| !is_usual(name))
+                || language.as_ref().is_some_and(is_other)
+        }
     }
-    let which = match choice {
-        KernelChoice::Existing(_) => "a kernel that runs already",
-        _ => "an installed Jupyter kernel",
+}
+
+/// inkcell's own runner runs no installed kernel, and a gateway none that somebody else started.
+fn must_be_able(backend: Option<BackendKind>, choice: &KernelChoice) -> Result<(), EngineError> {
+    let problem = match (backend, choice) {
+        (Some(BackendKind::Runner), KernelChoice::Existing(_)) => {
+            "the runner is a kernel of its own; a kernel that runs already needs zmq"
+        }
+        (Some(BackendKind::Runner), _) => {
+            "the runner is a kernel of its own; an installed Jupyter kernel needs zmq"
+        }
+        (Some(BackendKind::Gateway), KernelChoice::Existing(_)) => {
+            "a gateway makes its own kernels; a kernel that runs already needs zmq"
+        }
+        _ => return Ok(()),
     };
-    let problem = format!("the runner is a kernel of its own; {which} needs zmq");
-    Err(EngineError::Argument { argument: "backend".to_owned(), problem })
+    Err(EngineError::Argument { argument: "backend".to_owned(), problem: problem.to_owned() })
 }
 
 /// The kernel of a notebook that is not in Python: the one it names, else one for its language.

@@ -17,6 +17,8 @@ pub enum Place {
     Here,
     /// Somewhere else.
     Elsewhere,
+    /// That is not known. A kernel is asked, and counts as elsewhere unless it proves to be here.
+    Unknown,
 }
 
 /// The expression that stands for our module, once it is loaded.
@@ -30,6 +32,22 @@ pub(crate) const WHERE: &str = "(lambda os, sys: '|'.join([str(os.getpid()), \
     open('/proc/sys/kernel/random/boot_id').read().strip(), os.readlink('/proc/self/ns/pid'), \
     sys.executable]) if os.path.exists('/proc/self/ns/pid') else '|||' + sys.executable)\
     (__import__('os'), __import__('sys'))";
+
+/// What a kernel says that sees the files of this machine: which start of the machine, which files, whose.
+pub(crate) const WHOSE: &str = "(lambda os: '|'.join([\
+    open('/proc/sys/kernel/random/boot_id').read().strip(), os.readlink('/proc/self/ns/mnt'), \
+    str(os.geteuid())]) if os.path.exists('/proc/self/ns/mnt') else '')(__import__('os'))";
+
+/// Where a kernel is that answered [`WHOSE`] with this. One of another user is not ours to tell anything.
+pub(crate) fn place(shown: &str) -> Place {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let files = std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default();
+    let user = rustix::process::geteuid().as_raw();
+    let ours = format!("{}|{}|{user}", boot.trim(), files.display());
+    let is_known = !boot.trim().is_empty() && !files.as_os_str().is_empty();
+    let is_here = is_known && shown.trim_matches(['\'', '"']) == ours;
+    if is_here { Place::Here } else { Place::Elsewhere }
+}
 
 /// The code that a kernel on this machine begins with: it leaves no name behind.
 pub(crate) fn here(root: &Path, spec: &KernelSpec) -> String {
@@ -100,6 +118,19 @@ impl Namespace {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// S-022: what is not proven to be here is elsewhere, and gets nothing of ours.
+    #[test]
+    fn a_place_is_proven() {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let files = std::fs::read_link("/proc/self/ns/mnt").unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let shown = |user: u32| format!("'{}|{}|{user}'", boot.trim(), files.display());
+        assert_eq!(place(&shown(user)), Place::Here);
+        for other in [shown(user + 1), String::new(), "''".to_owned(), "'||0'".to_owned()] {
+            assert_eq!(place(&other), Place::Elsewhere, "{other}");
+        }
+    }
 
     /// S-022: only a process that we can see has a number for us.
     #[test]

@@ -25,7 +25,7 @@ use crate::gateway::meet::{self, Unmet};
 use crate::gateway::near::Near;
 use crate::gateway::pump::{Pump, State};
 use crate::gateway::record::Record;
-use crate::gateway::rest::Rest;
+use crate::gateway::rest::{RemoteKernels, Rest};
 use crate::gateway::talk::Talk;
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::kernelspec::InterruptMode;
@@ -49,7 +49,7 @@ pub struct GatewayConfig {
     pub whose: Whose,
     /// Where its kernels are.
     pub place: Place,
-    /// Which of its kernels is taken; none means its own default.
+    /// Which of its kernels is taken; none means Python: its default, or another one of that language.
     pub kernel_name: Option<String>,
     /// Variables that are named when a kernel is made. Gateways take those that begin with `KERNEL_`.
     pub env: BTreeMap<String, String>,
@@ -73,6 +73,8 @@ pub struct GatewayBackend {
     /// Whether what dead hosts left on it has been looked for.
     pub(crate) is_swept: Arc<AtomicBool>,
     trace: Option<Arc<dyn Trace>>,
+    /// Which of its kernels is taken.
+    kernel_name: Option<String>,
 }
 
 impl GatewayBackend {
@@ -90,6 +92,7 @@ impl GatewayBackend {
         let record = Arc::new(Record::new(&config.state_dir));
         GatewayBackend {
             rest: Arc::new(rest(&config)),
+            kernel_name: config.kernel_name.clone(),
             config: Arc::new(config),
             record,
             trace,
@@ -97,12 +100,20 @@ impl GatewayBackend {
         }
     }
 
-    /// Which kernels the gateway can make: the one it takes when none is named, and the language of each.
-    /// The first thing to ask: its errors say what is wrong with the address or the token.
-    pub async fn kernelspecs(&self) -> Result<(String, BTreeMap<String, String>), GatewayError> {
-        let found = self.rest.kernelspecs().await?;
-        let kernels = found.kernels.into_iter().map(|(name, spec)| (name, spec.language));
-        Ok((found.default, kernels.collect()))
+    /// The same for kernels of this name, or for its Python.
+    pub fn running(&self, kernel_name: Option<String>) -> GatewayBackend {
+        GatewayBackend { kernel_name, ..self.clone() }
+    }
+
+    /// Where the gateway is.
+    pub fn url(&self) -> &GatewayUrl {
+        &self.config.url
+    }
+
+    /// Which kernels the gateway can make. The first thing to ask: its errors say what is wrong with the address
+    /// or the token.
+    pub async fn kernelspecs(&self) -> Result<RemoteKernels, GatewayError> {
+        self.rest.kernelspecs().await
     }
 
     async fn start(
@@ -150,9 +161,8 @@ impl GatewayBackend {
     /// Which kernel is made, and what interrupts it.
     async fn chosen(&self) -> Result<Chosen, GatewayError> {
         let found = self.rest.kernelspecs().await?;
-        let fallback = if found.default.is_empty() { "python3" } else { &found.default };
-        let name = self.config.kernel_name.as_deref().unwrap_or(fallback);
-        let name = name.to_owned();
+        let name = self.kernel_name.as_deref().or_else(|| found.python());
+        let name = name.unwrap_or("python3").to_owned();
         let Some(spec) = found.kernels.get(&name) else {
             let names = found.kernels.into_keys().collect();
             let url = self.rest.url.to_string();
@@ -209,9 +219,14 @@ impl GatewayBackend {
         let (language, version) = (about.language_info.name, about.language_info.version);
         if !language.eq_ignore_ascii_case("python") {
             let executable = format!("{language} on {}", self.rest.url);
-            return Ok(Met { guest: Guest::Absent, language, version, executable, pid: None });
+            let (guest, place, pid) = (Guest::Absent, Place::Elsewhere, None);
+            return Ok(Met { guest, place, language, version, executable, pid });
         }
-        let code = match self.config.place {
+        let place = match self.config.place {
+            Place::Unknown => guest::place(&meet::run_at_start(talk, "", guest::WHOSE).await?),
+            known => known,
+        };
+        let code = match place {
             Place::Here => match install(&self.config.state_dir) {
                 Ok(root) => guest::here(&root, spec),
                 Err(error) => {
@@ -219,11 +234,11 @@ impl GatewayBackend {
                     return Err(Unmet::Startup { name, value });
                 }
             },
-            Place::Elsewhere => guest::elsewhere(spec),
+            Place::Elsewhere | Place::Unknown => guest::elsewhere(spec),
         };
         let shown = meet::run_at_start(talk, &code, guest::WHERE).await?;
         let (pid, executable) = guest::found(&shown, &Namespace::ours());
-        Ok(Met { guest: Guest::Present, language, version, executable, pid })
+        Ok(Met { guest: Guest::Present, place, language, version, executable, pid })
     }
 
     fn unmet(&self, unmet: Unmet) -> LaunchError {
@@ -268,7 +283,7 @@ impl GatewayBackend {
             talk,
             near,
             guest: met.guest,
-            place: self.config.place,
+            place: met.place,
             ending,
             events,
             intent: intent.clone(),
@@ -309,6 +324,7 @@ struct Chosen {
 /// A kernel that is ready.
 struct Met {
     guest: Guest,
+    place: Place,
     language: String,
     version: String,
     executable: String,

@@ -16,6 +16,7 @@ use crate::error::LaunchError;
 use crate::gateway::error::{GatewayError, Whose};
 use crate::gateway::guest::Place;
 use crate::gateway::launch::{GatewayBackend, GatewayConfig};
+use crate::gateway::rest::RemoteKernels;
 use crate::gateway::shared::{SharedConfig, SharedGateway};
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched};
@@ -44,22 +45,51 @@ pub enum Sharing {
 }
 
 /// Makes kernels on the gateways that hosts on this machine share, one for each interpreter.
+#[derive(Clone)]
 pub struct LocalGatewayBackend {
     config: LocalConfig,
     trace: Option<Arc<dyn Trace>>,
     /// The backends of gateways that were used, so that kernels of one are written down in one place.
-    used: Mutex<HashMap<GatewayUrl, GatewayBackend>>,
+    used: Arc<Mutex<HashMap<GatewayUrl, GatewayBackend>>>,
+    /// Which of its kernels is taken; none means Python.
+    kernel_name: Option<String>,
 }
 
 impl LocalGatewayBackend {
     /// A backend that starts gateways when they are needed.
     pub fn new(config: LocalConfig) -> LocalGatewayBackend {
-        LocalGatewayBackend { config, trace: None, used: Mutex::default() }
+        LocalGatewayBackend { config, trace: None, used: Arc::default(), kernel_name: None }
     }
 
     /// The same, and somebody is told what it does.
     pub fn traced(config: LocalConfig, trace: Arc<dyn Trace>) -> LocalGatewayBackend {
-        LocalGatewayBackend { config, trace: Some(trace), used: Mutex::default() }
+        LocalGatewayBackend { trace: Some(trace), ..LocalGatewayBackend::new(config) }
+    }
+
+    /// The same for kernels of this name, or for its Python.
+    pub fn running(&self, kernel_name: Option<String>) -> LocalGatewayBackend {
+        LocalGatewayBackend { kernel_name, ..self.clone() }
+    }
+
+    /// Which kernels the gateway of this interpreter can make; it is started where it does not run.
+    pub async fn kernelspecs(&self, spec: &KernelSpec) -> Result<RemoteKernels, LaunchError> {
+        let (url, token) = self.shared(spec)?.acquire().await?;
+        Ok(self.backend(&url, token).kernelspecs().await?)
+    }
+
+    /// The gateway of an interpreter, where there may be one.
+    pub fn shared(&self, spec: &KernelSpec) -> Result<SharedGateway, LaunchError> {
+        if self.config.sharing == Sharing::Refused {
+            let reason = "Shared Python gateway required; local gateways are disabled";
+            return Err(LaunchError::Startup { reason: reason.to_owned() });
+        }
+        Ok(SharedGateway::new(SharedConfig {
+            state_dir: self.config.state_dir.clone(),
+            python: spec.python.clone(),
+            venv: spec.env.get("VIRTUAL_ENV").map(PathBuf::from),
+            env: spec.env.clone(),
+            idle_stop: self.config.idle_stop,
+        }))
     }
 
     async fn start(
@@ -67,17 +97,7 @@ impl LocalGatewayBackend {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        if self.config.sharing == Sharing::Refused {
-            let reason = "Shared Python gateway required; local gateways are disabled";
-            return Err(LaunchError::Startup { reason: reason.to_owned() });
-        }
-        let shared = SharedGateway::new(SharedConfig {
-            state_dir: self.config.state_dir.clone(),
-            python: spec.python.clone(),
-            venv: None,
-            env: spec.env.clone(),
-            idle_stop: self.config.idle_stop,
-        });
+        let shared = self.shared(spec)?;
         let first = self.attempt(&shared, spec, cancel).await;
         let Err(LaunchError::Gateway(problem)) = &first else { return first };
         if !is_fault_of_gateway(problem) {
@@ -104,7 +124,8 @@ impl LocalGatewayBackend {
             acquired = shared.acquire() => acquired?,
             () = cancel.cancelled() => return Err(LaunchError::Cancelled),
         };
-        self.backend(&url, token).launch(spec, cancel).await
+        let backend = self.backend(&url, token).running(self.kernel_name.clone());
+        backend.launch(spec, cancel).await
     }
 
     fn backend(&self, url: &GatewayUrl, token: Token) -> GatewayBackend {

@@ -36,6 +36,7 @@ pub use guest::Place;
 pub use kernel_env::kernel_environment;
 pub use launch::{GatewayBackend, GatewayConfig};
 pub use local::{LocalConfig, LocalGatewayBackend, Sharing};
+pub use rest::{RemoteKernel, RemoteKernels};
 pub use shared::{SharedConfig, SharedGateway};
 pub use site::SharedStatus;
 pub use url::{GatewayUrl, PlainHttp, Token, TokenFileError, UrlError};

@@ -57,19 +57,39 @@ impl RemoteId {
     }
 }
 
-/// Kernels that a gateway can make, and which it takes when none is named.
+/// A kernel that a gateway can make.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-pub(crate) struct Spec {
+pub struct RemoteKernel {
+    /// The language its cells are in.
     #[serde(default)]
-    pub(crate) language: String,
+    pub language: String,
+    /// Its name for people.
     #[serde(default)]
-    pub(crate) interrupt_mode: InterruptMode,
+    pub display_name: String,
+    /// How it wants to be interrupted.
+    #[serde(default)]
+    pub interrupt_mode: InterruptMode,
 }
 
+/// The kernels that a gateway can make, by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Kernelspecs {
-    pub(crate) default: String,
-    pub(crate) kernels: BTreeMap<String, Spec>,
+pub struct RemoteKernels {
+    /// The one it takes when none is named; may be empty.
+    pub default: String,
+    /// All of them.
+    pub kernels: BTreeMap<String, RemoteKernel>,
+}
+
+impl RemoteKernels {
+    /// The one for Python: its default, if that is one, or what every Jupyter calls its own Python, or any.
+    pub(crate) fn python(&self) -> Option<&str> {
+        let is_python = |name: &str| {
+            let found = self.kernels.get(name);
+            found.is_some_and(|kernel| kernel.language.eq_ignore_ascii_case("python"))
+        };
+        let usual = [self.default.as_str(), "python3"].into_iter();
+        usual.chain(self.kernels.keys().map(String::as_str)).find(|name| is_python(name))
+    }
 }
 
 /// One gateway that can be asked.
@@ -115,7 +135,7 @@ impl Rest {
     }
 
     /// Which kernels it can make; the first question to any gateway.
-    pub(crate) async fn kernelspecs(&self) -> Result<Kernelspecs, GatewayError> {
+    pub(crate) async fn kernelspecs(&self) -> Result<RemoteKernels, GatewayError> {
         #[derive(Deserialize)]
         struct Answer {
             #[serde(default)]
@@ -125,13 +145,13 @@ impl Rest {
         #[derive(Deserialize)]
         struct Entry {
             #[serde(default)]
-            spec: Spec,
+            spec: RemoteKernel,
         }
         let reply = self.ask(Method::GET, "/api/kernelspecs", None, of(LOOK)).await?;
         let reply = self.expect(reply, StatusCode::OK)?;
         let read: Answer = self.read(&reply)?;
         let kernels = read.kernelspecs.into_iter().map(|(name, entry)| (name, entry.spec));
-        Ok(Kernelspecs { default: read.default, kernels: kernels.collect() })
+        Ok(RemoteKernels { default: read.default, kernels: kernels.collect() })
     }
 
     /// Makes a kernel. A gateway that fails is asked once more, and one that is busy when it says so: neither
@@ -369,6 +389,26 @@ mod tests {
         }
         let id = "1f2e-ABC_9";
         assert_eq!(RemoteId::parse(id).unwrap().as_str(), id);
+    }
+
+    /// B:G-30: Python is what a gateway's default is, or what it has of Python.
+    #[test]
+    fn python_is_found_among_the_kernels() {
+        let check = |default: &str, kernels: &[(&str, &str)], wanted: Option<&str>| {
+            let kernel = |language: &str| RemoteKernel {
+                language: language.to_owned(),
+                ..RemoteKernel::default()
+            };
+            let kernels =
+                kernels.iter().map(|(name, language)| ((*name).to_owned(), kernel(language)));
+            let found = RemoteKernels { default: default.to_owned(), kernels: kernels.collect() };
+            assert_eq!(found.python(), wanted, "{found:?}");
+        };
+        check("conda", &[("conda", "python"), ("python3", "python")], Some("conda"));
+        check("ir", &[("apy", "python"), ("ir", "R"), ("python3", "Python")], Some("python3"));
+        check("", &[("ir", "R"), ("spark", "python")], Some("spark"));
+        check("ir", &[("ir", "R")], None);
+        check("", &[], None);
     }
 
     #[test]

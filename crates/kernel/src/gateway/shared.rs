@@ -79,6 +79,11 @@ impl SharedGateway {
         all.filter(|status| status.active).collect()
     }
 
+    /// Where each of them is, and what opens it.
+    pub fn living(state_dir: &Path) -> Vec<(GatewayUrl, Token)> {
+        Site::all(state_dir).into_iter().filter_map(|site| site.living()).collect()
+    }
+
     /// Ends every one of them; says how many there were.
     pub async fn shutdown_all(state_dir: &Path) -> Result<usize, GatewayError> {
         let mut ended = 0;

@@ -95,7 +95,7 @@ pub enum UrlError {
     /// Plain text to another machine.
     #[error(
         "{host} is not this machine, and over http:// everybody on the way can read the token and run \
-         code; use https://, or allow it with --insecure"
+         code; use https://, or allow it: set gateway.insecure to on"
     )]
     Insecure {
         /// The machine.
