@@ -17,6 +17,7 @@ mod gremlin;
 mod laws;
 mod python_env;
 mod pythons;
+mod servers;
 mod spec;
 mod stages;
 mod strace;

@@ -99,6 +99,12 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
     Ok(loud)
 }
 
+/// The newest interpreter of these minor versions.
+pub(crate) fn newest_of(minors: &RangeInclusive<u32>) -> Option<PathBuf> {
+    let found = one_of_each(places());
+    found.into_values().rev().find(|one| minors.contains(&one.version.minor)).map(|one| one.path)
+}
+
 /// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a
 /// library skips itself here and says so; the stage with the full environment runs it.
 fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {
