@@ -24,7 +24,7 @@ pub struct Backends {
 }
 
 struct Zmq {
-    config: ZmqConfig,
+    config: Box<dyn Fn() -> ZmqConfig + Send + Sync>,
     trace: Option<Arc<dyn Trace>>,
     made: Mutex<Option<ZmqBackend>>,
 }
@@ -36,9 +36,13 @@ impl Backends {
         Backends { runner, zmq: None, gateway: None, usual }
     }
 
-    /// The same, and Jupyter kernels that are started here.
-    pub fn with_zmq(self, config: ZmqConfig, trace: Option<Arc<dyn Trace>>) -> Backends {
-        let zmq = Zmq { config, trace, made: Mutex::default() };
+    /// The same, and Jupyter kernels that are started here. How they are started is asked when the first is.
+    pub fn with_zmq(
+        self,
+        config: impl Fn() -> ZmqConfig + Send + Sync + 'static,
+        trace: Option<Arc<dyn Trace>>,
+    ) -> Backends {
+        let zmq = Zmq { config: Box::new(config), trace, made: Mutex::default() };
         Backends { zmq: Some(Arc::new(zmq)), ..self }
     }
 
@@ -55,6 +59,17 @@ impl Backends {
     /// The same, with another one for those who do not say.
     pub fn usually(self, usual: BackendKind) -> Backends {
         Backends { usual, ..self }
+    }
+
+    /// Ends kernels that nobody uses yet.
+    pub(crate) async fn close(&self) {
+        let made = self
+            .zmq
+            .as_ref()
+            .and_then(|zmq| zmq.made.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        if let Some(made) = made {
+            made.close().await;
+        }
     }
 
     /// The one for those who do not say.
@@ -91,7 +106,7 @@ impl Zmq {
         if let Some(made) = &*made {
             return Ok(made.clone());
         }
-        let config = self.config.clone();
+        let config = (self.config)();
         let backend = match &self.trace {
             Some(trace) => ZmqBackend::traced(config, Arc::clone(trace)),
             None => ZmqBackend::new(config),

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{Kernelspecs, MANAGED};
+use inkcell_kernel::{Kernelspecs, MANAGED, Origin};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
 use crate::api::{
-    CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, State, Wanted,
+    CellKernel, CellReport, CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest,
+    State, Wanted,
 };
 use crate::artifact::{ArtifactOwner, ArtifactSession, Artifacts, ArtifactsConfig};
 use crate::backends::Backends;
@@ -21,10 +22,10 @@ use crate::call::{Beside, Call};
 use crate::error::{EngineError, SessionError};
 use crate::executions::{CallEvent, Executions, Record};
 use crate::journal::{Seq, Watch};
-use crate::kernels::{Chosen, ChosenKernel, Insists, Kernels, KernelsConfig};
+use crate::kernels::{Chosen, Kernels, KernelsConfig};
 use crate::lent::Lent;
 use crate::output::{ModelOutput, OutputLimits};
-use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey, SessionName};
+use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey};
 use crate::run::PreparedRun;
 use crate::session::{Loss, Policy, ResetEnd, Session};
 use crate::session_file::SessionFile;
@@ -119,7 +120,8 @@ impl Engine {
         owner: OwnerId,
     ) -> Result<PythonReport, EngineError> {
         let (began, wait) = (tokio::time::Instant::now(), request.wait);
-        let chosen = self.choose(&request.cwd, &request.wanted).await?;
+        let session = request.session.as_ref();
+        let (_, chosen) = self.place(session, &request.cwd, &request.wanted).await?;
         let id = self.start(request, &chosen, owner, None).await?;
         // Waiting for a place is waiting, too.
         let left = wait.map(|wait| wait.saturating_sub(began.elapsed()));
@@ -156,6 +158,10 @@ impl Engine {
         self.shared.registry.list()
     }
 
+    pub(crate) fn kernels(&self) -> &Kernels {
+        &self.shared.kernels
+    }
+
     pub(crate) fn registry(&self) -> &Registry {
         &self.shared.registry
     }
@@ -177,6 +183,7 @@ impl Engine {
 
     /// Gives a session a new kernel.
     pub async fn restart(&self, key: &SessionKey) -> Result<(), EngineError> {
+        self.must_be_ours(key)?;
         match self.session(key)?.reset().await {
             ResetEnd::Done => Ok(()),
             ResetEnd::Refused => Err(SessionError::ResetInProgress(key.name.clone()).into()),
@@ -199,6 +206,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         let shared = &self.shared;
         shared.executions.cancel_all();
+        shared.kernels.close().await;
         shared.registry.shutdown().await;
         // Kernels that belong to one call end with it.
         shared.tasks.close();
@@ -213,55 +221,18 @@ impl Engine {
         self.shared.executions.find(id).ok_or_else(unknown)
     }
 
+    /// A kernel that somebody else has started cannot be made new.
+    fn must_be_ours(&self, key: &SessionKey) -> Result<(), EngineError> {
+        let kernel = self.shared.registry.find(key).and_then(|session| session.state().kernel);
+        match kernel.map(|kernel| kernel.origin) {
+            Some(Origin::Joined { .. }) => Err(SessionError::NotOurs(key.name.clone()).into()),
+            _ => Ok(()),
+        }
+    }
+
     fn session(&self, key: &SessionKey) -> Result<Session, EngineError> {
         let found = self.shared.registry.find(key);
         found.ok_or_else(|| unknown_session(key, &self.sessions()))
-    }
-
-    /// The key of the session a request means: that of the kernel that was chosen for it, or of one that is there
-    /// and that its caller would not tell from it.
-    pub fn key(
-        &self,
-        session: Option<&SessionName>,
-        cwd: &Path,
-        chosen: Option<&ChosenKernel>,
-    ) -> SessionKey {
-        // A folder that is not there is told by the launch.
-        let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
-        let key = SessionKey {
-            name: session.cloned().unwrap_or_else(|| SessionName("default".to_owned())),
-            cwd,
-            interpreter: chosen.and_then(|kernel| kernel.interpreter.clone()),
-            backend: chosen.map_or(self.shared.kernels.usual(), |kernel| kernel.backend),
-            kernel: chosen.and_then(|kernel| kernel.name.clone()),
-        };
-        let insists = chosen.map_or(&Insists::Nothing, |kernel| &kernel.insists);
-        self.stand_in(&key, insists).unwrap_or(key)
-    }
-
-    /// The only session of this name and folder, where its caller does not insist on another kernel.
-    fn stand_in(&self, key: &SessionKey, insists: &Insists) -> Option<SessionKey> {
-        let will_do = |listed: &Listed| match insists {
-            Insists::Nothing => true,
-            Insists::Kernel => false,
-            // One that has no kernel at the moment says nothing of itself.
-            Insists::Language(language) => match &listed.state.kernel {
-                Some(kernel) => kernel.language.eq_ignore_ascii_case(language),
-                None => listed.key.kernel == key.kernel,
-            },
-        };
-        let is_same = |listed: &Listed| {
-            let other = &listed.key;
-            other.name == key.name
-                && other.cwd == key.cwd
-                && (key.interpreter.is_none() || other.interpreter == key.interpreter)
-        };
-        let all = self.sessions();
-        let mut same = all.iter().filter(|listed| is_same(listed));
-        match (same.next(), same.next()) {
-            (Some(only), None) if will_do(only) => Some(only.key.clone()),
-            _ => None,
-        }
     }
 
     /// Begins a call in the kernel that was chosen for it. Everything its cells say goes to `tap`, if there
@@ -313,6 +284,9 @@ impl Engine {
     ) -> Result<ExecutionId, EngineError> {
         let shared = &self.shared;
         let key = self.key(request.session.as_ref(), &request.cwd, Some(&chosen.kernel));
+        if request.cells.iter().any(|cell| cell.kernel == CellKernel::Fresh) {
+            self.must_be_ours(&key)?;
+        }
         let id = shared.executions.new_id();
         let shares = (request.mode == KernelMode::Session).then(|| key.clone());
         let mut report = PythonReport {

@@ -251,7 +251,7 @@ pub enum EngineError {
         /// The path.
         path: String,
     },
-    /// The notebook is for another language than the backend that was asked for.
+    /// The notebook is for a language that the backend which was asked for does not run.
     #[error("the notebook is for {language}{}, and the runner runs Python", named(.kernel.as_ref()))]
     NotPython {
         /// The language.
@@ -266,6 +266,14 @@ pub enum EngineError {
         language: String,
         /// The kernel it names.
         kernel: Option<KernelName>,
+        /// The kernels that are installed.
+        known: Vec<String>,
+    },
+    /// The notebook names a kernel that is not here, and says nothing else of what it is in.
+    #[error("the notebook names the kernel {kernel}, which is not installed, and does not say its language{}", there_are(.known))]
+    UnknownKernel {
+        /// The kernel it names.
+        kernel: KernelName,
         /// The kernels that are installed.
         known: Vec<String>,
     },

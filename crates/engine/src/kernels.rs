@@ -82,7 +82,7 @@ pub struct Chosen {
     /// Which kernel it is.
     pub kernel: ChosenKernel,
     /// What whoever gave a notebook must know about the choice.
-    pub note: Option<RunNote>,
+    pub notes: Vec<RunNote>,
     /// What starts it.
     pub(crate) backend: Arc<dyn Backend>,
 }
@@ -132,6 +132,11 @@ impl Kernels {
     pub(crate) fn new(config: KernelsConfig, backends: Backends) -> Kernels {
         let finder = Finder::with_cache_dir(config.state_dir.clone());
         Kernels { config, finder, backends, recent: Mutex::default() }
+    }
+
+    /// Ends kernels that nobody uses yet.
+    pub(crate) async fn close(&self) {
+        self.backends.close().await;
     }
 
     /// The backend of those who do not name one.
@@ -223,7 +228,8 @@ impl Kernels {
         let (spec, env) = self.spec(&search, interpreter.as_ref())?;
         let kernel = identity(&program, BackendKind::Zmq, interpreter.as_ref(), wanted);
         let backend = self.backend(program)?;
-        Ok(Chosen { spec, interpreter, env, kernel, note, backend })
+        let notes = Vec::from_iter(note);
+        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
     }
 
     async fn look_there(
@@ -249,7 +255,8 @@ impl Kernels {
         let Picked { program, note } = picked.map_err(|problem| gateway.of_it(problem))?;
         let kernel = identity(&program, BackendKind::Gateway, interpreter.as_ref(), wanted);
         let backend = gateway.running(kernel.name.clone().map(|name| name.0));
-        Ok(Chosen { spec, interpreter, env, kernel, note, backend })
+        let notes = Vec::from_iter(note);
+        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
     }
 
     /// The gateway that a wish is for, if it is for one.

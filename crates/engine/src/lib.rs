@@ -18,6 +18,7 @@ mod files;
 mod inspect;
 pub mod journal;
 mod kernels;
+mod keys;
 mod lent;
 mod merge;
 mod notebooks;
@@ -50,6 +51,6 @@ pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use run::{
     LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, RunClock, RunFiles, RunningRun, last_runs,
-    open_run, opened_run, prepare, prepared,
+    notebook_kernel, opened_run, prepared,
 };
 pub use tap::Tapped;

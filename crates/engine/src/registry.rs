@@ -7,7 +7,7 @@ mod scarce;
 
 use std::collections::HashSet;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -236,6 +236,13 @@ impl Registry {
     pub fn closed(&self, key: &SessionKey) -> Option<(CloseReason, Duration)> {
         let lost = self.shared.state().losses.get(key).copied();
         lost.map(|(reason, at)| (reason, now().saturating_duration_since(at)))
+    }
+
+    /// The session of this name and folder that was let go of last, whatever kernel it had.
+    pub(crate) fn lost(&self, name: &SessionName, cwd: &Path) -> Option<SessionKey> {
+        let state = self.shared.state();
+        let same = state.losses.iter().filter(|(key, _)| key.name == *name && key.cwd == *cwd);
+        same.max_by_key(|(_, (_, at))| *at).map(|(key, _)| key.clone())
     }
 
     /// All sessions.

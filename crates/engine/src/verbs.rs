@@ -89,8 +89,8 @@ impl Engine {
         session: &SessionRef,
         owner: OwnerId,
     ) -> Result<KernelReport, EngineError> {
-        let chosen = self.choose(&session.cwd, &session.wanted).await?;
-        let key = self.key(session.session.as_ref(), &session.cwd, Some(&chosen.kernel));
+        let name = session.session.as_ref();
+        let (key, chosen) = self.place(name, &session.cwd, &session.wanted).await?;
         let attached = self.attach(&key, owner, &chosen, None).await?;
         let notes = ready(&attached).await?;
         let session = Box::new(self.report_of(&key)?);

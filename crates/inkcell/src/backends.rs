@@ -1,7 +1,7 @@
 //! What makes kernels for a command or a server: the settings, made into backends.
 //!
-//! Owns which backends there are and where they keep what must not outlive them. How kernels are made is the
-//! kernel crate's.
+//! Owns what the settings mean for backends, and where those keep what must not outlive them. How kernels are made is
+//! the kernel crate's.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
@@ -28,25 +28,42 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
         BackendSettings::Gateway => BackendKind::Gateway,
     };
     let runner = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
-    let zmq = ZmqConfig {
-        state_dir: settings.state_dir.clone(),
-        runtime_dir: runtime_folder(settings),
+    let (state_dir, pool) = (settings.state_dir.clone(), kernel_pool(settings, profile));
+    let sockets = RuntimeFolder::of(settings);
+    let gateway = gateways::choice(settings, profile, sockets.clone());
+    let zmq = move || ZmqConfig {
+        state_dir: state_dir.clone(),
+        runtime_dir: sockets.find(),
         transport: Transport::Auto,
-        pool: kernel_pool(settings, profile),
+        pool,
     };
     let backends = Backends::only(Arc::new(runner)).with_zmq(zmq, Some(log::kernels()));
-    let gateway = gateways::choice(settings, profile, runtime_folder(settings));
     let backends = backends.with_gateway(gateway, Some(log::kernels()));
     Ok(backends.usually(usual))
 }
 
-/// Where sockets are made: a folder of this user's alone, with a short name, on a disk of this machine.
-pub(crate) fn runtime_folder(settings: &Settings) -> PathBuf {
-    let given = settings.parent_env().get("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let given = given.filter(|folder| folder.is_absolute()).map(|folder| folder.join("inkcell"));
-    let common = PathBuf::from(format!("/tmp/inkcell-run-{}", getuid().as_raw()));
-    let usable = given.into_iter().chain([common]).find(|folder| is_private(folder));
-    usable.unwrap_or_else(|| settings.state_dir.join("run"))
+/// Where sockets are made: a folder of this user's alone, with a short name, on a disk of this machine. It is looked
+/// for when the first socket is: a command without kernels makes no folder.
+#[derive(Clone, Debug)]
+pub(crate) struct RuntimeFolder {
+    candidates: Vec<PathBuf>,
+    otherwise: PathBuf,
+}
+
+impl RuntimeFolder {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let given = settings.parent_env().get("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let given = given.filter(|folder| folder.is_absolute());
+        let given = given.map(|folder| folder.join("inkcell"));
+        let common = PathBuf::from(format!("/tmp/inkcell-run-{}", getuid().as_raw()));
+        let candidates = given.into_iter().chain([common]).collect();
+        Self { candidates, otherwise: settings.state_dir.join("run") }
+    }
+
+    pub(crate) fn find(&self) -> PathBuf {
+        let private = self.candidates.iter().find(|folder| is_private(folder));
+        private.unwrap_or(&self.otherwise).clone()
+    }
 }
 
 /// Whether a folder is there, or can be made, that nobody else can put anything into.

@@ -2,13 +2,12 @@
 //!
 //! Owns what the settings mean for gateways. What a gateway is, is the kernel crate's.
 
-use std::path::PathBuf;
-
 use inkcell_engine::kernel::{
     GatewayConfig, GatewayUrl, LocalConfig, Place, Token, Whose, kernel_environment,
 };
 use inkcell_engine::{EngineError, GatewayChoice};
 
+use crate::backends::RuntimeFolder;
 use crate::settings::{GatewaySettings, Profile, Settings};
 
 /// The gateway that the settings mean. What is wrong with them is told when it is wanted, and not before: who does
@@ -16,12 +15,12 @@ use crate::settings::{GatewaySettings, Profile, Settings};
 pub(crate) fn choice(
     settings: &Settings,
     profile: Profile,
-    runtime_dir: PathBuf,
+    sockets: RuntimeFolder,
 ) -> impl Fn() -> Result<GatewayChoice, EngineError> + Send + Sync + 'static {
     let (gateway, state_dir) = (settings.gateway(profile), settings.state_dir.clone());
     let env = kernel_environment(settings.parent_env().iter());
     move || {
-        let (state_dir, runtime_dir) = (state_dir.clone(), runtime_dir.clone());
+        let (state_dir, runtime_dir) = (state_dir.clone(), sockets.find());
         let Some((url, token)) = address(&gateway)? else {
             let (sharing, idle_stop) = (gateway.sharing, gateway.idle_stop);
             let config = LocalConfig { state_dir, runtime_dir, sharing, idle_stop };

@@ -8,7 +8,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use inkcell_engine::kernel::{EnvMode, Ladder, ParentEnv, Pattern, Prelude, ProjectModules, Shell};
+use inkcell_engine::kernel::{
+    EnvMode, KernelspecSearch, Ladder, ParentEnv, Pattern, Prelude, ProjectModules, Shell,
+};
 use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, system_random};
 
@@ -155,6 +157,16 @@ impl Settings {
     fn interpreter_of(&self, setting: &Setting) -> Option<String> {
         let Setting { value: Value::Text(given), source } = setting else { return None };
         Some(anchored(given, source.project().unwrap_or(&self.cwd)))
+    }
+
+    /// The connection file of a Jupyter kernel that runs, as somebody names it who works in this folder.
+    pub(crate) fn connection_file(&self, given: &Path, folder: &Path) -> PathBuf {
+        let search = KernelspecSearch {
+            env: self.parent_env(),
+            home: self.home.clone(),
+            ..KernelspecSearch::default()
+        };
+        search.connection_file(given, folder)
     }
 
     /// What a project's file decides that whoever runs code in this folder should know of, each in a sentence.

@@ -235,6 +235,8 @@ pub enum DeathCause {
     OutOfMemory,
     /// It did not listen to an interrupt and was killed.
     IgnoredInterrupt,
+    /// It is not ours: it lives on without us.
+    LeftAlone,
     /// It sent something that is not of the protocol.
     Protocol {
         /// What.
@@ -257,6 +259,7 @@ impl fmt::Display for DeathCause {
             DeathCause::Signal { signal } => write!(f, "killed by signal {signal}"),
             DeathCause::OutOfMemory => f.write_str("killed because memory ran out"),
             DeathCause::IgnoredInterrupt => f.write_str("killed because it ignored the interrupt"),
+            DeathCause::LeftAlone => f.write_str("is not inkcell's to end, and was left alone"),
             DeathCause::Protocol { problem } => write!(f, "ended after a broken frame: {problem}"),
             DeathCause::Remote { problem } => f.write_str(problem),
             DeathCause::Unknown => f.write_str("ended for an unknown reason"),

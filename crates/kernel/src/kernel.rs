@@ -127,7 +127,6 @@ pub struct KernelInfo {
     /// Its process, when it is on this machine.
     pub pid: Option<u32>,
     /// The language of its cells, as the kernel calls it: `python`.
-    #[serde(default = "python")]
     pub language: String,
     /// The version of the language, such as `3.11.7`.
     pub version: String,
@@ -135,10 +134,6 @@ pub struct KernelInfo {
     pub executable: String,
     /// How it came to be.
     pub origin: Origin,
-}
-
-fn python() -> String {
-    KernelInfo::PYTHON.to_owned()
 }
 
 impl KernelInfo {
@@ -160,6 +155,11 @@ pub enum Origin {
     /// It was started ahead of time and waited, because of this.
     Spare {
         /// Why it is no copy of a fork server.
+        reason: String,
+    },
+    /// Somebody else has started it.
+    Joined {
+        /// Where it was found.
         reason: String,
     },
     /// It was started when it was asked for, because of this.

@@ -179,6 +179,11 @@ pub enum RunNote {
         /// The one that the notebook names and that is not installed.
         instead_of: Option<KernelName>,
     },
+    /// The notebook's session had a kernel of another kind, which was ended.
+    ReplacedKernel {
+        /// What that one was.
+        had: String,
+    },
     /// The run stopped at a `SystemExit`.
     Exited {
         /// The cell.

@@ -59,6 +59,7 @@ impl EngineError {
             EngineError::NoPython(_)
             | EngineError::NotPython { .. }
             | EngineError::NoKernelFor { .. }
+            | EngineError::UnknownKernel { .. }
             | EngineError::NoBackend { .. } => Kind::Unavailable,
             EngineError::Kernelspec(KernelspecError::NotFound { .. }) => Kind::NotFound,
             EngineError::Lost { .. } => Kind::Internal,

@@ -16,6 +16,19 @@ pub enum SessionError {
     /// Another reset of the same session is under way.
     #[error("Python session reset already in progress: {0}")]
     ResetInProgress(SessionName),
+    /// The session has another kernel than the one that was asked for.
+    #[error("session {name} has another kernel ({had})")]
+    OtherKernel {
+        /// Its name.
+        name: SessionName,
+        /// What it has.
+        had: String,
+    },
+    /// The kernel was running before we came.
+    #[error(
+        "the kernel of session {0} was running already; it is not inkcell's to restart or reset"
+    )]
+    NotOurs(SessionName),
     /// Somebody else runs the same notebook.
     #[error("{path} is being run already; a notebook has one run at a time")]
     RunUnderWay {
@@ -57,6 +70,7 @@ impl SessionError {
             | SessionError::ResetInProgress(_)
             | SessionError::RunUnderWay { .. } => Kind::Busy,
             SessionError::Attach(AttachError::Ending) => Kind::Cancelled,
+            SessionError::OtherKernel { .. } | SessionError::NotOurs(_) => Kind::Invalid,
             SessionError::NoSession { .. }
             | SessionError::Closed { .. }
             | SessionError::NoExecution { .. } => Kind::NotFound,

@@ -84,6 +84,10 @@ pub enum NextStep<'a> {
     SeeKernels,
     /// Install a kernel for the notebook's language, or name one.
     InstallKernel,
+    /// Say that it is Python, or name a kernel.
+    SayPython,
+    /// Stop the session first, or use another one.
+    OtherSession,
 }
 
 impl EngineError {
@@ -152,6 +156,8 @@ impl EngineError {
                 NextStep::UseOtherBackend
             }
             EngineError::NoKernelFor { .. } => NextStep::InstallKernel,
+            EngineError::UnknownKernel { .. } => NextStep::SayPython,
+            EngineError::Session(SessionError::OtherKernel { .. }) => NextStep::OtherSession,
             EngineError::Kernelspec(_) => NextStep::SeeKernels,
             EngineError::NotAFile { .. } => NextStep::NameNotebook,
             EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),

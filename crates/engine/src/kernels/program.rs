@@ -49,6 +49,7 @@ pub(crate) fn pick(
         Some(KernelChoice::OfNotebook { name, language }) => {
             let named = name.as_ref().filter(|name| !is_usual(name));
             let language = language.clone().or_else(|| by_name(named?));
+            let is_known = language.is_some();
             match (language.filter(|language| !is_python(language)), named) {
                 (Some(language), _) if wanted.backend == Some(BackendKind::Runner) => {
                     return Err(EngineError::NotPython { language, kernel: name.clone() });
@@ -63,6 +64,9 @@ pub(crate) fn pick(
                 }
                 (None, Some(named)) => match specs().take(&named.0) {
                     Ok(spec) => of_spec(spec, None),
+                    Err(KernelspecError::NotFound { known, .. }) if !is_known => {
+                        return Err(EngineError::UnknownKernel { kernel: named.clone(), known });
+                    }
                     Err(KernelspecError::NotFound { .. }) => {
                         Picked { note: Some(other(named)), ..python }
                     }
@@ -147,7 +151,7 @@ fn other(named: &KernelName) -> RunNote {
 
 /// Names under which every Jupyter installs its own Python. They say nothing about which.
 fn is_usual(name: &KernelName) -> bool {
-    matches!(name.0.as_str(), "" | "python3" | "python")
+    matches!(name.0.as_str(), "python3" | "python")
 }
 
 /// The language of kernels that are known by their usual names, for notebooks that say nothing else.

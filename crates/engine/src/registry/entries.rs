@@ -86,9 +86,10 @@ impl State {
         self.entries.values().map(watch).collect()
     }
 
-    /// The session whose last use is the longest ago, of those that may go.
+    /// The session whose last use is the longest ago, of those that may go. One without a kernel has nothing to lose.
     pub(super) fn longest_idle(&self) -> Option<(SessionKey, Session)> {
-        let oldest = self.disposable().min_by_key(|(.., state)| state.used)?;
+        let oldest =
+            self.disposable().min_by_key(|(.., state)| (state.kernel.is_some(), state.used))?;
         Some((oldest.0.clone(), oldest.1.session.clone()))
     }
 

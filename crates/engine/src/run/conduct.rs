@@ -375,10 +375,10 @@ fn last_words(report: &CellReport) -> Option<NbOutput> {
         (State::KernelDied, _) => ("DeadKernelError", "kernels died again and again".to_owned()),
         (State::TimedOut, Some(EndReport::Stopped { exception: None, after, .. })) => {
             let after = after.map_or(0.0, |after| after.as_secs_f64());
-            (
-                "CellTimeoutError",
-                format!("the cell did not end within {after} s and could not be stopped"),
-            )
+            let stopped =
+                if kept_its_kernel(report) { "was stopped" } else { "could not be stopped" };
+            let value = format!("the cell did not end within {after} s and {stopped}");
+            ("CellTimeoutError", value)
         }
         // Without it, a part of what a cell says would look like all of it.
         (State::Cancelled, Some(EndReport::Stopped { exception: None, .. }) | None)

@@ -26,8 +26,8 @@ pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
 
 use crate::api::{
-    ExecutionId, NotebookCell, NotebookReport, OnError, PythonReport, PythonRequest, RunNote,
-    RunRequest, RunStart, State, Wanted,
+    ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, PythonReport, PythonRequest,
+    RunNote, RunRequest, RunStart, State, Wanted,
 };
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -70,6 +70,12 @@ impl OpenedRun {
         &self.cwd
     }
 
+    /// The session it runs in: its own, where none is named.
+    pub fn session(&self) -> SessionName {
+        let own = || SessionName(self.opened.path.display().to_string());
+        self.request.session.clone().unwrap_or_else(own)
+    }
+
     /// The kernel it wants: what was asked for, else what the notebook says.
     pub fn wanted(&self) -> &Wanted {
         &self.wanted
@@ -77,7 +83,7 @@ impl OpenedRun {
 }
 
 /// Reads the notebook. What cannot be run is refused before anything is touched. Waits for disks.
-pub fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
+pub(crate) fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRun, EngineError> {
     let opened = files.notebooks.read(&request.path)?;
     let chosen = plan(&opened, &request.cells)?.cells;
     must_take_outputs(&opened.notebook, chosen.iter().map(|planned| &planned.cell), &opened.shown)?;
@@ -109,9 +115,9 @@ impl PreparedRun {
 /// Takes the notebook for the run, with what is to be noted about its kernel. Nothing is run yet. What is written: outputs that
 /// a dead host had kept, the copy where it is to be written elsewhere, and without marks of another runner's failure.
 /// Waits for disks.
-pub fn prepare(
+pub(crate) fn prepare(
     opened: OpenedRun,
-    about_kernel: Option<RunNote>,
+    about_kernel: Vec<RunNote>,
     files: &RunFiles,
 ) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
@@ -133,7 +139,7 @@ pub fn prepare(
     file.without_markers(request.stamps)?;
     let source = notebooks.read(&written)?;
     let Plan { mut cells, skipped, on_error } = plan(&source, &request.cells)?;
-    let mut notes = Vec::from_iter(about_kernel);
+    let mut notes = about_kernel;
     file.plan_on(&source.notebook);
     must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
@@ -245,6 +251,11 @@ pub struct RunningRun {
     pub cell: Option<NotebookCell>,
 }
 
+/// What a notebook says about the kernel it is for.
+pub fn notebook_kernel(opened: &Opened) -> Option<KernelChoice> {
+    plan::kernel(&opened.notebook)
+}
+
 /// How the cells of a notebook ran the last time, as far as that is known.
 pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> LastRuns {
     RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir()))
@@ -266,7 +277,8 @@ impl Engine {
     ) -> Result<PythonReport, EngineError> {
         let (began, wait) = (Instant::now(), request.wait);
         let opened = opened_run(request, files).await?;
-        let chosen = self.choose(opened.cwd(), opened.wanted()).await?;
+        let session = opened.session();
+        let (_, chosen) = self.place(Some(&session), opened.cwd(), opened.wanted()).await?;
         let prepared = prepared(opened, &chosen, files).await?;
         let id = self.start_run(prepared, &chosen, owner, None, Lent::default()).await?;
         match wait {
@@ -288,8 +300,8 @@ pub async fn prepared(
     chosen: &Chosen,
     files: &RunFiles,
 ) -> Result<PreparedRun, EngineError> {
-    let (note, files) = (chosen.note.clone(), files.clone());
-    on_disk(move || prepare(opened, note, &files)).await
+    let (notes, files) = (chosen.notes.clone(), files.clone());
+    on_disk(move || prepare(opened, notes, &files)).await
 }
 
 async fn on_disk<T: Send + 'static>(

@@ -138,6 +138,10 @@ pub(crate) fn kernel(notebook: &Notebook) -> Option<KernelChoice> {
     let languages = || languages.into_iter().flatten().filter(|language| !language.is_empty());
     // One that is not Python is the more telling of the two.
     let language = languages().find(|language| !is_python(language)).or(languages().next());
+    // Files that say nothing else may still be called what they are.
+    let called = [name, spec["display_name"].as_str()].into_iter().flatten();
+    let is_called_python = called.map(str::to_lowercase).any(|name| name.contains("python"));
+    let language = language.or(is_called_python.then_some("python"));
     (name.is_some() || language.is_some()).then(|| KernelChoice::OfNotebook {
         name: name.map(|name| KernelName(name.to_owned())),
         language: language.map(str::to_owned),

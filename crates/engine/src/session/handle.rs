@@ -74,6 +74,7 @@ impl Session {
         let (commands, queue) = mpsc::unbounded_channel();
         let state = SessionState {
             kernel: None,
+            has_begun: loss.is_some(),
             is_busy: false,
             waiting: 0,
             running: None,

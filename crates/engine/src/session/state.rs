@@ -14,6 +14,8 @@ use super::end::Loss;
 pub struct SessionState {
     /// The kernel, when there is one.
     pub kernel: Option<KernelInfo>,
+    /// Whether there ever was one.
+    pub has_begun: bool,
     /// Whether a call has its turn.
     pub is_busy: bool,
     /// Calls that wait.
@@ -76,6 +78,7 @@ impl Seen<'_> {
             };
             shown.running = self.code.map(run);
         }
+        shown.has_begun |= self.kernel.is_some();
         (shown.kernel, shown.loss) = (self.kernel.cloned(), self.loss.cloned());
         (shown.is_busy, shown.waiting, shown.is_over) = (self.is_busy, self.waiting, self.is_over);
         true

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::python;
 use crate::args::{Gateway, GatewayCommand, GatewayStart};
-use crate::backends::{backends, runtime_folder};
+use crate::backends::{RuntimeFolder, backends};
 use crate::exit::{Exit, Failure};
 use crate::gateways::choice;
 use crate::output::{Output, count};
@@ -167,12 +167,12 @@ fn of_this_machine(
         start_limit: None,
         authorities: None,
         state_dir: settings.state_dir.clone(),
-        runtime_dir: runtime_folder(settings),
+        runtime_dir: RuntimeFolder::of(settings).find(),
     })
 }
 
 fn chosen(settings: &Settings) -> Result<GatewayChoice, EngineError> {
-    choice(settings, Profile::CommandLine, runtime_folder(settings))()
+    choice(settings, Profile::CommandLine, RuntimeFolder::of(settings))()
 }
 
 fn find_left(state_dir: &Path) -> Result<Vec<LeftBehind>, Failure> {

@@ -36,28 +36,12 @@ pub(crate) fn engine(args: &KernelArgs, settings: &Settings) -> Result<Engine, F
 pub(crate) fn wanted(python: &PythonArgs, kernel: &KernelArgs, settings: &Settings) -> Wanted {
     let WhichKernel { backend, kernel, existing } = &kernel.which;
     let named = kernel.clone().map(|name| KernelChoice::Named(KernelName(name)));
-    let running = || existing.as_deref().map(|file| connection_file(file, settings));
+    let running = || existing.as_deref().map(|file| settings.connection_file(file, &settings.cwd));
     Wanted {
         interpreter: python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
         backend: backend.map(BackendKind::from),
         kernel: named.or_else(|| running().map(KernelChoice::Existing)),
     }
-}
-
-/// A connection file: a path, or the name of one where Jupyter keeps those of its kernels.
-fn connection_file(given: &Path, settings: &Settings) -> PathBuf {
-    let here = settings.cwd.join(given);
-    if here.exists() || given.components().count() != 1 {
-        return here;
-    }
-    let env = settings.parent_env();
-    let below = |name: &str, rest: &str| env.get(name).map(|folder| Path::new(folder).join(rest));
-    let home = || settings.home.as_ref().map(|home| home.join(".local/share/jupyter/runtime"));
-    let runtime = below("JUPYTER_RUNTIME_DIR", "")
-        .or_else(|| below("JUPYTER_DATA_DIR", "runtime"))
-        .or_else(|| below("XDG_DATA_HOME", "jupyter/runtime"))
-        .or_else(home);
-    runtime.map(|folder| folder.join(given)).filter(|file| file.exists()).unwrap_or(here)
 }
 
 /// The folder code works in.

@@ -62,6 +62,17 @@ impl Trace for Kernels {
                     "kernel started"
                 );
             }
+            Origin::Joined { reason } => {
+                tracing::info!(
+                    kernel,
+                    language,
+                    version,
+                    ms,
+                    origin = "joined",
+                    reason,
+                    "kernel joined"
+                );
+            }
             Origin::Started { reason } => {
                 tracing::info!(
                     kernel,

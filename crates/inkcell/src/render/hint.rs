@@ -90,6 +90,10 @@ fn text(step: NextStep<'_>) -> String {
         }
         NextStep::UseOtherBackend => "leave --backend out, or give another one".to_owned(),
         NextStep::SeeKernels => "see which kernels there are: inkcell kernel specs".to_owned(),
+        NextStep::OtherSession => "stop the session first, or use another name".to_owned(),
+        NextStep::SayPython => {
+            "if it is Python: --backend runner; else install that kernel, or name one: --kernel NAME".to_owned()
+        }
         NextStep::InstallKernel => {
             "install a Jupyter kernel for it, or name one that will do: --kernel NAME (see inkcell kernel specs)"
                 .to_owned()

@@ -434,6 +434,11 @@ pub(crate) fn note(note: &RunNote) -> String {
                  which it names, is not installed"
             )
         }
+        RunNote::ReplacedKernel { had } => {
+            format!(
+                "the notebook asks for another kernel than before; the one it had ({had}) was ended"
+            )
+        }
         RunNote::Exited { index, status } if status.is_empty() => {
             format!("the run ended at cell {index}, which called exit")
         }

@@ -4,7 +4,7 @@
 //! itself wrote is not here.
 
 use inkcell_engine::api::{EndReport, State};
-use inkcell_engine::kernel::{Death, Rung};
+use inkcell_engine::kernel::{Death, DeathCause, Rung};
 use inkcell_engine::session::{CloseReason, KernelFate, Loss, Note, what_it_did};
 
 /// Why a cell ended, where its output does not say so (B:X-22, B:X-25, B:K-11).
@@ -35,6 +35,10 @@ fn stopped(fate: &KernelFate) -> String {
         KernelFate::TakenAway => "the kernel was taken away with its variables.".to_owned(),
         KernelFate::Ended { by: Rung::Interrupt, death: Some(death) } => {
             format!("the kernel {} when it was interrupted.", died(death))
+        }
+        KernelFate::Ended { death: Some(death), .. } if death.cause == DeathCause::LeftAlone => {
+            "the kernel did not listen to the interrupt; it is not inkcell's to end, and was left alone."
+                .to_owned()
         }
         KernelFate::Ended { by, death: Some(_) } => {
             format!("the kernel ignored the interrupt and was ended by {}.", signal(*by))

@@ -154,10 +154,9 @@ impl Kind {
                 Ok(Value::Choice(if *on { "on" } else { "off" }))
             }
             // `off` in a file may as well be written as what it is.
-            (
-                Kind::Choice(_) | Kind::SecondsOr(_) | Kind::BytesOr(_) | Kind::CountOr(_),
-                DeValue::Boolean(false),
-            ) => self.read("off").map_err(|_| wrong()),
+            (Kind::Choice(_) | Kind::SecondsOr(_) | Kind::BytesOr(_), DeValue::Boolean(false)) => {
+                self.read("off").map_err(|_| wrong())
+            }
             (
                 Kind::Text(_) | Kind::Choice(_) | Kind::Switch | Kind::Url | Kind::Secret(_),
                 DeValue::String(text),

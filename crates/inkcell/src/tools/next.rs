@@ -67,6 +67,8 @@ pub(crate) fn of_step(step: NextStep<'_>) -> String {
         }
         NextStep::UseOtherBackend => "leave backend out, or give another one",
         NextStep::SeeKernels => "leave kernel out, or see which there are: inkcell kernel specs",
+        NextStep::OtherSession => "leave backend and kernel out, stop the session first, or use another name",
+        NextStep::SayPython => "if it is Python: backend: \"runner\"; else give kernel",
         NextStep::InstallKernel => {
             "tell the user to install a Jupyter kernel for it, or give one that will do as kernel"
         }

@@ -7,12 +7,12 @@ mod compat;
 
 use std::time::Duration;
 
-use super::wanted::{BackendArg, wanted};
+use super::wanted::{BackendArg, in_session};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_engine::EngineError;
-use inkcell_engine::api::{CellKernel, CellSource};
+use inkcell_engine::api::{CellKernel, CellSource, KernelChoice};
 use inkcell_engine::notebook::{CellKind, CellRef};
+use inkcell_engine::{EngineError, Opened, notebook_kernel};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -123,7 +123,13 @@ fn call(
         let code = Code {
             cells: cells(desk, &arguments, &context, zero, &mut notices).await?,
             place: place(desk, arguments.session.as_deref(), arguments.cwd.as_deref())?,
-            wanted: wanted(desk, arguments.backend.as_ref(), None)?,
+            wanted: in_session(
+                desk,
+                arguments.session.as_deref(),
+                arguments.backend.as_ref(),
+                &context,
+            )
+            .await?,
             timeout,
             wait: arguments.wait.map(|wait| wait.at_most(LONGEST_WAIT)),
         };
@@ -150,7 +156,7 @@ async fn cells(
     zero: Zero,
     notices: &mut Vec<String>,
 ) -> Result<Vec<CellSource>, ToolError> {
-    let Arguments { code, cells, path, cell, .. } = arguments;
+    let Arguments { code, cells, path, cell, session, .. } = arguments;
     let mut cells = match (code, cells, path, cell) {
         (Some(code), None, None, None) => vec![plain(code.clone())],
         (None, Some(cells), None, None) if cells.is_empty() => {
@@ -167,7 +173,9 @@ async fn cells(
             };
             cells.iter().map(source).collect()
         }
-        (None, None, Some(path), Some(cell)) => vec![of_notebook(desk, path, cell, context).await?],
+        (None, None, Some(path), Some(cell)) => {
+            vec![of_notebook(desk, path, cell, (session.as_deref(), context)).await?]
+        }
         (None, None, Some(_), None) => {
             let problem = "cell: path is given; say which cell of it to run, by id or index";
             return Err(ToolError::argument(problem));
@@ -206,20 +214,36 @@ pub(crate) fn kernel(reset: bool) -> CellKernel {
     if reset { CellKernel::Fresh } else { CellKernel::Same }
 }
 
+/// The language of a notebook that is not for Python.
+fn other_language(opened: &Opened) -> Option<String> {
+    match notebook_kernel(opened)? {
+        KernelChoice::OfNotebook { language: Some(language), .. } => {
+            (!language.to_lowercase().contains("python")).then_some(language)
+        }
+        _ => None,
+    }
+}
+
 /// The source of a cell of a notebook, which is only read.
 async fn of_notebook(
     desk: &Desk,
     path: &str,
     cell: &Reference,
-    context: &CallContext,
+    (session, context): (Option<&str>, &CallContext),
 ) -> Result<CellSource, ToolError> {
     let cell = match cell {
         Reference::Index(index) => CellRef::Index(*index),
         Reference::Id(id) => CellRef::Text(id.clone()),
     };
     let (notebooks, path) = (notebooks(desk), path.to_owned());
+    let runs_python = session.is_none();
     on_disk(context, move || {
         let opened = notebooks.read(&path)?;
+        if let (true, Some(language)) = (runs_python, other_language(&opened)) {
+            let problem = format!("cell: {path} is for {language}, and this session runs Python");
+            let next = "run it with notebook_run, or give the notebook's path as session";
+            return Err(ToolError::argument(problem).with_next(next));
+        }
         let wrong = |error| EngineError::Ref { path: path.clone(), error };
         let index = opened.notebook.find(&cell).map_err(wrong)?;
         let view = opened.notebook.cell(index);

@@ -125,8 +125,8 @@ async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolErr
         wait: code.wait,
         reading: Reading::Bounded,
     };
-    let chosen = desk.engine.choose(&request.cwd, &request.wanted).await?;
-    let key = desk.engine.key(request.session.as_ref(), &request.cwd, Some(&chosen.kernel));
+    let session = request.session.as_ref();
+    let (key, chosen) = desk.engine.place(session, &request.cwd, &request.wanted).await?;
     let mut asides = Vec::new();
     if is_generated {
         asides.push(format!("session {}", key.name));
@@ -149,10 +149,10 @@ async fn begin_notebook(
     let path = request.path.clone();
     let request = RunRequest { mode: mode(desk), reading: Reading::Bounded, ..request };
     let opened = opened_run(request, &files).await?;
-    let chosen = desk.engine.choose(opened.cwd(), opened.wanted()).await?;
+    let session = opened.session();
+    let (key, chosen) = desk.engine.place(Some(&session), opened.cwd(), opened.wanted()).await?;
     let prepared = prepared(opened, &chosen, &files).await;
     let prepared = prepared.map_err(|error| under_way(desk, &path, error))?;
-    let key = desk.engine.key(prepared.session(), prepared.cwd(), Some(&chosen.kernel));
     let mut asides = Vec::new();
     let lent = admitted(desk, &key, prepared.cwd(), owner, &mut asides).await?;
     let id = desk.engine.start_run(prepared, &chosen, owner, None, lent).await?;

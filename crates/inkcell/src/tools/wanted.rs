@@ -2,14 +2,17 @@
 //!
 //! Owns what their words mean. Whether there is such a kernel is for the engine.
 
-use inkcell_engine::Kind;
+use std::path::Path;
+
 use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::{Kind, notebook_kernel};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::session::folder;
-use super::{Desk, ToolError};
+use super::files::{notebooks, on_disk};
+use super::session::{folder, notebook};
+use super::{CallContext, Desk, ToolError};
 
 /// What makes a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
@@ -26,6 +29,27 @@ pub(crate) fn wanted(
     let backend = backend.map(|BackendArg(name)| named(name)).transpose()?;
     let kernel = kernel.map(|given| kernel_choice(desk, given)).transpose()?;
     Ok(Wanted { interpreter: None, backend, kernel })
+}
+
+/// The same for code that runs in a session. A notebook's own session begins with the kernel that the notebook asks
+/// for, whoever comes first.
+pub(crate) async fn in_session(
+    desk: &Desk,
+    session: Option<&str>,
+    backend: Option<&BackendArg>,
+    context: &CallContext,
+) -> Result<Wanted, ToolError> {
+    let mut wanted = wanted(desk, backend, None)?;
+    let Some(path) = session.and_then(|given| notebook(desk, given)) else { return Ok(wanted) };
+    let name = path.display().to_string();
+    if desk.engine.sessions().iter().any(|listed| listed.key.name.0 == name) {
+        return Ok(wanted);
+    }
+    let notebooks = notebooks(desk);
+    // A file that cannot be read says nothing, and whoever reads it is told.
+    let says = on_disk(context, move || Ok(notebooks.read(&name).ok())).await?;
+    wanted.kernel = says.as_ref().and_then(notebook_kernel);
+    Ok(wanted)
 }
 
 fn named(name: &str) -> Result<BackendKind, ToolError> {
@@ -52,7 +76,14 @@ fn kernel_choice(desk: &Desk, given: &str) -> Result<KernelChoice, ToolError> {
         return Err(ToolError::argument(problem).with_next("leave kernel out for Python"));
     }
     if given.ends_with(".json") {
-        return Ok(KernelChoice::Existing(folder(desk, Some(given))));
+        let file = folder(desk, Some(given));
+        // What is not there may be a name that Jupyter knows.
+        let file = if file.exists() {
+            file
+        } else {
+            desk.settings.connection_file(Path::new(given), &desk.cwd)
+        };
+        return Ok(KernelChoice::Existing(file));
     }
     Ok(KernelChoice::Named(KernelName(given.to_owned())))
 }

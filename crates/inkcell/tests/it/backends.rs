@@ -75,8 +75,8 @@ fn script() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Takes out what differs from one run to the next, the name of the backend, and the frames of a kernel's own code,
-/// which IPython shows.
+/// Takes out what differs from one run to the next, the name of the backend, and the frames of ipykernel's own code,
+/// which IPython shows where `input` fails.
 fn redacted(text: &str, folder: &str) -> String {
     let text = text.replace(folder, "[folder]").replace("; zmq kernel", "");
     let mut lines = Vec::new();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::env;
-use crate::notebook_runs::{notebook, outputs, ran, run, until};
+use crate::notebook_runs::{notebook, outputs, ran, until};
 
 fn python() -> OsString {
     std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into())
@@ -94,6 +94,21 @@ fn tools_run_another_language() {
     let told = said(&mut client, "notebook_run", json!({"path": "b.ipynb"}));
     assert!(told.contains("run by the Jupyter kernel bash (Bash)"), "{told}");
     assert!(told.contains("from the notebook"), "{told}");
+    // Whoever comes first to a notebook's session finds the kernel that the notebook asks for.
+    env.put("first.ipynb", of_bash(&["echo $y"]));
+    said(&mut client, "python", json!({"code": "y=9", "session": "first.ipynb"}));
+    let seen = said(&mut client, "notebook_run", json!({"path": "first.ipynb"}));
+    assert!(seen.contains("\n9"), "{seen}");
+    let refused = client.call("python", json!({"path": "b.ipynb", "cell": 0})).text();
+    assert!(refused.contains("is for bash, and this session runs Python"), "{refused}");
+    // One that asks for another language than before gets another kernel.
+    let python = json!({"kernelspec": {"name": "python3", "language": "python"}});
+    env.put("first.ipynb", for_kernel(&["40 + 2"], &python));
+    let seen = said(&mut client, "notebook_run", json!({"path": "first.ipynb"}));
+    assert!(
+        seen.contains("42") && seen.contains("the one it had (bash, by zmq) was ended"),
+        "{seen}"
+    );
     // The notebook's own session is found by its path, with the language it has.
     let shared =
         said(&mut client, "python", json!({"code": "echo $((6 * 7))", "session": "b.ipynb"}));
@@ -211,6 +226,26 @@ fn a_python_without_ipykernel_says_what_to_install() {
     assert!(refused.stderr.contains("`inkcell env setup`"), "{refused:?}");
 }
 
+/// A kernel that could not be started leaves its session free for another kind: nobody has lost anything with it.
+#[test]
+fn a_start_that_failed_binds_nobody() {
+    let env = env();
+    let bare = env.outside("bare");
+    let made = Command::new(python()).args(["-m", "venv", "--without-pip"]).arg(&bare).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("INKCELL_PYTHON_INTERPRETER", bare.join("bin/python"));
+    });
+    for again in ["1 + 1", "2 + 2"] {
+        let failed = client.call("python", json!({"code": "1", "backend": "zmq"}));
+        assert!(failed.text().contains("ipykernel is not installed"), "{failed:?}");
+        assert!(said(&mut client, "python", json!({"code": again})).starts_with(['2', '4']));
+        let listed = said(&mut client, "kernel", json!({"action": "list"}));
+        assert_eq!(listed.lines().count(), 1, "{listed}");
+        said(&mut client, "kernel", json!({"action": "stop"}));
+    }
+}
+
 /// A kernel of somebody else.
 struct Theirs {
     child: Child,
@@ -256,6 +291,9 @@ fn a_running_kernel_is_joined_and_left_alone() {
     ran(&env, &["e.ipynb", "--existing", &file]).exits(0);
     assert!(outputs(&env, "e.ipynb", 0).contains("x is 42"));
     assert!(theirs.child.try_wait().expect("its state").is_none(), "it was ended");
+    drop(theirs);
+    let ended = done(&env, &["py", "--existing", &file, "x"]).exits(3);
+    assert!(ended.stderr.contains("no kernel listens where"), "{ended:?}");
     let missing = done(&env, &["py", "--existing", "nowhere.json", "1"]).exits(3);
     assert!(missing.stderr.contains("nowhere.json cannot be read"), "{missing:?}");
     env.put("odd.json", "{}");
@@ -278,9 +316,10 @@ fn nothing_of_a_kernel_is_left() {
         command
     };
     let homes = || inkcell_testkit::env::names_in(&runtime.join("inkcell"));
-    let code = "import os, glob\nfor name in glob.glob(os.environ.get('XDG_RUNTIME_DIR', '') + '/inkcell/*'): \
-                print(oct(os.stat(name).st_mode))";
-    finish(zmq(code), b"").exits(0);
+    let code = "import os, sys\nfolder = os.environ['XDG_RUNTIME_DIR'] + '/inkcell'\nfor at, _, files in os.walk(folder):\n    \
+                print(oct(os.stat(at).st_mode & 0o777), *[oct(os.stat(at + '/' + f).st_mode & 0o777) for f in files if f.endswith('.json')])";
+    let seen = finish(zmq(code), b"").exits(0);
+    assert_eq!(seen.stdout, "0o700\n0o700 0o600\n", "{seen:?}");
     assert_eq!(homes(), [""; 0]);
     let mode =
         std::fs::metadata(runtime.join("inkcell")).expect("it is there").permissions().mode();
@@ -303,9 +342,8 @@ fn the_tour_runs_on_jupyters_kernel() {
     }
     let env = env();
     let tour = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/tour.ipynb");
-    let mut command = run(&env, &[tour, "-o", "tour.ipynb", "--backend", "zmq"]);
-    command.env("INKCELL_PYTHON_BACKEND", "runner");
-    let said = finish(command, b"").exits(0);
+    let said = ran(&env, &[tour, "-o", "tour.ipynb", "--backend", "zmq", "-v"]).exits(0);
+    assert!(said.stderr.starts_with("kernel: zmq\n"), "{said:?}");
     assert!(said.stdout.contains("10 cells ran, 1 of them failed, as allowed"), "{said:?}");
 }
 
@@ -328,14 +366,13 @@ fn a_pool_has_a_kernel_ready() {
         command.envs(variables).env("XDG_RUNTIME_DIR", &runtime);
     });
     let homes = || inkcell_testkit::env::names_in(&runtime.join("inkcell")).len();
-    let whoami = "import os; (os.getpid(), os.getcwd(), 'x' in globals())";
     said(&mut client, "python", json!({"code": "x = 1"}));
     // The one that waits has a folder of its own.
     until(|| homes() == 2);
     let mut told = String::new();
     for at in 0..100 {
         let session = format!("s{at}");
-        said(&mut client, "python", json!({"code": whoami, "session": session}));
+        said(&mut client, "python", json!({"code": "1", "session": session}));
         said(&mut client, "kernel", json!({"action": "stop", "session": session}));
         told = String::from_utf8(env.get("log")).expect("text");
         if told.contains("origin=spare") {
@@ -348,4 +385,71 @@ fn a_pool_has_a_kernel_ready() {
     client.leave();
     assert!(client.end().0.success());
     assert_eq!(homes(), 0);
+}
+
+/// A session that had to give up its place comes back as what it was, and its user is told; sessions whose kernels
+/// never started give up theirs first.
+#[test]
+fn a_session_keeps_its_kind() {
+    if !has("a_session_keeps_its_kind", "ipykernel") {
+        return;
+    }
+    let env = env();
+    let user = env.path(".local/share/jupyter");
+    install(
+        &user,
+        "nope",
+        &json!({"argv": ["/no/such/program"], "display_name": "Nope", "language": "odd"}),
+    );
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("INKCELL_KERNEL_MAX_SESSIONS", "2");
+    });
+    said(&mut client, "kernel", json!({"action": "start", "session": "z", "backend": "zmq"}));
+    said(&mut client, "python", json!({"code": "x = 5", "session": "z"}));
+    for name in ["one", "two", "three"] {
+        let start = json!({"action": "start", "session": name, "kernel": "nope"});
+        let failed = client.call("kernel", start).text();
+        assert!(failed.contains("the kernel nope (/no/such/program)"), "{failed}");
+    }
+    assert_eq!(said(&mut client, "python", json!({"code": "x", "session": "z"})), "5");
+    for name in ["four", "five"] {
+        said(&mut client, "python", json!({"code": "1", "session": name}));
+    }
+    let code = "import sys; ('x' in globals(), 'ipykernel' in sys.modules)";
+    let back = said(&mut client, "python", json!({"code": code, "session": "z"}));
+    assert!(back.starts_with("(False, True)"), "{back}");
+    assert!(back.contains("variables of earlier calls are gone"), "{back}");
+}
+
+/// A kernel of somebody else is neither restarted nor reset nor ended, and whoever asks for that is told.
+#[test]
+fn a_kernel_of_somebody_else_is_not_made_new() {
+    if !has("a_kernel_of_somebody_else_is_not_made_new", "ipykernel") {
+        return;
+    }
+    let env = env();
+    let mut theirs = Theirs::start(&env);
+    let mut client = Client::start(&env, &[]);
+    let file = theirs.file.display().to_string();
+    said(&mut client, "kernel", json!({"action": "start", "session": "e", "kernel": file}));
+    said(&mut client, "python", json!({"code": "x = 5", "session": "e"}));
+    for (tool, arguments) in [
+        ("kernel", json!({"action": "restart", "session": "e"})),
+        ("python", json!({"code": "x", "session": "e", "reset": true})),
+    ] {
+        let refused = client.call(tool, arguments);
+        assert!(refused.is_error(), "{refused:?}");
+        assert!(refused.text().contains("it is not inkcell's to restart or reset"), "{refused:?}");
+    }
+    let names = said(&mut client, "inspect", json!({"session": "e", "code": "impor"}));
+    assert!(names.contains("import"), "{names}");
+    let deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
+                time.sleep(9)\nsignal.signal(signal.SIGINT, signal.default_int_handler)";
+    let left = client.call("python", json!({"code": deaf, "session": "e", "timeout": 1})).text();
+    assert!(left.contains("it is not inkcell's to end, and was left alone"), "{left}");
+    let again = said(&mut client, "python", json!({"code": "x", "session": "e", "timeout": 60}));
+    assert!(again.starts_with('5'), "{again}");
+    client.leave();
+    client.end();
+    assert!(theirs.child.try_wait().expect("its state").is_none(), "it was ended");
 }

@@ -407,7 +407,7 @@ fn the_python_is_told_when_asked_for() {
     let env = env();
     let ran = run_py(&env, &["-v", "import sys; print(sys.executable)"]).ok();
     let reason = "python.interpreter is set by INKCELL_PYTHON_INTERPRETER";
-    assert!(ran.stderr.starts_with("python: "), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with("kernel: runner\npython: "), "{}", ran.stderr);
     assert!(ran.stderr.trim_end().ends_with(&format!("; {reason})")), "{}", ran.stderr);
     let said: Value = serde_json::from_str(&run_py(&env, &["--json", "1"]).ok().stdout).unwrap();
     assert_eq!(said["python"]["reason"], reason);

@@ -90,9 +90,9 @@ fn every_failure_has_its_code() {
         ),
         (&["python", r#"{"code": "import os; os._exit(0)"}"#], 7, "exited with code 0"),
         (
-            &["python", r#"{"code": "1", "backend": "zmq"}"#],
+            &["python", r#"{"code": "1", "backend": "gateway"}"#],
             3,
-            "backend: zmq is not there yet; runner is",
+            "backend: gateway is not there yet; runner and zmq are",
         ),
         (&["bash", r#"{"command": "exit 3"}"#], 1, "Command exited with code 3"),
         (

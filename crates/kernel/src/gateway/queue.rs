@@ -3,12 +3,12 @@
 //! Owns where one message ends and the next begins. Whoever drains a websocket adds pieces of them and does not
 //! wait, up to a bound that harms no machine; of a large message only one copy is ever in memory.
 
+use std::future::poll_fn;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use bytes::{Buf as _, Bytes, BytesMut};
-use tokio::sync::Notify;
 
 use crate::gateway::websocket::Kind;
 use crate::gateway::wire::Frame;
@@ -20,16 +20,8 @@ const MORE: u8 = 0;
 const TEXT: u8 = 1;
 const BINARY: u8 = 2;
 
-/// What waits: little in memory, since there may be many kernels, and much in a file.
-const USUAL: Bounds = Bounds { memory_bytes: 8 << 20, file_bytes: 2 << 30 };
-
 pub(crate) struct Queue {
-    spool: Arc<Spool>,
-    /// How many bytes may wait in memory, and in all.
-    memory: u64,
-    bound: u64,
-    waiting: AtomicU64,
-    emptied: Notify,
+    spool: Spool,
     begun: Mutex<Begun>,
 }
 
@@ -43,24 +35,15 @@ struct Begun {
     message: BytesMut,
     /// What was taken and not looked at.
     rest: Bytes,
-    /// How much was taken since it was last asked.
-    taken: u64,
 }
 
 impl Queue {
     pub(crate) fn new(folder: &Path) -> Queue {
-        Queue::bounded(folder, USUAL)
+        Queue::bounded(folder, Bounds::USUAL)
     }
 
     fn bounded(folder: &Path, bounds: Bounds) -> Queue {
-        Queue {
-            spool: Arc::new(Spool::new(folder, bounds)),
-            memory: bounds.memory_bytes as u64,
-            bound: bounds.memory_bytes as u64 + bounds.file_bytes / 2,
-            waiting: AtomicU64::new(0),
-            emptied: Notify::new(),
-            begun: Mutex::default(),
-        }
+        Queue { spool: Spool::new(folder, bounds), begun: Mutex::default() }
     }
 
     /// Adds the next piece of a message, when there is room for it; with its kind, the last one.
@@ -70,32 +53,17 @@ impl Queue {
             Some(Kind::Text) => TEXT,
             Some(Kind::Binary) => BINARY,
         };
-        let size = (data.len() + HEAD_BYTES) as u64;
-        loop {
-            let emptied = self.emptied.notified();
-            let waiting = self.waiting.load(Ordering::SeqCst);
-            if waiting == 0 || waiting + size <= self.bound {
-                break;
-            }
-            emptied.await;
-        }
-        let waiting = self.waiting.fetch_add(size, Ordering::SeqCst);
+        self.spool.room().await;
         let mut bytes = Vec::with_capacity(data.len() + HEAD_BYTES);
         bytes.push(what);
         bytes.extend_from_slice(&(data.len() as u64).to_le_bytes());
         bytes.extend_from_slice(data);
-        // A disk that is full holds up a thread, which must not be one that others need.
-        if waiting + size > self.memory {
-            let spool = Arc::clone(&self.spool);
-            let _ = tokio::task::spawn_blocking(move || spool.push(&bytes)).await;
-        } else {
-            self.spool.push(&bytes);
-        }
+        self.spool.hold().push(&bytes);
     }
 
     /// No more will come.
     pub(crate) fn close(&self) {
-        self.spool.close();
+        self.spool.hold().close();
     }
 
     fn begun(&self) -> MutexGuard<'_, Begun> {
@@ -105,26 +73,24 @@ impl Queue {
     /// The next message; none when no more will come. Cancel-safe: what has been taken of one stays.
     pub(crate) async fn next(&self) -> Option<Frame> {
         loop {
-            let (frame, taken) = {
-                let mut begun = self.begun();
-                (begun.take(), std::mem::take(&mut begun.taken))
-            };
-            if taken > 0 {
-                self.waiting.fetch_sub(taken, Ordering::SeqCst);
-                self.emptied.notify_one();
-            }
+            let frame = self.begun().take();
             if frame.is_some() {
                 return frame;
             }
-            let more = self.spool.next().await?;
+            let more = poll_fn(|context| {
+                let mut held = self.spool.hold();
+                match held.pop() {
+                    Some(bytes) => Poll::Ready(Some(bytes)),
+                    None if held.is_closed() => Poll::Ready(None),
+                    None => {
+                        held.wake_by(context);
+                        Poll::Pending
+                    }
+                }
+            });
+            let more = more.await?;
             self.begun().rest = more;
         }
-    }
-}
-
-impl Drop for Queue {
-    fn drop(&mut self) {
-        self.spool.give_up();
     }
 }
 
@@ -142,7 +108,6 @@ impl Begun {
             };
             let data = self.part(size)?;
             self.head = None;
-            self.taken += (size + HEAD_BYTES) as u64;
             if what == MORE {
                 self.message.extend_from_slice(&data);
                 continue;
@@ -214,7 +179,6 @@ mod tests {
                     assert_eq!(queue.next().await, Some(frame(kind(*is_text), data)));
                 }
                 assert_eq!(queue.next().await, None);
-                assert_eq!(queue.waiting.load(Ordering::SeqCst), 0);
             });
         }
     }

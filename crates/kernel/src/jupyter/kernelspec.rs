@@ -36,14 +36,25 @@ pub struct Kernelspec {
 }
 
 /// How a kernel wants to be interrupted.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum InterruptMode {
     /// By a signal.
     #[default]
     Signal,
     /// By a message.
     Message,
+}
+
+/// In any case of letters, as Jupyter reads it.
+impl<'de> Deserialize<'de> for InterruptMode {
+    fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<InterruptMode, D::Error> {
+        let text = String::deserialize(from)?;
+        match text.to_ascii_lowercase().as_str() {
+            "signal" => Ok(InterruptMode::Signal),
+            "message" => Ok(InterruptMode::Message),
+            _ => Err(serde::de::Error::unknown_variant(&text, &["signal", "message"])),
+        }
+    }
 }
 
 /// Where to look.
@@ -162,6 +173,20 @@ impl KernelspecSearch {
         }
     }
 
+    /// The connection file of a kernel that runs: the path itself, or the name of one where Jupyter keeps those of
+    /// its kernels. Whether it is there is for whoever reads it.
+    pub fn connection_file(&self, given: &Path, cwd: &Path) -> PathBuf {
+        let here = cwd.join(given);
+        if here.exists() || given.components().count() != 1 {
+            return here;
+        }
+        let runtime = match self.env.get("JUPYTER_RUNTIME_DIR") {
+            Some(folder) => Some(PathBuf::from(folder)),
+            None => self.user().map(|user| user.join("runtime")),
+        };
+        runtime.map(|folder| folder.join(given)).filter(|file| file.exists()).unwrap_or(here)
+    }
+
     fn user(&self) -> Option<PathBuf> {
         if let Some(folder) = self.env.get("JUPYTER_DATA_DIR") {
             return Some(PathBuf::from(folder));
@@ -223,8 +248,7 @@ fn candidates(folder: &Path) -> Vec<(String, PathBuf)> {
         .flatten()
         .filter_map(|entry| {
             let name = entry.file_name().into_string().ok()?.to_lowercase();
-            let is_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_');
-            let is_spec = name.chars().all(is_name) && entry.path().join("kernel.json").is_file();
+            let is_spec = entry.path().join("kernel.json").is_file();
             is_spec.then(|| (name, entry.path()))
         })
         .collect();

@@ -56,7 +56,7 @@ pub(crate) fn ask(
             Ok(Asking { id, request, form: Form::Inspect { name: name.clone() } })
         }
         Question::Variables { .. } | Question::Variable { .. } | Question::Table { .. } => {
-            let why = "Only a Python kernel can be asked for its variables; in another language, run code \
+            let why = "Only a Python kernel that inkcell started can be asked for its variables; in others, run code \
                        that shows them.";
             Err(Answer::Failed(why.to_owned()))
         }
@@ -147,10 +147,19 @@ fn completion(content: &[u8]) -> Option<Answer> {
         cursor_start: u64,
         #[serde(default)]
         cursor_end: u64,
+        #[serde(default)]
+        metadata: Value,
     }
     let reply: Reply = serde_json::from_slice(content).ok()?;
-    let matches: Vec<Value> = reply.matches.iter().map(|text| json!({"text": text})).collect();
-    let answer = json!({"start": reply.cursor_start, "end": reply.cursor_end, "matches": matches});
+    // Not in the protocol, but where it is, it says what each is.
+    let types = &reply.metadata["_jupyter_types_experimental"];
+    let of = |(at, text): (usize, &String)| {
+        let kind = types[at]["type"].as_str().unwrap_or_default();
+        json!({"text": text, "type": kind})
+    };
+    let matches: Vec<Value> = reply.matches.iter().enumerate().map(of).collect();
+    let (start, end, total) = (reply.cursor_start, reply.cursor_end, matches.len());
+    let answer = json!({"start": start, "end": end, "matches": matches, "total": total});
     Some(Answer::Json(answer.to_string()))
 }
 
@@ -188,8 +197,9 @@ mod tests {
             Some(Asking::interrupted())
         );
         assert_eq!(of_guest(b"nonsense"), None);
-        let matches = json!({"matches": ["ab", "ac"], "cursor_start": 1, "cursor_end": 2});
-        let wanted = r#"{"start":1,"end":2,"matches":[{"text":"ab"},{"text":"ac"}]}"#;
+        let matches = json!({"matches": ["ab", "ac"], "cursor_start": 1, "cursor_end": 2, "metadata":
+            {"_jupyter_types_experimental": [{"text": "ab", "type": "function"}]}});
+        let wanted = r#"{"start":1,"end":2,"matches":[{"text":"ab","type":"function"},{"text":"ac","type":""}],"total":2}"#;
         assert_eq!(
             completion(matches.to_string().as_bytes()),
             Some(Answer::Json(wanted.to_owned()))

@@ -11,15 +11,20 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
+use tokio::net::{TcpStream, UnixStream};
 
 use crate::zmq::socket::Address;
 
 /// The longest name that a Unix socket can have; one byte ends it.
 const MAX_SOCKET_NAME: usize = 107;
+
+/// How long somebody is looked for where a kernel should listen already.
+const LISTENING: Duration = Duration::from_secs(3);
 
 /// The one way to sign that is known.
 const SCHEME: &str = "hmac-sha256";
@@ -97,6 +102,21 @@ impl Connection {
         }
         read.address(Port::Shell).map_err(|problem| format!("{shown}: {problem}"))?;
         Ok(read)
+    }
+
+    /// Whether somebody is there. A kernel that is just being started may take a moment.
+    pub(crate) async fn is_listened_on(&self) -> bool {
+        let Ok(address) = self.address(Port::Shell) else { return false };
+        let connects = async || match &address {
+            Address::Ipc(path) => UnixStream::connect(path).await.is_ok(),
+            Address::Tcp(address) => TcpStream::connect(address).await.is_ok(),
+        };
+        let until_it_does = async {
+            while !connects().await {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        };
+        tokio::time::timeout(LISTENING, until_it_does).await.is_ok()
     }
 
     /// Where a socket is.

@@ -51,7 +51,8 @@ pub(crate) struct ZmqKernel {
     pub(crate) pid: Option<u32>,
     pub(crate) interrupt_mode: InterruptMode,
     pub(crate) speaker: Speaker,
-    pub(crate) posts: mpsc::UnboundedSender<Post>,
+    /// Boxed, because a queue has room for many from its beginning.
+    pub(crate) posts: mpsc::UnboundedSender<Box<Post>>,
     pub(crate) death: watch::Receiver<Option<Death>>,
     pub(crate) intent: Intent,
 }
@@ -63,7 +64,7 @@ impl ZmqKernel {
 
     fn post(&self, post: Post) -> Result<(), Gone> {
         self.check_alive()?;
-        self.posts.send(post).map_err(|_| Gone)
+        self.posts.send(Box::new(post)).map_err(|_| Gone)
     }
 
     fn signal(&self, signal: Signal, kind: &str) {
@@ -123,9 +124,8 @@ impl Kernel for ZmqKernel {
         match (force, self.pid) {
             (Force::Terminate, Some(_)) => self.signal(Signal::TERM, "terminate"),
             (Force::Kill, Some(_)) => self.signal(Signal::KILL, "kill"),
-            (Force::Terminate, None) => self.say_shutdown(),
-            // It is not ours to kill; it is left, and what it does is its own affair.
-            (Force::Kill, None) => self.intent.stop.cancel(),
+            // It is not ours to end; it is left, and what it does is its own affair.
+            (Force::Terminate | Force::Kill, None) => self.intent.stop.cancel(),
         }
         Ok(())
     }

@@ -24,6 +24,7 @@ use crate::process::{Mark, Process, Spawner, own_pidfd};
 use crate::runner::install;
 use crate::trace::Trace;
 use crate::zmq::connection::{Connection, Home, Ports, random_hex};
+use crate::zmq::drain::Drains;
 use crate::zmq::guest::Wires;
 use crate::zmq::pool::{self, Kind, Pool};
 use crate::zmq::ready::Ready;
@@ -35,6 +36,9 @@ const ATTEMPTS: usize = 5;
 
 /// How long after a kernel was taken the next is started in its place.
 const REFILL_AFTER: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether kernels that were being started are gone, a hundred times a second.
+const CLOSING: usize = 100;
 
 /// Everything the backend must be told; there are no defaults.
 #[derive(Clone, Debug)]
@@ -95,6 +99,7 @@ struct Shared {
     config: ZmqConfig,
     spawner: Spawner,
     ports: Ports,
+    drains: Drains,
     pool: Pool,
     trace: Option<Arc<dyn Trace>>,
 }
@@ -115,7 +120,8 @@ impl ZmqBackend {
         let spawner = Spawner::new().map_err(|source| LaunchError::Resources { what, source })?;
         let pool = Pool::new(config.pool);
         let wanted = Arc::default();
-        let shared = Shared { config, spawner, ports: Ports::default(), pool, trace };
+        let (ports, drains) = (Ports::default(), Drains::default());
+        let shared = Shared { config, spawner, ports, drains, pool, trace };
         Ok(ZmqBackend { shared: Arc::new(shared), program: Program::Ipykernel, wanted })
     }
 
@@ -128,6 +134,19 @@ impl ZmqBackend {
     pub fn warm(&self, spec: &KernelSpec) {
         if let Some(kind) = self.kind(spec) {
             self.refill(kind, spec);
+        }
+    }
+
+    /// Ends the kernels that wait, and starts no more ahead of time. Those that are in use are nothing to it.
+    pub async fn close(&self) {
+        self.wanted.0.cancel();
+        self.shared.pool.close();
+        // One that was just being started takes its files along when it is let go of.
+        for _ in 0..CLOSING {
+            if !self.shared.pool.is_filling() {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
@@ -190,13 +209,17 @@ impl ZmqBackend {
         patience: Patience<'_>,
     ) -> Result<Launched, LaunchError> {
         let ready = self.ready(spec, &self.environment(spec), patience).await?;
-        let reason = match &self.program {
+        let origin = match &self.program {
             Program::Existing(file) => {
-                format!("the kernel of {} was running already", file.display())
+                let reason = format!("the kernel of {} was running already", file.display());
+                Origin::Joined { reason }
             }
-            _ => "a Jupyter kernel is started for each session".to_owned(),
+            _ => {
+                let reason = "a Jupyter kernel is started for each session".to_owned();
+                Origin::Started { reason }
+            }
         };
-        ready.begin(spec, &BTreeMap::new(), Origin::Started { reason }, patience).await
+        ready.begin(spec, &BTreeMap::new(), origin, patience).await
     }
 
     /// Starts kernels until as many wait as may. Nobody waits for this.
@@ -265,16 +288,30 @@ impl ZmqBackend {
         env: &BTreeMap<String, String>,
         patience: Patience<'_>,
     ) -> Result<Ready, LaunchError> {
-        let Shared { config, ports, .. } = &*self.shared;
+        let Shared { config, ports, drains, .. } = &*self.shared;
         let home = Home::make(&config.runtime_dir);
         let home = home.map_err(resources("make a folder for the kernel's sockets"))?;
         if let Program::Existing(file) = &self.program {
             let connection =
                 Connection::read(file).map_err(|reason| LaunchError::Startup { reason })?;
+            if !connection.is_listened_on().await {
+                let reason = format!(
+                    "no kernel listens where {} says; the kernel has ended, or runs on another machine",
+                    file.display()
+                );
+                return Err(LaunchError::Startup { reason });
+            }
             let name = format!("the kernel of {}", file.display());
-            let starting =
-                Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
-            return starting.meet(&connection, None, InterruptMode::Message, patience).await;
+            let starting = Starting {
+                program: name.clone(),
+                name,
+                own: None,
+                home: Some(home),
+                trace: self.shared.trace.clone(),
+            };
+            return starting
+                .meet(&connection, drains, None, InterruptMode::Message, patience)
+                .await;
         }
         check_cwd(&spec.cwd)?;
         let key = random_hex::<32>().map_err(resources("get randomness"))?;
@@ -297,7 +334,7 @@ impl ZmqBackend {
             _ => (ipykernel(&spec.python, &file), InterruptMode::Signal),
         };
         let starting = self.spawn(spec, &argv, env, home).await?;
-        starting.meet(&connection, Some(root), mode, patience).await
+        starting.meet(&connection, drains, Some(root), mode, patience).await
     }
 
     /// What a kernel's environment is to be.
@@ -327,7 +364,11 @@ impl ZmqBackend {
         home: Home,
     ) -> Result<Starting, LaunchError> {
         let name = argv.first().cloned().unwrap_or_default();
-        let failed = |source| LaunchError::Spawn { python: name.clone(), source };
+        let shown = match &self.program {
+            Program::Spec(spec) => format!("the kernel {} ({name})", spec.name),
+            _ => name.clone(),
+        };
+        let failed = |source| LaunchError::Spawn { python: shown.clone(), source };
         let pipes = resources("make pipes for the kernel");
         let (lifeline, our_lifeline) = io::pipe().map_err(pipes)?;
         let (our_stdout, stdout) = io::pipe().map_err(pipes)?;
@@ -353,8 +394,13 @@ impl ZmqBackend {
         let mark = mark.with_leader(child.id());
         let process = Process::own(child);
         let receiver = |pipe: PipeReader| pipe::Receiver::from_owned_fd(pipe.into());
-        let mut starting =
-            Starting { name, own: None, home: Some(home), trace: self.shared.trace.clone() };
+        let mut starting = Starting {
+            name: shown,
+            program: name,
+            own: None,
+            home: Some(home),
+            trace: self.shared.trace.clone(),
+        };
         let tail = receiver(our_stdout).and_then(|out| Ok([out, receiver(our_stderr)?]));
         let tail = match tail {
             Ok(pipes) => Tail::of(pipes),

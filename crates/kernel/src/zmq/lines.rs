@@ -1,11 +1,10 @@
 //! The five connections to one kernel, as one thing: what is said to it, and what it says.
 //!
-//! Owns signing, checking, and that the channel of output is always drained. What messages mean is for others.
+//! Owns signing and checking. What messages mean is for others.
 
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,21 +16,15 @@ use crate::jupyter::sign::{Checker, Signer};
 use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
 use crate::zmq::connection::{Connection, Port, random_hex};
-use crate::zmq::socket::{self, Blocking, Joined, Reader, Writer};
-use crate::zmq::spool::{Bounds, Room, Spool};
-use crate::zmq::zmtp::{Decoder, Incoming, SocketType};
+use crate::zmq::drain::{Drains, Output};
+use crate::zmq::socket::{self, Joined, Reader, Writer};
+use crate::zmq::zmtp::SocketType;
 
 /// How soon a socket that is not there yet is tried again.
 const AGAIN: Duration = Duration::from_millis(10);
 
 /// How long a peer may take to shake hands; whoever needs longer is no kernel, or is asked anew.
 const HANDSHAKE: Duration = Duration::from_secs(3);
-
-/// What one read of the channel of output may bring.
-const DRAIN_BYTES: usize = 1 << 18;
-
-/// The thread that reads it needs next to nothing.
-const STACK_BYTES: usize = 128 << 10;
 
 /// What a kernel says.
 pub(crate) struct Lines {
@@ -42,23 +35,6 @@ pub(crate) struct Lines {
     pub(crate) output: Output,
     checker: Checker,
     trace: MessageTrace,
-}
-
-/// The channel of output, drained whoever reads it.
-pub(crate) struct Output {
-    drain: Arc<Drain>,
-    decoder: Decoder,
-    /// What we alone have subscribed to, so that the kernel's welcome proves our subscription.
-    pub(crate) topic: String,
-    socket: Blocking,
-}
-
-/// What the thread that drains it and whoever reads it share.
-struct Drain {
-    spool: Spool,
-    /// How many times something has come.
-    reads: AtomicU64,
-    is_crowded: AtomicBool,
 }
 
 /// What is said to a kernel.
@@ -74,6 +50,7 @@ pub(crate) struct Speaker {
 /// Connects to a kernel that listens, or is about to.
 pub(crate) async fn connect(
     connection: &Connection,
+    drains: &Drains,
     folder: &Path,
     trace: &MessageTrace,
 ) -> io::Result<(Lines, Speaker)> {
@@ -93,7 +70,7 @@ pub(crate) async fn connect(
         stdin: stdin.0,
         control: control.0,
         heartbeat,
-        output: Output::drained(iopub, topic, folder)?,
+        output: drains.output(iopub, topic, folder)?,
         checker: Checker::new(signer.clone()),
         trace: trace.clone(),
     };
@@ -118,78 +95,6 @@ async fn patient(
             return Ok(connected);
         }
         tokio::time::sleep(AGAIN).await;
-    }
-}
-
-impl Output {
-    fn drained(joined: Joined, topic: String, folder: &Path) -> io::Result<Output> {
-        let (mut reading, decoder) = joined.into_blocking()?;
-        let socket = reading.try_clone()?;
-        let drain = Arc::new(Drain {
-            spool: Spool::new(folder, Bounds::USUAL),
-            reads: AtomicU64::new(0),
-            is_crowded: AtomicBool::new(false),
-        });
-        let into = Arc::clone(&drain);
-        // A thread that does nothing but this: a kernel drops what is not taken from it in time, and a task
-        // would have to wait for its turn.
-        let thread = std::thread::Builder::new().name("inkcell-iopub".to_owned());
-        thread.stack_size(STACK_BYTES).spawn(move || into.run(&mut reading))?;
-        Ok(Output { drain, decoder, topic, socket })
-    }
-
-    /// The next message; none when the kernel has closed the channel. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Option<io::Result<Vec<Bytes>>> {
-        loop {
-            match self.decoder.next() {
-                Ok(Some(Incoming::Message(frames))) => return Some(Ok(frames)),
-                // Nothing is due to a command here: subscribers only listen.
-                Ok(Some(Incoming::Command(_))) => {}
-                Ok(None) => {
-                    let bytes = self.drain.spool.next().await?;
-                    self.decoder.buffer().extend_from_slice(&bytes);
-                }
-                Err(problem) => return Some(Err(problem.into())),
-            }
-        }
-    }
-
-    /// A count that moves whenever something comes.
-    pub(crate) fn reads(&self) -> u64 {
-        self.drain.reads.load(Ordering::Relaxed)
-    }
-
-    /// Whether messages had to wait in the kernel since this was last asked.
-    pub(crate) fn take_crowded(&self) -> bool {
-        self.drain.is_crowded.swap(false, Ordering::SeqCst)
-    }
-}
-
-impl Drain {
-    fn run(&self, socket: &mut Blocking) {
-        let mut buffer = vec![0; DRAIN_BYTES];
-        loop {
-            let size = match socket.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(size) => size,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => break,
-            };
-            self.reads.fetch_add(1, Ordering::Relaxed);
-            match self.spool.push(&buffer[..size]) {
-                Room::AtOnce => {}
-                Room::Late => self.is_crowded.store(true, Ordering::SeqCst),
-                Room::None => break,
-            }
-        }
-        self.spool.close();
-    }
-}
-
-impl Drop for Output {
-    fn drop(&mut self) {
-        self.drain.spool.give_up();
-        self.socket.shut_down();
     }
 }
 

@@ -2,6 +2,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod connection;
+mod drain;
 pub(crate) mod guest;
 mod handle;
 mod launch;

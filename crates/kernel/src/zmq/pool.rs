@@ -85,6 +85,7 @@ struct Waiting {
     kernels: Vec<(Kind, Ready)>,
     /// Kinds of which some are being started.
     filling: Vec<Kind>,
+    is_closed: bool,
 }
 
 impl Inner {
@@ -110,6 +111,20 @@ impl Pool {
     pub(crate) fn len(&self) -> usize {
         self.0.bury();
         self.0.waiting().kernels.len()
+    }
+
+    /// Ends those that wait; nobody is let in any more.
+    pub(crate) fn close(&self) {
+        let mut waiting = self.0.waiting();
+        waiting.is_closed = true;
+        let all = std::mem::take(&mut waiting.kernels);
+        drop(waiting);
+        drop(all);
+    }
+
+    /// Whether kernels are being started.
+    pub(crate) fn is_filling(&self) -> bool {
+        !self.0.waiting().filling.is_empty()
     }
 
     /// One of this kind that lives.
@@ -147,14 +162,16 @@ impl Filling {
     pub(crate) fn is_short(&self) -> bool {
         self.pool.bury();
         let waiting = self.pool.waiting();
-        waiting.kernels.iter().filter(|(of, _)| *of == self.kind).count() < self.pool.room
+        !waiting.is_closed
+            && waiting.kernels.iter().filter(|(of, _)| *of == self.kind).count() < self.pool.room
     }
 
     /// Adds one. The oldest make room: kinds that nobody has asked for lately.
     pub(crate) fn put(&self, ready: Ready) {
         let mut waiting = self.pool.waiting();
         waiting.kernels.push((self.kind.clone(), ready));
-        let extra = waiting.kernels.len().saturating_sub(self.pool.room);
+        let room = if waiting.is_closed { 0 } else { self.pool.room };
+        let extra = waiting.kernels.len().saturating_sub(room);
         let old: Vec<_> = waiting.kernels.drain(..extra).collect();
         drop(waiting);
         // Their ends are waited for, which is nothing to do under a lock.

@@ -1,7 +1,7 @@
 //! Everything that happens to a Jupyter kernel after its start, in one loop, until it is gone.
 //!
 //! Owns what is asked of the kernel and when, the folding of what it says, and its end. It may wait for
-//! whoever takes its events; the channel of output is drained by a task that does not.
+//! whoever takes its events; the channel of output is drained all the same.
 
 use std::collections::VecDeque;
 use std::io;
@@ -52,7 +52,7 @@ pub(crate) struct Pump {
     pub(crate) guest: Guest,
     pub(crate) events: mpsc::Sender<KernelEvent>,
     pub(crate) intent: Intent,
-    pub(crate) posts: mpsc::UnboundedReceiver<Post>,
+    pub(crate) posts: mpsc::UnboundedReceiver<Box<Post>>,
     pub(crate) trace: Option<Arc<dyn Trace>>,
     pub(crate) state: State,
 }
@@ -98,7 +98,7 @@ enum End {
 
 /// What woke the pump.
 enum Woke {
-    Post(Post),
+    Post(Box<Post>),
     Heard(Channel, io::Result<Vec<Bytes>>),
     Late,
     Beat,
@@ -142,7 +142,7 @@ impl Pump {
                 () = self.intent.stop.cancelled(), if self.own.is_none() => Woke::End(End::Left),
             };
             match woke {
-                Woke::Post(post) => self.post(post).await,
+                Woke::Post(post) => self.post(*post).await,
                 Woke::Heard(channel, Ok(frames)) => self.heard(channel, &frames).await,
                 Woke::Heard(channel, Err(error)) => {
                     self.note_reset(channel, &error);
@@ -397,6 +397,7 @@ impl Pump {
         let Some(own) = self.own.take() else {
             let cause = match (problem, end) {
                 (Some(problem), _) => DeathCause::Protocol { problem },
+                (None, End::Left) if forced => DeathCause::LeftAlone,
                 (None, End::Left) => DeathCause::Shutdown,
                 _ if forced => DeathCause::IgnoredInterrupt,
                 _ => DeathCause::Unknown,

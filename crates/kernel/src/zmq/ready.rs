@@ -98,7 +98,7 @@ impl Ready {
             pid,
             language: about.language_info.name,
             version: about.language_info.version,
-            executable: starting.name.clone(),
+            executable: starting.program.clone(),
             origin,
         };
         let (events, receiver) = KernelEvents::channel(EVENT_QUEUE);
@@ -107,11 +107,12 @@ impl Ready {
         let intent = Intent::default();
         let mut home = starting.home.take();
         let own = match (starting.own.take(), exit) {
+            // What it said while it was started has nothing to do with its end.
             (Some(young), Some(exit)) => Some(Own {
                 process: young.process,
                 exit,
                 mark: young.mark,
-                tail: young.tail,
+                tail: young.tail.forgetful(),
                 home: home.take(),
                 _lifeline: young.lifeline,
                 oom_kills: oom_kills(),

@@ -1,23 +1,29 @@
 //! A connection to one socket of a kernel: made, read, written to.
 //!
 //! Owns the stream of bytes. Its end is an error of the next read, at once; what travels on it is for others.
+//! There are many of these that rest, so one that rests holds no buffer.
 
-use std::io::{self, Read as _};
-use std::net::{Shutdown, SocketAddr};
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::io;
+use std::mem::MaybeUninit;
+use std::net::SocketAddr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
-use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::mpsc;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, ReadBuf};
+use tokio::net::{TcpStream, UnixStream, tcp, unix};
+use tokio::runtime::Handle;
 
 use crate::zmq::zmtp::{self, Decoder, GREETING_BYTES, Incoming, SocketType, ZmtpError};
 
-/// What one read is ready to take. Requests and replies are small, there are four such readers for each kernel, and
-/// a longer frame makes room for itself.
-const READ_BYTES: usize = 2 << 10;
+/// What one read is ready to take. Most messages are small, and a longer frame makes room for itself.
+const READ_BYTES: usize = 8 << 10;
 
 /// Where a socket is.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,33 +34,50 @@ pub(crate) enum Address {
 
 /// A connection whose other end is known to be what it should be.
 pub(crate) struct Joined {
-    stream: Stream,
-    decoder: Decoder,
+    pub(crate) stream: Stream,
+    /// With what has come already.
+    pub(crate) decoder: Decoder,
 }
 
-enum Stream {
+pub(crate) enum Stream {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
 /// What comes.
 pub(crate) struct Reader {
-    stream: Box<dyn AsyncRead + Send + Unpin>,
+    stream: ReadHalf,
     decoder: Decoder,
     answers: Writer,
 }
 
-/// What goes: posted, and written in order by a task that ends with the connection.
-#[derive(Clone)]
-pub(crate) struct Writer {
-    queue: mpsc::UnboundedSender<Vec<u8>>,
-    has_failed: Arc<AtomicBool>,
+enum ReadHalf {
+    Unix(unix::OwnedReadHalf),
+    Tcp(tcp::OwnedReadHalf),
 }
 
-/// A connection that a thread reads, which blocks.
-pub(crate) enum Blocking {
-    Unix(std::os::unix::net::UnixStream),
-    Tcp(std::net::TcpStream),
+/// What goes: posted, and written in order. Nobody waits for it.
+#[derive(Clone)]
+pub(crate) struct Writer(Arc<Outlet>);
+
+struct Outlet {
+    stream: WriteHalf,
+    runtime: Handle,
+    waiting: Mutex<Waiting>,
+    has_failed: AtomicBool,
+}
+
+enum WriteHalf {
+    Unix(unix::OwnedWriteHalf),
+    Tcp(tcp::OwnedWriteHalf),
+}
+
+/// What the connection did not take at once.
+#[derive(Default)]
+struct Waiting {
+    /// What comes after that which a task is writing.
+    queue: VecDeque<Vec<u8>>,
+    has_task: bool,
 }
 
 /// Connects and shakes hands.
@@ -99,7 +122,7 @@ async fn shake_hands(
         match decoder.next()? {
             Some(Incoming::Command(body)) => break body,
             Some(Incoming::Message(_)) => return Err(ZmtpError::Command.into()),
-            None => read_some(stream, &mut decoder).await?,
+            None => poll_fn(|context| poll_more(stream, &mut decoder, context)).await?,
         }
     };
     zmtp::check_ready(kind, &ready)?;
@@ -109,96 +132,116 @@ async fn shake_hands(
     Ok(decoder)
 }
 
-async fn read_some(
-    stream: &mut (impl AsyncRead + Unpin + ?Sized),
+/// Reads into a buffer that is only there for this moment.
+pub(crate) fn poll_read(
+    stream: &mut (impl AsyncRead + Unpin),
+    context: &mut Context<'_>,
+    take: impl FnOnce(&[u8]),
+) -> Poll<io::Result<()>> {
+    let mut room = [const { MaybeUninit::uninit() }; READ_BYTES];
+    let mut buffer = ReadBuf::uninit(&mut room);
+    ready!(Pin::new(stream).poll_read(context, &mut buffer))?;
+    match buffer.filled() {
+        [] => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+        bytes => {
+            take(bytes);
+            Poll::Ready(Ok(()))
+        }
+    }
+}
+
+/// Reads more of a message.
+fn poll_more(
+    stream: &mut (impl AsyncRead + Unpin),
     decoder: &mut Decoder,
-) -> io::Result<()> {
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
     let buffer = decoder.buffer();
-    buffer.reserve(READ_BYTES);
-    match stream.read_buf(buffer).await? {
-        0 => Err(io::ErrorKind::UnexpectedEof.into()),
-        _ => Ok(()),
+    if buffer.capacity() - buffer.len() <= READ_BYTES {
+        return poll_read(stream, context, |bytes| buffer.extend_from_slice(bytes));
+    }
+    // There is room for a long frame, which is read where it belongs.
+    match ready!(pin!(stream.read_buf(buffer)).poll(context))? {
+        0 => Poll::Ready(Err(io::ErrorKind::UnexpectedEof.into())),
+        _ => Poll::Ready(Ok(())),
     }
 }
 
 impl Joined {
-    /// Both directions, for tasks.
+    /// Both directions.
     pub(crate) fn split(self) -> (Reader, Writer) {
-        let (stream, write): (
-            Box<dyn AsyncRead + Send + Unpin>,
-            Box<dyn AsyncWrite + Send + Unpin>,
-        ) = match self.stream {
+        let (stream, write) = match self.stream {
             Stream::Unix(stream) => {
                 let (read, write) = stream.into_split();
-                (Box::new(read), Box::new(write))
+                (ReadHalf::Unix(read), WriteHalf::Unix(write))
             }
             Stream::Tcp(stream) => {
                 let (read, write) = stream.into_split();
-                (Box::new(read), Box::new(write))
+                (ReadHalf::Tcp(read), WriteHalf::Tcp(write))
             }
         };
-        let (queue, posted) = mpsc::unbounded_channel();
-        let has_failed = Arc::new(AtomicBool::new(false));
-        tokio::spawn(write_posted(write, posted, Arc::clone(&has_failed)));
-        let writer = Writer { queue, has_failed };
+        let writer = Writer(Arc::new(Outlet {
+            stream: write,
+            runtime: Handle::current(),
+            waiting: Mutex::default(),
+            has_failed: AtomicBool::new(false),
+        }));
         let answers = writer.clone();
         (Reader { stream, decoder: self.decoder, answers }, writer)
     }
-
-    /// For a thread that only reads, with what has come already.
-    pub(crate) fn into_blocking(self) -> io::Result<(Blocking, Decoder)> {
-        let stream = match self.stream {
-            Stream::Unix(stream) => {
-                let stream = stream.into_std()?;
-                stream.set_nonblocking(false)?;
-                Blocking::Unix(stream)
-            }
-            Stream::Tcp(stream) => {
-                let stream = stream.into_std()?;
-                stream.set_nonblocking(false)?;
-                Blocking::Tcp(stream)
-            }
-        };
-        Ok((stream, self.decoder))
-    }
 }
 
-impl Blocking {
-    pub(crate) fn try_clone(&self) -> io::Result<Blocking> {
+impl Stream {
+    /// The same connection for a thread with a runtime of its own.
+    pub(crate) fn shared_with(&self, runtime: &Handle) -> io::Result<Stream> {
+        let _entered = runtime.enter();
         Ok(match self {
-            Blocking::Unix(stream) => Blocking::Unix(stream.try_clone()?),
-            Blocking::Tcp(stream) => Blocking::Tcp(stream.try_clone()?),
+            Stream::Unix(_) => {
+                let stream =
+                    std::os::unix::net::UnixStream::from(self.as_fd().try_clone_to_owned()?);
+                Stream::Unix(UnixStream::from_std(stream)?)
+            }
+            Stream::Tcp(_) => {
+                let stream = std::net::TcpStream::from(self.as_fd().try_clone_to_owned()?);
+                Stream::Tcp(TcpStream::from_std(stream)?)
+            }
         })
     }
 
-    /// Some bytes; nothing when the connection is over.
-    pub(crate) fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+    /// More of a message, if there is more.
+    pub(crate) fn poll_more(
+        &mut self,
+        decoder: &mut Decoder,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<()>> {
         match self {
-            Blocking::Unix(stream) => stream.read(buffer),
-            Blocking::Tcp(stream) => stream.read(buffer),
+            Stream::Unix(stream) => poll_more(stream, decoder, context),
+            Stream::Tcp(stream) => poll_more(stream, decoder, context),
         }
     }
 
-    /// Ends the connection, also for a thread that waits in the middle of a read.
-    pub(crate) fn shut_down(&self) {
-        // One that is over already is no loss.
-        let _ = match self {
-            Blocking::Unix(stream) => stream.shutdown(Shutdown::Both),
-            Blocking::Tcp(stream) => stream.shutdown(Shutdown::Both),
-        };
+    /// Waits until there is something to read, or no more will come.
+    pub(crate) async fn readable(&self) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.readable().await,
+            Stream::Tcp(stream) => stream.readable().await,
+        }
+    }
+
+    /// What there is now; nothing when the connection is over.
+    pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.try_read(buffer),
+            Stream::Tcp(stream) => stream.try_read(buffer),
+        }
     }
 }
 
-async fn write_posted(
-    mut stream: Box<dyn AsyncWrite + Send + Unpin>,
-    mut posted: mpsc::UnboundedReceiver<Vec<u8>>,
-    has_failed: Arc<AtomicBool>,
-) {
-    while let Some(bytes) = posted.recv().await {
-        // Whoever reads sees the end of the connection.
-        if stream.write_all(&bytes).await.is_err() {
-            has_failed.store(true, Ordering::SeqCst);
-            return;
+impl AsFd for Stream {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
         }
     }
 }
@@ -214,9 +257,44 @@ impl Reader {
                         self.answers.post(answer);
                     }
                 }
-                None => read_some(&mut *self.stream, &mut self.decoder).await?,
+                None => poll_fn(|context| self.poll_more(context)).await?,
             }
         }
+    }
+
+    fn poll_more(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.stream {
+            ReadHalf::Unix(stream) => poll_more(stream, &mut self.decoder, context),
+            ReadHalf::Tcp(stream) => poll_more(stream, &mut self.decoder, context),
+        }
+    }
+}
+
+impl WriteHalf {
+    async fn writable(&self) -> io::Result<()> {
+        match self {
+            WriteHalf::Unix(stream) => stream.writable().await,
+            WriteHalf::Tcp(stream) => stream.writable().await,
+        }
+    }
+
+    /// Writes what the connection takes now; says how much that was.
+    fn write_now(&self, bytes: &[u8]) -> io::Result<usize> {
+        let mut written = 0;
+        while written < bytes.len() {
+            let attempt = match self {
+                WriteHalf::Unix(stream) => stream.try_write(&bytes[written..]),
+                WriteHalf::Tcp(stream) => stream.try_write(&bytes[written..]),
+            };
+            match attempt {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(size) => written += size,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(written)
     }
 }
 
@@ -228,11 +306,105 @@ impl Writer {
 
     /// Whether something could not be written any more.
     pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed.load(Ordering::SeqCst)
+        self.0.has_failed.load(Ordering::SeqCst)
     }
 
     fn post(&self, bytes: Vec<u8>) {
+        let outlet = &self.0;
+        let mut waiting = outlet.waiting();
         // A connection that is gone is told by its reader.
-        let _ = self.queue.send(bytes);
+        if self.has_failed() {
+            return;
+        }
+        if waiting.has_task {
+            waiting.queue.push_back(bytes);
+            return;
+        }
+        match outlet.stream.write_now(&bytes) {
+            Ok(written) if written == bytes.len() => {}
+            Ok(written) => {
+                waiting.has_task = true;
+                drop(waiting);
+                outlet.runtime.spawn(Arc::clone(outlet).write(bytes, written));
+            }
+            Err(_) => outlet.has_failed.store(true, Ordering::SeqCst),
+        }
+    }
+}
+
+impl Outlet {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the rest of this, and all that is posted meanwhile.
+    async fn write(self: Arc<Outlet>, mut bytes: Vec<u8>, mut written: usize) {
+        loop {
+            while written < bytes.len() {
+                let ready = self.stream.writable().await;
+                match ready.and_then(|()| self.stream.write_now(&bytes[written..])) {
+                    Ok(size) => written += size,
+                    // Whoever reads sees the end of the connection.
+                    Err(_) => return self.fail(),
+                }
+            }
+            let mut waiting = self.waiting();
+            let Some(next) = waiting.queue.pop_front() else {
+                *waiting = Waiting::default();
+                return;
+            };
+            (bytes, written) = (next, 0);
+        }
+    }
+
+    fn fail(&self) {
+        self.has_failed.store(true, Ordering::SeqCst);
+        *self.waiting() = Waiting::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Longer than anything here takes.
+    const LIMIT: Duration = Duration::from_secs(60);
+
+    fn pair() -> (UnixStream, Reader, Writer) {
+        let (kernel, ours) = UnixStream::pair().unwrap();
+        let joined = Joined { stream: Stream::Unix(ours), decoder: Decoder::default() };
+        let (reader, writer) = joined.split();
+        (kernel, reader, writer)
+    }
+
+    /// A kernel that reads nothing for a while holds nobody up, and gets everything in order.
+    #[tokio::test]
+    async fn what_is_not_taken_at_once_is_written_later() {
+        let (mut kernel, reader, writer) = pair();
+        let messages: Vec<Bytes> = (0..20).map(|n| Bytes::from(vec![n; 100_000])).collect();
+        let mut sent = Vec::new();
+        for message in &messages {
+            writer.send(std::slice::from_ref(message));
+            sent.extend(zmtp::encode(std::slice::from_ref(message)));
+        }
+        // What was posted is sent, also when nobody waits for it any more.
+        drop((reader, writer));
+        let mut received = Vec::new();
+        let all = kernel.read_to_end(&mut received);
+        tokio::time::timeout(LIMIT, all).await.unwrap().unwrap();
+        assert!(received == sent, "{} bytes of {}", received.len(), sent.len());
+    }
+
+    /// A request that cannot be written is known to have had no effect.
+    #[tokio::test]
+    async fn a_connection_that_is_gone_is_known() {
+        let (kernel, mut reader, writer) = pair();
+        assert!(!writer.has_failed());
+        drop(kernel);
+        writer.send(&[Bytes::from_static(b"late")]);
+        assert!(writer.has_failed());
+        assert!(tokio::time::timeout(LIMIT, reader.next()).await.unwrap().is_err());
     }
 }

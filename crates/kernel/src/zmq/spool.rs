@@ -8,7 +8,8 @@ use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use tokio::sync::Notify;
@@ -33,8 +34,7 @@ pub(crate) struct Spool {
     /// Where the file is made, should one be needed.
     folder: PathBuf,
     waiting: Mutex<Waiting>,
-    filled: Notify,
-    emptied: Condvar,
+    roomy: Notify,
 }
 
 #[derive(Default)]
@@ -43,8 +43,11 @@ struct Waiting {
     memory_bytes: usize,
     /// What came after those in memory.
     file: Option<Overflow>,
+    /// What came after all these and found no room.
+    late: Vec<u8>,
     is_closed: bool,
-    is_unwanted: bool,
+    /// Whoever waits for more.
+    reader: Option<Waker>,
 }
 
 struct Overflow {
@@ -57,52 +60,32 @@ struct Overflow {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Room {
     AtOnce,
-    /// They had to wait, and their kernel may have dropped others meanwhile.
+    /// They are the last until others have left, and their kernel may drop some meanwhile.
     Late,
-    /// Nobody wants them any more.
-    None,
+}
+
+/// A spool that nobody else changes now. Held while its source is read, it keeps the order of what comes.
+pub(crate) struct Held<'a> {
+    spool: &'a Spool,
+    waiting: MutexGuard<'a, Waiting>,
 }
 
 impl Spool {
     pub(crate) fn new(folder: &Path, bounds: Bounds) -> Spool {
-        Spool {
-            bounds,
-            folder: folder.to_owned(),
-            waiting: Mutex::default(),
-            filled: Notify::new(),
-            emptied: Condvar::new(),
-        }
+        let folder = folder.to_owned();
+        Spool { bounds, folder, waiting: Mutex::default(), roomy: Notify::new() }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(crate) fn hold(&self) -> Held<'_> {
+        let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        Held { spool: self, waiting }
     }
 
-    /// Adds bytes, if need be when there is room for them. Blocks the thread only then.
-    pub(crate) fn push(&self, bytes: &[u8]) -> Room {
-        let mut room = Room::AtOnce;
-        let mut waiting = self.waiting();
-        while !self.add(&mut waiting, bytes) {
-            room = Room::Late;
-            if waiting.is_unwanted {
-                return Room::None;
-            }
-            waiting = self.emptied.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+    /// Waits until more may be added.
+    pub(crate) async fn room(&self) {
+        while !self.hold().has_room() {
+            self.roomy.notified().await;
         }
-        drop(waiting);
-        self.filled.notify_one();
-        room
-    }
-
-    fn add(&self, waiting: &mut Waiting, bytes: &[u8]) -> bool {
-        let fits = waiting.memory_bytes + bytes.len() <= self.bounds.memory_bytes;
-        // What is larger than the bound is taken when nothing else waits: it is there already.
-        if waiting.file.is_none() && (fits || waiting.memory.is_empty()) {
-            waiting.memory_bytes += bytes.len();
-            waiting.memory.push_back(Bytes::copy_from_slice(bytes));
-            return true;
-        }
-        self.spill(waiting, bytes).is_ok()
     }
 
     fn spill(&self, waiting: &mut Waiting, bytes: &[u8]) -> io::Result<()> {
@@ -123,55 +106,90 @@ impl Spool {
         overflow.write_at += size;
         Ok(())
     }
+}
 
-    /// No more will come.
-    pub(crate) fn close(&self) {
-        self.waiting().is_closed = true;
-        self.filled.notify_one();
+impl Held<'_> {
+    /// Whether more may be added.
+    pub(crate) fn has_room(&self) -> bool {
+        self.waiting.late.is_empty()
     }
 
-    /// No more will be taken.
-    pub(crate) fn give_up(&self) {
-        self.waiting().is_unwanted = true;
-        self.emptied.notify_all();
+    pub(crate) fn is_empty(&self) -> bool {
+        let waiting = &self.waiting;
+        waiting.memory.is_empty() && waiting.file.is_none() && waiting.late.is_empty()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.waiting.is_closed
+    }
+
+    /// Adds bytes. They are there already, so what finds no room is kept too, and is the last for now.
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Room {
+        let room = if self.has_room() && self.add(bytes) {
+            Room::AtOnce
+        } else {
+            self.waiting.late.extend_from_slice(bytes);
+            Room::Late
+        };
+        self.wake();
+        room
+    }
+
+    fn add(&mut self, bytes: &[u8]) -> bool {
+        let waiting = &mut *self.waiting;
+        let fits = waiting.memory_bytes + bytes.len() <= self.spool.bounds.memory_bytes;
+        // What is larger than the bound is taken when nothing else waits.
+        if waiting.file.is_none() && (fits || waiting.memory.is_empty()) {
+            waiting.memory_bytes += bytes.len();
+            waiting.memory.push_back(Bytes::copy_from_slice(bytes));
+            return true;
+        }
+        self.spool.spill(waiting, bytes).is_ok()
+    }
+
+    /// No more will come.
+    pub(crate) fn close(&mut self) {
+        self.waiting.is_closed = true;
+        self.wake();
+    }
+
+    fn wake(&mut self) {
+        if let Some(reader) = self.waiting.reader.take() {
+            reader.wake();
+        }
+    }
+
+    /// Has this task woken when more is added.
+    pub(crate) fn wake_by(&mut self, context: &Context<'_>) {
+        match &mut self.waiting.reader {
+            Some(reader) => reader.clone_from(context.waker()),
+            none => *none = Some(context.waker().clone()),
+        }
     }
 
     /// What came first of that which waits; none where nothing waits now.
-    fn pop(&self) -> Option<Bytes> {
-        let mut waiting = self.waiting();
-        let bytes = match waiting.memory.pop_front() {
-            Some(bytes) => {
-                waiting.memory_bytes -= bytes.len();
-                Some(bytes)
-            }
-            None => {
-                let read = waiting.file.as_mut().and_then(|overflow| overflow.take().ok());
-                // A file that was read to its end, or cannot be read, is done with.
-                if read.is_none() || waiting.file.as_ref().is_some_and(Overflow::is_empty) {
-                    waiting.file = None;
-                }
-                read
-            }
-        };
-        drop(waiting);
-        if bytes.is_some() {
-            self.emptied.notify_one();
+    pub(crate) fn pop(&mut self) -> Option<Bytes> {
+        let waiting = &mut *self.waiting;
+        if let Some(bytes) = waiting.memory.pop_front() {
+            waiting.memory_bytes -= bytes.len();
+            return Some(bytes);
         }
-        bytes
-    }
-
-    /// The same, when there is something; none when no more will come. Cancel-safe.
-    pub(crate) async fn next(&self) -> Option<Bytes> {
-        loop {
-            let filled = self.filled.notified();
-            if let Some(bytes) = self.pop() {
-                return Some(bytes);
-            }
-            if self.waiting().is_closed {
-                return None;
-            }
-            filled.await;
+        // The queue of a kernel that says little now is as small as if it had never said much.
+        waiting.memory = VecDeque::new();
+        let read = waiting.file.as_mut().and_then(|overflow| overflow.take().ok());
+        // A file that was read to its end, or cannot be read, is done with.
+        if read.is_none() || waiting.file.as_ref().is_some_and(Overflow::is_empty) {
+            waiting.file = None;
         }
+        if read.is_some() {
+            return read;
+        }
+        let late = std::mem::take(&mut waiting.late);
+        if late.is_empty() {
+            return None;
+        }
+        self.spool.roomy.notify_one();
+        Some(Bytes::from(late))
     }
 }
 
@@ -191,7 +209,9 @@ impl Overflow {
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::sync::Arc;
+    use std::task::Poll;
 
     use proptest::prelude::*;
 
@@ -201,6 +221,21 @@ mod tests {
         numbers.flat_map(u32::to_le_bytes).collect()
     }
 
+    async fn next(spool: &Spool) -> Option<Bytes> {
+        poll_fn(|context| {
+            let mut held = spool.hold();
+            match held.pop() {
+                None if held.is_closed() => Poll::Ready(None),
+                None => {
+                    held.wake_by(context);
+                    Poll::Pending
+                }
+                some => Poll::Ready(some),
+            }
+        })
+        .await
+    }
+
     /// Trap 1: whoever drains does not wait for whoever reads, up to a bound; then nothing is lost either.
     #[tokio::test]
     async fn what_finds_no_room_waits_for_it() {
@@ -208,35 +243,44 @@ mod tests {
         let bounds = Bounds { memory_bytes: 1000, file_bytes: 5000 };
         let spool = Arc::new(Spool::new(folder.path(), bounds));
         let into = Arc::clone(&spool);
-        let drained = tokio::task::spawn_blocking(move || {
-            let rooms: Vec<Room> =
-                (0..100).map(|n| into.push(&numbered(n * 25..n * 25 + 25))).collect();
-            into.close();
-            rooms
+        let drained = tokio::spawn(async move {
+            let mut late = 0;
+            for n in 0..100 {
+                into.room().await;
+                let room = into.hold().push(&numbered(n * 25..n * 25 + 25));
+                late += u32::from(room == Room::Late);
+            }
+            into.hold().close();
+            late
         });
+        // Nobody reads before it is full.
+        while spool.hold().has_room() {
+            tokio::task::yield_now().await;
+        }
         let mut read = Vec::new();
-        while let Some(bytes) = spool.next().await {
+        while let Some(bytes) = next(&spool).await {
             assert!(std::fs::read_dir(folder.path()).unwrap().next().is_none(), "no file is left");
             read.extend_from_slice(&bytes);
         }
         assert!(read == numbered(0..2500), "{} bytes", read.len());
-        assert_eq!(drained.await.unwrap().len(), 100);
+        assert!(drained.await.unwrap() > 0);
     }
 
-    /// What nobody will take holds nobody up.
+    /// One that cannot be kept in a file is kept all the same.
     #[test]
-    fn a_spool_that_was_given_up_takes_no_more() {
+    fn what_has_no_folder_is_not_lost() {
         let folder = tempfile::tempdir().unwrap();
-        let spool =
-            Arc::new(Spool::new(folder.path(), Bounds { memory_bytes: 10, file_bytes: 10 }));
-        assert_eq!(spool.push(&[0; 1000]), Room::AtOnce, "a giant is there already");
-        assert_eq!(spool.push(&[1; 1000]), Room::AtOnce, "and one more goes to the file");
-        let into = Arc::clone(&spool);
-        let blocked = std::thread::spawn(move || into.push(&[2; 1000]));
-        spool.give_up();
-        assert_eq!(blocked.join().unwrap(), Room::None);
-        assert_eq!((spool.pop().unwrap().len(), spool.pop().unwrap()[0]), (1000, 1));
-        assert_eq!(spool.pop(), None);
+        let bounds = Bounds { memory_bytes: 10, file_bytes: 10 };
+        let spool = Spool::new(&folder.path().join("absent"), bounds);
+        assert_eq!(spool.hold().push(&[0; 1000]), Room::AtOnce, "a giant is there already");
+        assert_eq!(spool.hold().push(&[1; 1000]), Room::Late);
+        assert_eq!(spool.hold().push(&[2]), Room::Late, "also from who did not look for room");
+        assert_eq!(spool.hold().pop().unwrap()[0], 0);
+        assert!(!spool.hold().has_room(), "what came before it has left, itself it has not");
+        assert_eq!(spool.hold().pop().unwrap().len(), 1001);
+        assert!(spool.hold().has_room());
+        assert!(spool.hold().is_empty());
+        assert_eq!(spool.hold().pop(), None);
     }
 
     proptest! {
@@ -244,17 +288,18 @@ mod tests {
         #[test]
         fn order_is_kept(steps in prop::collection::vec((any::<bool>(), 0u32..80), 0..200)) {
             let folder = tempfile::tempdir().unwrap();
-            let spool = Spool::new(folder.path(), Bounds { memory_bytes: 1000, file_bytes: 1 << 20 });
+            let spool = Spool::new(folder.path(), Bounds { memory_bytes: 1000, file_bytes: 2000 });
             let (mut next, mut read) = (0, Vec::new());
             for (is_push, size) in steps {
-                if is_push {
-                    spool.push(&numbered(next..next + size));
+                let mut held = spool.hold();
+                if is_push && held.has_room() {
+                    held.push(&numbered(next..next + size));
                     next += size;
-                } else if let Some(bytes) = spool.pop() {
+                } else if let Some(bytes) = held.pop() {
                     read.extend_from_slice(&bytes);
                 }
             }
-            while let Some(bytes) = spool.pop() {
+            while let Some(bytes) = spool.hold().pop() {
                 read.extend_from_slice(&bytes);
             }
             prop_assert!(read == numbered(0..next));

@@ -18,6 +18,7 @@ use crate::jupyter::kernelspec::InterruptMode;
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::trace::{MessageTrace, Trace};
 use crate::zmq::connection::{Connection, Home};
+use crate::zmq::drain::Drains;
 use crate::zmq::guest::Wires;
 use crate::zmq::lines::{self, Lines, Speaker};
 use crate::zmq::meet::{self, About, Oddity, Unmet};
@@ -37,6 +38,8 @@ pub(crate) struct Young {
 pub(crate) struct Starting {
     /// What is started, for messages.
     pub(crate) name: String,
+    /// Its program.
+    pub(crate) program: String,
     pub(crate) own: Option<Young>,
     pub(crate) home: Option<Home>,
     pub(crate) trace: Option<Arc<dyn Trace>>,
@@ -78,6 +81,7 @@ impl Starting {
     pub(crate) async fn meet(
         mut self,
         connection: &Connection,
+        drains: &Drains,
         root: Option<PathBuf>,
         mode: InterruptMode,
         patience: Patience<'_>,
@@ -91,7 +95,7 @@ impl Starting {
         let trace = MessageTrace::new(self.trace.as_ref(), pid);
         let folder = self.home.as_ref().map_or(Path::new(""), Home::folder);
         let mut odd = Oddity::default();
-        let words = first_words(connection, folder, &trace, &mut odd);
+        let words = first_words(connection, drains, folder, &trace, &mut odd);
         let watched = watch(words, exit.as_ref(), self.own.as_ref(), patience).await;
         let (lines, speaker, about) = self.settle(watched, odd, patience).await?;
         Ok(Ready { starting: self, exit, lines, speaker, about, mode, root })
@@ -148,7 +152,7 @@ impl Starting {
             }
         };
         if stderr_tail.contains("No module named ipykernel") {
-            let python = &self.name;
+            let python = &self.program;
             let reason = format!(
                 "ipykernel is not installed in {python}: install it there with `{python} -m pip install \
                  ipykernel`, or make an environment that has it with `inkcell env setup`"
@@ -162,11 +166,12 @@ impl Starting {
 /// Connects, and waits until the kernel answers.
 async fn first_words(
     connection: &Connection,
+    drains: &Drains,
     folder: &Path,
     trace: &MessageTrace,
     odd: &mut Oddity,
 ) -> Result<(Lines, Speaker, About), Unmet> {
-    let connected = lines::connect(connection, folder, trace).await;
+    let connected = lines::connect(connection, drains, folder, trace).await;
     let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
     let about = meet::meet(&mut lines, &speaker, odd).await?;
     Ok((lines, speaker, about))

@@ -3,12 +3,14 @@
 //! Owns the end of it, to explain a death. It is always taken from the pipes, so that a kernel that writes
 //! much there does not stop.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::AsyncReadExt as _;
 use tokio::net::unix::pipe;
 use tokio::task::JoinHandle;
+
+use crate::zmq::socket::poll_read;
 
 /// How much of it is kept.
 const TAIL_BYTES: usize = 8 << 10;
@@ -26,6 +28,12 @@ impl Tail {
         let read = |pipe| tokio::spawn(read(pipe, Arc::clone(&kept)));
         let readers = pipes.map(read).into();
         Tail { kept, readers }
+    }
+
+    /// Forgets what was written so far.
+    pub(crate) fn forgetful(self) -> Tail {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self
     }
 
     /// What there is of it now.
@@ -51,11 +59,11 @@ impl Drop for Tail {
 }
 
 async fn read(mut pipe: pipe::Receiver, kept: Arc<Mutex<Vec<u8>>>) {
-    let mut buffer = Vec::with_capacity(TAIL_BYTES);
-    while let Ok(1..) = pipe.read_buf(&mut buffer).await {
+    let keep = |bytes: &[u8]| {
         let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.append(&mut buffer);
+        kept.extend_from_slice(bytes);
         let extra = kept.len().saturating_sub(TAIL_BYTES);
         kept.drain(..extra);
-    }
+    };
+    while poll_fn(|context| poll_read(&mut pipe, context, keep)).await.is_ok() {}
 }

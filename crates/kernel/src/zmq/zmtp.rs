@@ -252,8 +252,8 @@ impl Decoder {
             }
             self.buffer.advance(head);
             let body = self.buffer.split_to(length).freeze();
-            if length > LARGE_BYTES {
-                // What follows must not keep the room of a giant for itself.
+            if self.buffer.is_empty() || length > LARGE_BYTES {
+                // One that waits holds no room, and what follows a giant must not keep the giant's for itself.
                 self.buffer = BytesMut::from(&self.buffer[..]);
             }
             if flags & COMMAND != 0 {

@@ -114,7 +114,10 @@ async fn a_kernel_of_another_language_is_left_as_it_is(start: Start) {
     request.env = vec![("PI_SESSION_FILE".to_owned(), Some("x".to_owned()))];
     assert_eq!(bench.run_request(request).await.ok().stdout(), "1 {}");
     let questions = [
-        (Question::Complete { code: "ab".to_owned(), cursor: 2 }, r#""matches":[{"text":"abc"}]"#),
+        (
+            Question::Complete { code: "ab".to_owned(), cursor: 2 },
+            r#""matches":[{"text":"abc","type":""}]"#,
+        ),
         (Question::Help { name: "abc".to_owned() }, r#""doc":"about it""#),
         (Question::Variables { limit: None }, "Only a Python kernel"),
     ];

@@ -225,7 +225,8 @@ impl Dice {
     }
 
     fn run_note(&mut self) -> RunNote {
-        match self.below(8) {
+        match self.below(9) {
+            8 => RunNote::ReplacedKernel { had: self.text() },
             0 => RunNote::OtherKernel { named: self.text() },
             7 => RunNote::InstalledKernel {
                 name: self.kernel_name(),

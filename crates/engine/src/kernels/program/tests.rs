@@ -87,6 +87,12 @@ fn a_notebook_chooses_its_kernel() {
         let got = of_notebook(named, language, &Wanted::default());
         assert_eq!(got, expected, "{named:?} {language:?}");
     }
+    let unknown = of_notebook("evcxr", "", &Wanted::default());
+    assert_eq!(
+        unknown,
+        "the notebook names the kernel evcxr, which is not installed, and does not say its language; \
+         installed: bash, ir, project, python3"
+    );
     let missing = of_notebook("julia-1.10", "julia", &Wanted::default());
     assert_eq!(
         missing,

@@ -89,7 +89,9 @@ fn a_notebook_says_which_kernel_it_is_for() {
         (json!({}), "", ""),
         (json!({"kernelspec": 7, "language_info": "R"}), "", ""),
         (json!({"kernelspec": {"name": ""}}), "", ""),
-        (json!({"kernelspec": {"name": "python3"}}), "python3", ""),
+        (json!({"kernelspec": {"name": "python3"}}), "python3", "python"),
+        (json!({"kernelspec": {"name": "env", "display_name": "Python (env)"}}), "env", "python"),
+        (json!({"kernelspec": {"name": "env", "display_name": "Env"}}), "env", ""),
         (json!({"kernelspec": {"name": "ir", "language": "R"}}), "ir", "R"),
         (json!({"language_info": {"name": "Python"}}), "", "Python"),
         (

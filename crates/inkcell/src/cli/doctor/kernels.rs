@@ -176,7 +176,9 @@ impl<'a> Asked<'a> {
                 }
                 _ => Check::ok(WHAT, format!("1+1 in a new copy took {took}")),
             },
-            Some(Origin::Spare { reason } | Origin::Started { reason }) => {
+            Some(
+                Origin::Spare { reason } | Origin::Started { reason } | Origin::Joined { reason },
+            ) => {
                 let found = format!("not used: {reason}; kernels start one by one, in {took} each");
                 Check::warn(WHAT, found)
             }

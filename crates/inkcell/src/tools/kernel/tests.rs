@@ -73,11 +73,12 @@ async fn a_session_of_a_jupyter_kernel_is_found_by_its_name() {
     assert_eq!(shell, "(True, True)");
     let status = desk.text("kernel", json!({"action": "status", "session": "j"})).await;
     assert!(status.contains("; zmq kernel"), "{status}");
-    // Whoever insists on the other backend gets a session of its own.
-    let code = "import sys; 'ipykernel' in sys.modules";
-    let other = json!({"code": code, "session": "j", "backend": "runner"});
-    assert_eq!(desk.text("python", other).await, "False");
-    assert_eq!(desk.desk.engine.sessions().len(), 2);
+    // A session has one kernel: whoever insists on another one is told.
+    let other = json!({"code": "1", "session": "j", "backend": "runner"});
+    let refused = desk.error("python", other).await;
+    assert_eq!(refused.message, "session j has another kernel (Python, by zmq)");
+    assert!(refused.next.is_some_and(|next| next.contains("use another name")));
+    assert_eq!(desk.desk.engine.sessions().len(), 1);
     desk.end().await;
 }
 

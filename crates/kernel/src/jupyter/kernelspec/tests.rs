@@ -63,7 +63,7 @@ fn the_first_of_a_name_counts() {
     install(two.path(), "both", r#"{"argv": ["second"]}"#);
     install(two.path(), "other", "\u{feff}{\"argv\": [\"o\"], \"metadata\": {\"debugger\": true}}");
     install(two.path(), "empty", r#"{"argv": []}"#);
-    install(two.path(), "no json", r#"{"argv": ["x"]}"#);
+    install(two.path(), "an odd näme", r#"{"argv": ["x"]}"#);
     install(two.path(), "cut", r#"{"argv": ["#);
     fs::create_dir_all(two.path().join("kernels/nothing")).unwrap();
     let path = format!("{}:{}", one.path().display(), two.path().display());
@@ -73,14 +73,14 @@ fn the_first_of_a_name_counts() {
     };
     let specs = search.find();
     let names: Vec<&str> = specs.found.iter().map(|spec| spec.name.as_str()).collect();
-    assert_eq!(names, ["both", "other"]);
-    assert_eq!(specs.found[0].argv, ["first"]);
+    assert_eq!(names, ["an odd näme", "both", "other"], "Jupyter lists them all");
+    assert_eq!(specs.found[1].argv, ["first"]);
     assert_eq!(
-        (specs.found[0].display_name.as_str(), specs.found[0].language.as_str()),
+        (specs.found[1].display_name.as_str(), specs.found[1].language.as_str()),
         ("First", "x")
     );
     assert_eq!(
-        (specs.found[1].display_name.as_str(), specs.found[1].metadata.as_str()),
+        (specs.found[2].display_name.as_str(), specs.found[2].metadata.as_str()),
         ("other", r#"{"debugger": true}"#)
     );
     assert_eq!(specs.broken.len(), 2, "{:?}", specs.broken);
@@ -88,7 +88,7 @@ fn the_first_of_a_name_counts() {
     let said = |name: &str| search.find().take(name).unwrap_err().to_string();
     assert!(said("cut").contains("cut/kernel.json: is no kernelspec: EOF"), "{}", said("cut"));
     assert!(said("empty").ends_with("argv is empty, so there is no command to start"));
-    assert_eq!(said("R"), "there is no kernel named \"R\"; there are: both, other");
+    assert_eq!(said("R"), "there is no kernel named \"R\"; there are: an odd näme, both, other");
     let none = KernelspecSearch::default().find().take("R").unwrap_err().to_string();
     assert!(none.contains("pip install ipykernel"), "{none}");
 }
@@ -149,4 +149,32 @@ fn a_kernel_says_how_it_is_interrupted() {
     assert_eq!(spec(r#"{"argv": ["x"]}"#).interrupt_mode, InterruptMode::Signal);
     let message = spec(r#"{"argv": ["x"], "interrupt_mode": "message"}"#);
     assert_eq!(message.interrupt_mode, InterruptMode::Message);
+}
+
+/// A connection file is a path, or one that Jupyter keeps, as `--existing` of Jupyter's own programs has it.
+#[test]
+fn a_connection_file_is_found_by_its_name() {
+    let temp = tempfile::tempdir().unwrap();
+    let (cwd, home) = (temp.path().join("work"), temp.path().join("home"));
+    let (runtime, other) = (home.join(".local/share/jupyter/runtime"), temp.path().join("runtime"));
+    for folder in [&cwd, &runtime, &other] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    for file in [runtime.join("kernel-1.json"), runtime.join("both.json"), cwd.join("both.json")] {
+        fs::write(file, "{}").unwrap();
+    }
+    fs::write(other.join("kernel-2.json"), "{}").unwrap();
+    let search = |variables: &[(&str, &str)]| KernelspecSearch {
+        env: ParentEnv::from(env(variables)),
+        home: Some(home.clone()),
+        ..KernelspecSearch::default()
+    };
+    let find = |given: &str| search(&[]).connection_file(Path::new(given), &cwd);
+    assert_eq!(find("kernel-1.json"), runtime.join("kernel-1.json"));
+    assert_eq!(find("both.json"), cwd.join("both.json"), "what is here comes first");
+    assert_eq!(find("gone.json"), cwd.join("gone.json"));
+    assert_eq!(find("./kernel-1.json"), cwd.join("./kernel-1.json"), "a path is a path");
+    assert_eq!(find("sub/kernel-1.json"), cwd.join("sub/kernel-1.json"));
+    let set = search(&[("JUPYTER_RUNTIME_DIR", other.to_str().unwrap())]);
+    assert_eq!(set.connection_file(Path::new("kernel-2.json"), &cwd), other.join("kernel-2.json"));
 }

@@ -24,7 +24,8 @@ impl Dice {
             language: self.text(),
             version: self.text(),
             executable: self.text(),
-            origin: match self.below(3) {
+            origin: match self.below(4) {
+                3 => Origin::Joined { reason: self.text() },
                 0 => Origin::Forked,
                 1 => Origin::Spare { reason: self.text() },
                 _ => Origin::Started { reason: self.text() },
