@@ -7,8 +7,9 @@ use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, PoisonError};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 
 use crate::workspace::Workspace;
 use crate::{child, python_env, pythons};
@@ -66,8 +67,15 @@ const SERVERS: [Server; 3] = [
 /// whose packages cannot be had is a failure.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
     let mut prepared = Prepared { told: Vec::new(), loud: Vec::new() };
-    for server in &SERVERS {
-        match server.prepare(workspace)? {
+    // Together: most of the time is spent waiting for packages.
+    let bootstrap = Mutex::new(());
+    let made: Vec<_> = std::thread::scope(|threads| {
+        let prepare = |server| threads.spawn(|| Server::prepare(server, workspace, &bootstrap));
+        let threads: Vec<_> = SERVERS.iter().map(prepare).collect();
+        threads.into_iter().map(|thread| thread.join()).collect()
+    });
+    for (server, made) in SERVERS.iter().zip(made) {
+        match made.map_err(|_| anyhow!("making {} panicked", server.dir))?? {
             Some(python) => prepared.told.push((server.variable, python.into())),
             None => {
                 prepared.told.push((server.excuse, "1".into()));
@@ -79,7 +87,7 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
 }
 
 impl Server {
-    fn prepare(&self, workspace: &Workspace) -> Result<Option<PathBuf>> {
+    fn prepare(&self, workspace: &Workspace, bootstrap: &Mutex<()>) -> Result<Option<PathBuf>> {
         let Server { dir: name, requirements, .. } = self;
         let dir = workspace.path(name);
         let wanted = std::fs::read_to_string(workspace.path(requirements))
@@ -92,7 +100,7 @@ impl Server {
         let mut last = None;
         // An interpreter may lack what makes environments, or be too new for a package.
         for base in pythons::newest_first(&self.minors) {
-            match self.make(&base, &dir, &workspace.path(requirements)) {
+            match self.make(&base, &dir, &workspace.path(requirements), bootstrap) {
                 Ok(()) => {
                     python_env::stamp(&dir, &wanted)?;
                     return Ok(Some(python));
@@ -106,7 +114,17 @@ impl Server {
         last.map_or(Ok(None), Err)
     }
 
-    fn make(&self, base: &Path, dir: &Path, requirements: &Path) -> Result<()> {
+    fn make(
+        &self,
+        base: &Path,
+        dir: &Path,
+        requirements: &Path,
+        bootstrap: &Mutex<()>,
+    ) -> Result<()> {
+        // It may install a package of the system, which only one at a time can do.
+        let one = bootstrap.lock().unwrap_or_else(PoisonError::into_inner);
+        python_env::ensure_pip_bootstrap(base)?;
+        drop(one);
         python_env::install(base, dir, requirements)?;
         if !self.answers(&python_env::interpreter(dir)) {
             bail!("{} was made, but `import {}` fails in it", self.dir, self.modules);

@@ -14,6 +14,10 @@ fn python() -> OsString {
     std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into())
 }
 
+/// What is said of a process that ended, by whoever saw it.
+const EXITED: &str = "exited with code 7";
+const KILLED: &str = "was killed by signal 9";
+
 /// What clients do in a day, with everything that goes wrong.
 fn script() -> Vec<(&'static str, Value)> {
     let picture = "import base64, IPython.display as d\npng = base64.b64decode('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYA\
@@ -77,11 +81,13 @@ fn script() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Takes out what differs from one run to the next, the name of the backend, and the frames of ipykernel's own code,
-/// which IPython shows where `input` fails.
+/// Takes out what differs from one run to the next, the name of the backend, the frames of ipykernel's own code,
+/// which IPython shows where `input` fails, and how a process ended, which nobody can know who is not its parent.
 fn redacted(text: &str, folder: &str) -> String {
     let text = text.replace(folder, "[folder]");
     let text = text.replace("; zmq kernel", "").replace("; gateway kernel", "");
+    let causes = [EXITED, KILLED, "ended on its gateway, which does not say why"];
+    let text = causes.into_iter().fold(text, |text, cause| text.replace(cause, "[ended]"));
     let mut lines = Vec::new();
     let mut is_own = false;
     for line in text.lines() {
