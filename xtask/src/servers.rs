@@ -36,7 +36,7 @@ struct Server {
 }
 
 /// They cannot be one environment: Enterprise Gateway needs older packages than the others.
-const SERVERS: [Server; 3] = [
+static SERVERS: [Server; 3] = [
     Server {
         variable: "INKCELL_TEST_JUPYTER_PYTHON",
         excuse: "INKCELL_TEST_NO_JUPYTER",
@@ -70,7 +70,9 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
     // Together: most of the time is spent waiting for packages.
     let bootstrap = Mutex::new(());
     let made: Vec<_> = std::thread::scope(|threads| {
-        let prepare = |server| threads.spawn(|| Server::prepare(server, workspace, &bootstrap));
+        let bootstrap = &bootstrap;
+        let prepare =
+            |server: &'static Server| threads.spawn(move || server.prepare(workspace, bootstrap));
         let threads: Vec<_> = SERVERS.iter().map(prepare).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
