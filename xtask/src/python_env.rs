@@ -1,6 +1,6 @@
 //! The Python environment the tests use: made once, reused while it fits, remade when broken.
 //!
-//! Owns `target/test-env` alone. Must not touch any other environment of the person who runs it,
+//! Owns `target/test-env`, and how any such environment is made. Must not touch any other environment of the person who runs it,
 //! and must not know which tests want it.
 
 use std::path::{Path, PathBuf};
@@ -33,16 +33,16 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
     if !answers(&python) {
         bail!("{ENV_DIR} was made, but `import nbformat` fails in it");
     }
-    std::fs::write(dir.join(STAMP), &wanted).context("cannot write the stamp")?;
+    stamp(&dir, &wanted)?;
     Ok(python)
 }
 
-fn interpreter(dir: &Path) -> PathBuf {
+pub(crate) fn interpreter(dir: &Path) -> PathBuf {
     if cfg!(windows) { dir.join("Scripts/python.exe") } else { dir.join("bin/python") }
 }
 
 /// The stamp holds the requirements themselves: as good as their hash, and readable.
-fn stamp_matches(dir: &Path, wanted: &str) -> bool {
+pub(crate) fn stamp_matches(dir: &Path, wanted: &str) -> bool {
     std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|stamp| stamp == wanted)
 }
 
@@ -53,24 +53,34 @@ fn answers(python: &Path) -> bool {
 fn make(dir: &Path, requirements: &Path) -> Result<()> {
     let base = child::on_path("python3")
         .context("python3 is not on PATH: the tests need CPython 3.9 or later")?;
-    if dir.exists() {
-        std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {ENV_DIR}"))?;
-    }
-    ensure_pip_bootstrap(&base)?;
-    child::stream(Command::new(&base).args(["-m", "venv"]).arg(dir))?;
-    child::stream(
-        Command::new(interpreter(dir))
-            .args(["-m", "pip", "install", "--quiet", "--no-input"])
-            .args(["--disable-pip-version-check", "--requirement"])
-            .arg(requirements),
-    )?;
+    install(&base, dir, requirements)?;
     // The package does not bring its kernelspec along.
     let install = ["-m", "bash_kernel.install", "--sys-prefix"];
     child::stream(Command::new(interpreter(dir)).args(install))
 }
 
+/// Makes an environment of this Python, in the place of what is there, with these packages.
+pub(crate) fn install(base: &Path, dir: &Path, requirements: &Path) -> Result<()> {
+    if dir.exists() {
+        std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))?;
+    }
+    ensure_pip_bootstrap(base)?;
+    child::stream(Command::new(base).args(["-m", "venv"]).arg(dir))?;
+    child::stream(
+        Command::new(interpreter(dir))
+            .args(["-m", "pip", "install", "--quiet", "--no-input"])
+            .args(["--disable-pip-version-check", "--requirement"])
+            .arg(requirements),
+    )
+}
+
+/// Says that an environment is whole.
+pub(crate) fn stamp(dir: &Path, wanted: &str) -> Result<()> {
+    std::fs::write(dir.join(STAMP), wanted).context("cannot write the stamp")
+}
+
 /// Debian and its kin ship python3 without the module that puts pip into a new environment.
-fn ensure_pip_bootstrap(base: &Path) -> Result<()> {
+pub(crate) fn ensure_pip_bootstrap(base: &Path) -> Result<()> {
     let present = || child::succeeds(Command::new(base).args(["-c", "import ensurepip"]));
     if present() {
         return Ok(());

@@ -99,6 +99,12 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
     Ok(loud)
 }
 
+/// One interpreter of each of these minor versions, the newest first.
+pub(crate) fn newest_first(minors: &RangeInclusive<u32>) -> Vec<PathBuf> {
+    let found = one_of_each(places()).into_values().rev();
+    found.filter(|one| minors.contains(&one.version.minor)).map(|one| one.path).collect()
+}
+
 /// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a
 /// library skips itself here and says so; the stage with the full environment runs it.
 fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {

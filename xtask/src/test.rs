@@ -12,7 +12,7 @@ use anyhow::{Result, bail};
 use crate::stages::Stages;
 use crate::strace::Tracing;
 use crate::workspace::Workspace;
-use crate::{child, docs, gremlin, laws, python_env, pythons, spec, strace};
+use crate::{child, docs, gremlin, laws, python_env, pythons, servers, spec, strace};
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +45,8 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
         child::stream(&mut workspace.cargo(args))
     })?;
     let python = stages.run("python", || python_env::prepare(workspace))?;
+    let servers = stages.run("servers", || servers::prepare(workspace))?;
+    servers.loud.into_iter().for_each(|line| stages.warn(line));
     let tracing = stages.run("strace", || Ok(strace::prepare()))?;
     if let Tracing::Missing(why) = tracing {
         stages.warn(format!("{why}: the crash enumeration of a save (F-060) will NOT run"));
@@ -52,7 +54,10 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
     // Tests start the real executable, and a test binary of another crate does not build it.
     stages.run("build", || child::stream(&mut workspace.cargo(["build", "--workspace"])))?;
 
-    let told = |command: &mut Command| tell(command, &python, &tracing, depth);
+    let told = |command: &mut Command| {
+        tell(command, &python, &tracing, depth);
+        command.envs(servers.told.iter().map(|(variable, value)| (*variable, value)));
+    };
     stages.run("tests", || {
         let mut tests = if has_nextest(workspace) {
             workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast"])

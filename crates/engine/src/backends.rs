@@ -8,11 +8,18 @@ use inkcell_kernel::{Backend, BackendKind, LaunchError, Program, Trace, ZmqBacke
 
 use crate::error::EngineError;
 
+mod gateway;
+
+use gateway::Gateway;
+pub use gateway::GatewayChoice;
+pub(crate) use gateway::MadeGateway;
+
 /// The backends of an engine, and which of them is used where nobody says.
 #[derive(Clone)]
 pub struct Backends {
     runner: Arc<dyn Backend>,
     zmq: Option<Arc<Zmq>>,
+    gateway: Option<Arc<Gateway>>,
     usual: BackendKind,
 }
 
@@ -26,7 +33,7 @@ impl Backends {
     /// This one alone.
     pub fn only(runner: Arc<dyn Backend>) -> Backends {
         let usual = runner.kind();
-        Backends { runner, zmq: None, usual }
+        Backends { runner, zmq: None, gateway: None, usual }
     }
 
     /// The same, and Jupyter kernels that are started here. How they are started is asked when the first is.
@@ -37,6 +44,16 @@ impl Backends {
     ) -> Backends {
         let zmq = Zmq { config: Box::new(config), trace, made: Mutex::default() };
         Backends { zmq: Some(Arc::new(zmq)), ..self }
+    }
+
+    /// The same, and kernels on a gateway. Which one that is, is asked when the first is wanted.
+    pub fn with_gateway(
+        self,
+        config: impl Fn() -> Result<GatewayChoice, EngineError> + Send + Sync + 'static,
+        trace: Option<Arc<dyn Trace>>,
+    ) -> Backends {
+        let gateway = Gateway { config: Box::new(config), trace, made: Mutex::default() };
+        Backends { gateway: Some(Arc::new(gateway)), ..self }
     }
 
     /// The same, with another one for those who do not say.
@@ -72,6 +89,14 @@ impl Backends {
         };
         let made = zmq.backend().map_err(EngineError::from)?;
         Ok(Arc::new(made.running(program)))
+    }
+}
+
+impl Backends {
+    /// The gateway that kernels come from.
+    pub(crate) fn gateway(&self) -> Result<MadeGateway, EngineError> {
+        let backend = BackendKind::Gateway;
+        self.gateway.as_ref().ok_or(EngineError::NoBackend { backend })?.made()
     }
 }
 

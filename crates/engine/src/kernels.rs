@@ -18,9 +18,9 @@ use inkcell_kernel::{
 };
 
 use crate::api::{KernelChoice, KernelName, RunNote, Wanted};
-use crate::backends::Backends;
+use crate::backends::{Backends, MadeGateway};
 use crate::error::EngineError;
-use program::{Picked, Program, pick};
+use program::{Picked, Program, names_a_kernel, pick};
 
 pub(crate) use program::is_python;
 
@@ -209,7 +209,13 @@ impl Kernels {
     }
 
     async fn look(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
-        let config = &self.config;
+        match self.gateway(wanted)? {
+            Some(gateway) => self.look_there(cwd, wanted, &gateway).await,
+            None => self.look_here(cwd, wanted).await,
+        }
+    }
+
+    async fn look_here(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
         let search = self.search(cwd, wanted.interpreter.as_deref());
         let found = self.finder.find(&search).await;
         let specs = || self.kernelspecs(found.as_ref().ok()).find();
@@ -219,14 +225,75 @@ impl Kernels {
             Program::Python(_) => Some(found?),
             Program::Spec(_) | Program::Existing(_) => found.ok(),
         };
+        let (spec, env) = self.spec(&search, interpreter.as_ref())?;
+        let kernel = identity(&program, BackendKind::Zmq, interpreter.as_ref(), wanted);
+        let backend = self.backend(program)?;
+        let notes = Vec::from_iter(note);
+        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
+    }
+
+    async fn look_there(
+        &self,
+        cwd: &Path,
+        wanted: &Wanted,
+        gateway: &MadeGateway,
+    ) -> Result<Chosen, EngineError> {
+        let search = self.search(cwd, wanted.interpreter.as_deref());
+        // Where kernels are elsewhere, no Python of this machine is looked at.
+        let interpreter = match gateway {
+            MadeGateway::External(_) => None,
+            MadeGateway::Local(_) => Some(self.finder.find(&search).await?),
+        };
+        let (spec, env) = self.spec(&search, interpreter.as_ref())?;
+        // It is asked only where names matter.
+        let there = if names_a_kernel(wanted) {
+            gateway.kernelspecs(&spec).await?
+        } else {
+            Kernelspecs::default()
+        };
+        let picked = pick(wanted, BackendKind::Gateway, || there);
+        let Picked { program, note } = picked.map_err(|problem| gateway.of_it(problem))?;
+        let kernel = identity(&program, BackendKind::Gateway, interpreter.as_ref(), wanted);
+        let backend = gateway.running(kernel.name.clone().map(|name| name.0));
+        let notes = Vec::from_iter(note);
+        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
+    }
+
+    /// The gateway that a wish is for, if it is for one.
+    fn gateway(&self, wanted: &Wanted) -> Result<Option<MadeGateway>, EngineError> {
+        let is_existing = matches!(wanted.kernel, Some(KernelChoice::Existing(_)));
+        let usual = self.backends.usual();
+        // Whatever an engine was given as its only backend is its runner.
+        if wanted.backend.unwrap_or(usual) != BackendKind::Gateway
+            || is_existing
+            || self.backends.runner().kind() == BackendKind::Gateway
+        {
+            return Ok(None);
+        }
+        let gateway = self.backends.gateway()?;
+        if wanted.interpreter.is_some() && !gateway.is_local() {
+            let problem = "the gateway of gateway.url has interpreters of its own; leave this out, or name one of its kernels";
+            let (argument, problem) = ("python".to_owned(), problem.to_owned());
+            return Err(EngineError::Argument { argument, problem });
+        }
+        Ok(Some(gateway))
+    }
+
+    /// What a kernel of this folder and interpreter is to be, and its environment.
+    fn spec(
+        &self,
+        search: &Search,
+        interpreter: Option<&Interpreter>,
+    ) -> Result<(KernelSpec, ChildEnv), EngineError> {
+        let (config, cwd) = (&self.config, &search.cwd);
         let mut env = child_environment(&search.env, &config.env_rules, &BTreeMap::new());
-        if let Some(interpreter) = &interpreter {
+        if let Some(interpreter) = interpreter {
             interpreter.apply_to(&mut env.vars);
         }
         let modules = find_modules(&ModuleSearch {
             state: Some(config.state_dir.clone()),
             home: config.home.clone(),
-            cwd: cwd.to_owned(),
+            cwd: cwd.clone(),
             project: config.project_modules,
         })?;
         let preload = self.project(cwd).and_then(|project| project.preload.clone());
@@ -236,20 +303,15 @@ impl Kernels {
             modules,
             preload: preload.unwrap_or_else(|| config.preload.clone()),
         };
-        let python = interpreter.as_ref().map(|interpreter| interpreter.path.clone());
+        let python = interpreter.map(|interpreter| interpreter.path.clone());
         let spec = KernelSpec {
             python: python.unwrap_or_else(|| PathBuf::from("python3")),
-            cwd: cwd.to_owned(),
+            cwd: cwd.clone(),
             env: env.vars.clone(),
             start_timeout: config.start_timeout,
             startup,
         };
-        let explicit = interpreter.as_ref().filter(|_| wanted.interpreter.is_some());
-        let explicit = explicit.map(|interpreter| interpreter.real_path.clone());
-        let kernel = identity(&program, explicit, wanted);
-        let backend = self.backend(program)?;
-        let notes = Vec::from_iter(note);
-        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
+        Ok((spec, env))
     }
 
     fn backend(&self, program: Program) -> Result<Arc<dyn Backend>, EngineError> {
@@ -266,18 +328,25 @@ impl Kernels {
     }
 }
 
-/// What tells this kernel from others.
-fn identity(program: &Program, interpreter: Option<PathBuf>, wanted: &Wanted) -> ChosenKernel {
+/// What tells this kernel from others. `jupyter` is what starts those that are not inkcell's own.
+fn identity(
+    program: &Program,
+    jupyter: BackendKind,
+    interpreter: Option<&Interpreter>,
+    wanted: &Wanted,
+) -> ChosenKernel {
     let (backend, name, display_name, language) = match program {
         Program::Python(backend) => (*backend, None, None, KernelInfo::PYTHON),
         Program::Spec(spec) => {
             let name = KernelName(spec.name.clone());
-            (BackendKind::Zmq, Some(name), Some(spec.display_name.clone()), &*spec.language)
+            (jupyter, Some(name), Some(spec.display_name.clone()), &*spec.language)
         }
         Program::Existing(file) => {
-            (BackendKind::Zmq, Some(KernelName(file.display().to_string())), None, "")
+            (jupyter, Some(KernelName(file.display().to_string())), None, "")
         }
     };
+    let explicit = interpreter.filter(|_| wanted.interpreter.is_some());
+    let interpreter = explicit.map(|interpreter| interpreter.real_path.clone());
     let insists = match (&wanted.backend, &wanted.kernel) {
         (None, None) => Insists::Nothing,
         (None, Some(KernelChoice::OfNotebook { .. })) => Insists::Language(language.to_owned()),

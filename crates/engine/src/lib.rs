@@ -33,7 +33,7 @@ mod session_file;
 mod tap;
 mod verbs;
 
-pub use backends::Backends;
+pub use backends::{Backends, GatewayChoice};
 pub use change::{Backup, Base, Effect, IfMissing, Mode, SaveOptions, Saved};
 pub use clean::Cleaning;
 pub use compat::{IdEditRequest, IdEditResult, IndexEditRequest, IndexEditResult};

@@ -12,6 +12,7 @@ use crate::output::Form;
 
 mod agents;
 mod artifacts;
+mod gateway;
 mod kernels;
 mod python;
 mod run;
@@ -21,6 +22,7 @@ pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
+pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStart};
 pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
 pub(crate) use python::{
     Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShowSettings, View,
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Env(Box<Env>),
     /// Have to do with Jupyter kernels.
     Kernel(Kernel),
+    /// Have to do with Jupyter gateways and servers.
+    Gateway(Gateway),
     /// Show stored output: whole, by lines, by pattern, or a value of JSON.
     Result(ShowResult),
     /// List or remove stored output.
@@ -108,6 +112,9 @@ impl Command {
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
                 specs.python.cwd.as_deref()
+            }
+            Command::Gateway(Gateway { command: GatewayCommand::Start(start) }) => {
+                start.python.cwd.as_deref()
             }
             Command::Doctor(doctor) => doctor.python.cwd.as_deref(),
             _ => None,

@@ -13,6 +13,7 @@ use inkcell_engine::{Backends, EngineError};
 use rustix::process::getuid;
 
 use crate::exit::Failure;
+use crate::gateways;
 use crate::log;
 use crate::settings::{BackendSettings, Profile, Settings, kernel_pool, runner_config};
 
@@ -24,38 +25,45 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
     let usual = match settings.backend(profile) {
         BackendSettings::Runner => BackendKind::Runner,
         BackendSettings::Zmq => BackendKind::Zmq,
-        // Code must not run somewhere else than was asked for.
-        BackendSettings::Gateway(_) => {
-            return Err(Failure::argument(
-                "python.backend",
-                "of the backends runner and zmq are there yet; leave gateway.url out, and gateway here",
-            ));
-        }
+        BackendSettings::Gateway => BackendKind::Gateway,
     };
     let runner = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
     let (state_dir, pool) = (settings.state_dir.clone(), kernel_pool(settings, profile));
-    let candidates = runtime_folders(settings);
+    let sockets = RuntimeFolder::of(settings);
+    let gateway = gateways::choice(settings, profile, sockets.clone());
     let zmq = move || ZmqConfig {
         state_dir: state_dir.clone(),
-        runtime_dir: first_private(&candidates).unwrap_or_else(|| state_dir.join("run")),
+        runtime_dir: sockets.find(),
         transport: Transport::Auto,
         pool,
     };
     let backends = Backends::only(Arc::new(runner)).with_zmq(zmq, Some(log::kernels()));
+    let backends = backends.with_gateway(gateway, Some(log::kernels()));
     Ok(backends.usually(usual))
 }
 
-/// Where sockets may be made: short names, on a disk of this machine.
-fn runtime_folders(settings: &Settings) -> Vec<PathBuf> {
-    let given = settings.parent_env().get("XDG_RUNTIME_DIR").map(PathBuf::from);
-    let given = given.filter(|folder| folder.is_absolute()).map(|folder| folder.join("inkcell"));
-    let common = PathBuf::from(format!("/tmp/inkcell-run-{}", getuid().as_raw()));
-    given.into_iter().chain([common]).collect()
+/// Where sockets are made: a folder of this user's alone, with a short name, on a disk of this machine. It is looked
+/// for when the first socket is: a command without kernels makes no folder.
+#[derive(Clone, Debug)]
+pub(crate) struct RuntimeFolder {
+    candidates: Vec<PathBuf>,
+    otherwise: PathBuf,
 }
 
-/// The first that is this user's alone.
-fn first_private(folders: &[PathBuf]) -> Option<PathBuf> {
-    folders.iter().find(|folder| is_private(folder)).cloned()
+impl RuntimeFolder {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let given = settings.parent_env().get("XDG_RUNTIME_DIR").map(PathBuf::from);
+        let given = given.filter(|folder| folder.is_absolute());
+        let given = given.map(|folder| folder.join("inkcell"));
+        let common = PathBuf::from(format!("/tmp/inkcell-run-{}", getuid().as_raw()));
+        let candidates = given.into_iter().chain([common]).collect();
+        Self { candidates, otherwise: settings.state_dir.join("run") }
+    }
+
+    pub(crate) fn find(&self) -> PathBuf {
+        let private = self.candidates.iter().find(|folder| is_private(folder));
+        private.unwrap_or(&self.otherwise).clone()
+    }
 }
 
 /// Whether a folder is there, or can be made, that nobody else can put anything into.

@@ -8,6 +8,7 @@ mod bridge;
 mod cli;
 mod exit;
 mod exposure;
+mod gateways;
 mod http;
 mod log;
 mod mcp;

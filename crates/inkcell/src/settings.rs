@@ -27,7 +27,9 @@ mod value;
 mod variables;
 
 #[allow(unused_imports, reason = "commands that run code are about to use them")]
-pub(crate) use calls::{BackendSettings, CallSettings, Images, LogSettings, Traced};
+pub(crate) use calls::{
+    BackendSettings, CallSettings, GatewaySettings, Images, LogSettings, Traced,
+};
 pub(crate) use engine::{artifacts_config, engine_config, kernel_pool, runner_config, size_policy};
 pub(crate) use resolve::{Resolved, Setting, Source, anchored};
 pub(crate) use table::{Key, Profile, ProjectFile, Row};

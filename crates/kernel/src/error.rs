@@ -64,6 +64,9 @@ pub enum LaunchError {
         /// What the system said.
         source: io::Error,
     },
+    /// A gateway did not do what it was asked.
+    #[error(transparent)]
+    Gateway(#[from] crate::gateway::GatewayError),
     /// The machine could not provide what a kernel needs.
     #[error("cannot {what}: {source}")]
     Resources {

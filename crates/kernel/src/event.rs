@@ -242,6 +242,11 @@ pub enum DeathCause {
         /// What.
         problem: String,
     },
+    /// It was on a gateway, which tells no more than this.
+    Remote {
+        /// What follows "the kernel" in a sentence.
+        problem: String,
+    },
     /// It cannot be told.
     Unknown,
 }
@@ -256,6 +261,7 @@ impl fmt::Display for DeathCause {
             DeathCause::IgnoredInterrupt => f.write_str("killed because it ignored the interrupt"),
             DeathCause::LeftAlone => f.write_str("is not inkcell's to end, and was left alone"),
             DeathCause::Protocol { problem } => write!(f, "ended after a broken frame: {problem}"),
+            DeathCause::Remote { problem } => f.write_str(problem),
             DeathCause::Unknown => f.write_str("ended for an unknown reason"),
         }
     }

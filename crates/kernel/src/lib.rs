@@ -7,6 +7,7 @@ mod cwd;
 mod environ;
 mod error;
 mod event;
+mod gateway;
 mod jupyter;
 mod kernel;
 mod ladder;
@@ -28,6 +29,12 @@ pub use error::LaunchError;
 pub use event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, Fate, KernelEvent, MimeBundle, MimeData,
     Outcome, PyError, Stray, StreamName,
+};
+pub use gateway::{
+    Collaboration, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayError,
+    GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Overwrite, Place, PlainHttp, Refused,
+    RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig, SharedGateway,
+    SharedStatus, Sharing, Token, TokenFileError, UrlError, Whose, kernel_environment, left_behind,
 };
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,

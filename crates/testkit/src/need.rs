@@ -1,9 +1,11 @@
 //! What a test needs of the machine, and what it says where that is missing.
 //!
 //! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
-//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`.
+//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`, and for each Python that has servers of a kind,
+//! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`.
 
 use std::ffi::OsStr;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 
@@ -45,6 +47,26 @@ pub fn python_package(test: &str, python: &OsStr, package: &str) -> bool {
     let code = format!("import {package}");
     let why = format!("{} has no package {package}", python.display());
     succeeds(python, &["-c", &code]) || missing(test, &why, "INKCELL_TEST_NO_PACKAGES")
+}
+
+/// Whether a Python is named that has Jupyter's servers. Where one must be and is not, the test fails.
+pub fn jupyter_server(test: &str) -> bool {
+    let modules = "kernel_gateway, jupyter_server, ipykernel";
+    named_python(test, "INKCELL_TEST_JUPYTER_PYTHON", modules).is_some()
+}
+
+/// The Python that this variable names, if it has these modules. Where one must be named and is not, the test
+/// fails.
+pub fn named_python(test: &str, variable: &str, modules: &str) -> Option<PathBuf> {
+    let python = std::env::var_os(variable).map(PathBuf::from);
+    let code = format!("import {modules}");
+    let found = python.filter(|python| succeeds(python, &["-c", &code]));
+    if found.is_none() {
+        let why = format!("{variable} names no Python that has {modules}");
+        let kind = variable.trim_start_matches("INKCELL_TEST_").trim_end_matches("_PYTHON");
+        missing(test, &why, &format!("INKCELL_TEST_NO_{kind}"));
+    }
+    found
 }
 
 /// Whether a program is here and does this well.

@@ -181,6 +181,8 @@ impl EngineError {
                 LaunchError::StateFolder { .. } => NextStep::ChooseState,
                 LaunchError::Startup { .. }
                 | LaunchError::Cancelled
+                // Its sentences say what to set, and where.
+                | LaunchError::Gateway(_)
                 | LaunchError::Resources { .. } => return None,
             },
             EngineError::Artifact(error) => artifact_step(error)?,

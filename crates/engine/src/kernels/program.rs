@@ -34,21 +34,17 @@ pub(crate) fn pick(
     specs: impl FnOnce() -> Kernelspecs,
 ) -> Result<Picked, EngineError> {
     let backend = wanted.backend.unwrap_or(usual);
-    if backend == BackendKind::Gateway {
-        // What was to run elsewhere must not run here.
-        return Err(EngineError::NoBackend { backend });
-    }
     let python = Picked { program: Program::Python(backend), note: None };
     Ok(match &wanted.kernel {
         None => python,
-        Some(KernelChoice::Named(name)) => {
-            must_not_be_runner(wanted.backend, "an installed Jupyter kernel")?;
-            let spec = specs().take(&name.0)?;
-            Picked { program: Program::Spec(Box::new(spec)), note: None }
-        }
-        Some(KernelChoice::Existing(file)) => {
-            must_not_be_runner(wanted.backend, "a kernel that runs already")?;
-            Picked { program: Program::Existing(file.clone()), note: None }
+        Some(choice @ (KernelChoice::Named(_) | KernelChoice::Existing(_))) => {
+            must_be_able(wanted.backend, choice)?;
+            let program = match choice {
+                KernelChoice::Named(name) => Program::Spec(Box::new(specs().take(&name.0)?)),
+                KernelChoice::Existing(file) => Program::Existing(file.clone()),
+                KernelChoice::OfNotebook { .. } => return Ok(python),
+            };
+            Picked { program, note: None }
         }
         Some(KernelChoice::OfNotebook { name, language }) => {
             let named = name.as_ref().filter(|name| !is_usual(name));
@@ -82,13 +78,34 @@ pub(crate) fn pick(
     })
 }
 
-/// A Jupyter kernel cannot be run by inkcell's own runner.
-fn must_not_be_runner(backend: Option<BackendKind>, which: &str) -> Result<(), EngineError> {
-    if backend != Some(BackendKind::Runner) {
-        return Ok(());
+/// Whether a wish is about kernels by their names, so that it must be known which there are.
+pub(crate) fn names_a_kernel(wanted: &Wanted) -> bool {
+    match &wanted.kernel {
+        None | Some(KernelChoice::Existing(_)) => false,
+        Some(KernelChoice::Named(_)) => true,
+        Some(KernelChoice::OfNotebook { name, language }) => {
+            let is_other = |language: &String| !is_python(language);
+            name.as_ref().is_some_and(|name| !is_usual(name))
+                || language.as_ref().is_some_and(is_other)
+        }
     }
-    let problem = format!("the runner is a kernel of its own; {which} needs zmq");
-    Err(EngineError::Argument { argument: "backend".to_owned(), problem })
+}
+
+/// inkcell's own runner runs no installed kernel, and a gateway none that somebody else started.
+fn must_be_able(backend: Option<BackendKind>, choice: &KernelChoice) -> Result<(), EngineError> {
+    let problem = match (backend, choice) {
+        (Some(BackendKind::Runner), KernelChoice::Existing(_)) => {
+            "the runner is a kernel of its own; a kernel that runs already needs zmq"
+        }
+        (Some(BackendKind::Runner), _) => {
+            "the runner is a kernel of its own; an installed Jupyter kernel needs zmq"
+        }
+        (Some(BackendKind::Gateway), KernelChoice::Existing(_)) => {
+            "a gateway makes its own kernels; a kernel that runs already needs zmq"
+        }
+        _ => return Ok(()),
+    };
+    Err(EngineError::Argument { argument: "backend".to_owned(), problem: problem.to_owned() })
 }
 
 /// The kernel of a notebook that is not in Python: the one it names, else one for its language.

@@ -15,7 +15,7 @@ pub(crate) struct WhichKernel {
     /// What makes the kernel; python.backend when left out, or what the notebook's kernel needs.
     #[arg(long, value_enum)]
     pub(crate) backend: Option<BackendArg>,
-    /// An installed Jupyter kernel by its name; see inkcell kernel specs.
+    /// An installed Jupyter kernel, or one of the gateway, by its name; see inkcell kernel specs.
     #[arg(long, value_name = "NAME", conflicts_with = "existing")]
     pub(crate) kernel: Option<String>,
     /// A Jupyter kernel that runs already, by its connection file. It is not ended.
@@ -29,6 +29,8 @@ pub(crate) enum BackendArg {
     Runner,
     /// A Jupyter kernel of this machine.
     Zmq,
+    /// A kernel on a Jupyter gateway or server: that of gateway.url, or one of this machine that is shared.
+    Gateway,
 }
 
 impl From<BackendArg> for BackendKind {
@@ -36,6 +38,7 @@ impl From<BackendArg> for BackendKind {
         match given {
             BackendArg::Runner => BackendKind::Runner,
             BackendArg::Zmq => BackendKind::Zmq,
+            BackendArg::Gateway => BackendKind::Gateway,
         }
     }
 }

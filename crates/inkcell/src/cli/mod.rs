@@ -7,6 +7,7 @@ mod diff;
 mod doctor;
 mod edit;
 mod env;
+mod gateway;
 mod input;
 mod kernel;
 mod listener;
@@ -50,6 +51,7 @@ pub(crate) fn run(
         Command::Py(args) => py::run(&args, settings, output),
         Command::Env(args) => env::run(&args, settings, output),
         Command::Kernel(args) => kernel::run(&args, settings, output),
+        Command::Gateway(args) => gateway::run(&args, settings, output),
         Command::Result(args) => result::run(&args, settings, output),
         Command::Artifacts(args) => artifacts::run(&args, settings, output),
         Command::State(args) => state::run(&args, settings, output),

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use inkcell_engine::Check;
 use inkcell_engine::api::KernelMode;
+use inkcell_engine::kernel::{PlainHttp, Sharing};
 use inkcell_engine::output::TextLimit;
 
 use super::read::Read;
@@ -32,11 +33,11 @@ pub(crate) enum Images {
 }
 
 /// What makes kernels.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum BackendSettings {
     Runner,
     Zmq,
-    Gateway(GatewaySettings),
+    Gateway,
 }
 
 /// Which gateway.
@@ -45,15 +46,16 @@ pub(crate) struct GatewaySettings {
     /// Of one that is there already, without a slash at its end.
     pub(crate) url: Option<String>,
     pub(crate) token: Option<Secret>,
+    /// The file of a token, where none is given.
+    pub(crate) token_file: Option<PathBuf>,
+    pub(crate) plain_http: PlainHttp,
+    pub(crate) authorities: Option<PathBuf>,
+    /// How long its kernels may take to be ready.
+    pub(crate) start_limit: Option<Duration>,
     /// Of one that we start.
     pub(crate) sharing: Sharing,
-}
-
-/// Whether the gateway that is started is for one process.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sharing {
-    ForAll,
-    OwnOnly,
+    /// After how long without a kernel it ends.
+    pub(crate) idle_stop: Option<Duration>,
 }
 
 /// What is logged, and where.
@@ -119,15 +121,32 @@ impl Settings {
             ("zmq", _) => return BackendSettings::Zmq,
             _ => return BackendSettings::Runner,
         }
-        BackendSettings::Gateway(GatewaySettings {
+        BackendSettings::Gateway
+    }
+
+    /// The gateway that kernels come from, whether or not that is the usual way.
+    pub(crate) fn gateway(&self, profile: Profile) -> GatewaySettings {
+        let read = Read { resolved: &self.resolved, profile };
+        let path = |key| read.text(key).map(|file| self.path(&file));
+        let url = read.text(Key::GatewayUrl);
+        GatewaySettings {
             url: url.map(|url| url.strip_suffix('/').unwrap_or(&url).to_owned()),
             token: read.secret(Key::GatewayToken),
-            sharing: if read.is_on(Key::PythonSharedGateway) {
-                Sharing::ForAll
+            token_file: path(Key::GatewayTokenFile),
+            plain_http: if read.is_on(Key::GatewayInsecure) {
+                PlainHttp::Anywhere
             } else {
-                Sharing::OwnOnly
+                PlainHttp::OnlyHere
             },
-        })
+            authorities: path(Key::GatewayAuthorities),
+            start_limit: read.time(Key::GatewayStartTimeout),
+            sharing: if read.is_on(Key::PythonSharedGateway) {
+                Sharing::Allowed
+            } else {
+                Sharing::Refused
+            },
+            idle_stop: read.time(Key::GatewayIdleStop),
+        }
     }
 
     /// What clients that come over HTTP must send, where somebody chose it.

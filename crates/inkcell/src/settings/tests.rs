@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use inkcell_engine::api::KernelMode;
 use inkcell_engine::artifact::ArtifactLimits;
-use inkcell_engine::kernel::{EnvMode, ForkServer, Prelude, Shell};
+use inkcell_engine::kernel::{EnvMode, ForkServer, PlainHttp, Prelude, Sharing, Shell};
 use inkcell_engine::output::{OutputLimits, Repeats, SizePolicy};
 use inkcell_engine::registry::IdleRule;
 use inkcell_engine::session::Retry;
 use inkcell_engine::{Check, ProjectKernels};
 
-use super::calls::{BackendSettings, GatewaySettings, Images, Sharing, Traced};
+use super::calls::{BackendSettings, Images, Traced};
 use super::engine::size_policy;
 use super::value::Kind;
 use super::*;
@@ -306,29 +306,35 @@ fn what_is_set_reaches_the_engine() {
 #[test]
 fn an_address_means_a_gateway() {
     let url = ("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:8888/");
-    let gateway = |url: Option<&str>, sharing| {
-        let url = url.map(str::to_owned);
-        BackendSettings::Gateway(GatewaySettings { url, token: None, sharing })
-    };
-    let place = Some("http://127.0.0.1:8888");
     let table = [
         (vec![], BackendSettings::Runner),
-        (vec![url], gateway(place, Sharing::ForAll)),
+        (vec![url], BackendSettings::Gateway),
         (vec![url, ("INKCELL_PYTHON_BACKEND", "runner")], BackendSettings::Runner),
         (vec![url, ("PI_PYTHON_BACKEND", "zmq")], BackendSettings::Zmq),
-        (vec![url, ("PI_PYTHON_BACKEND", "gateway")], gateway(place, Sharing::ForAll)),
-        (
-            vec![("PI_PYTHON_BACKEND", "gateway"), ("PI_PYTHON_SHARED_GATEWAY", "0")],
-            gateway(None, Sharing::OwnOnly),
-        ),
+        (vec![url, ("PI_PYTHON_BACKEND", "gateway")], BackendSettings::Gateway),
+        (vec![("PI_PYTHON_BACKEND", "gateway")], BackendSettings::Gateway),
     ];
     for (variables, wanted) in table {
         assert_eq!(with(&variables).backend(Profile::Default), wanted, "{variables:?}");
     }
-    let secret = with(&[url, ("PI_PYTHON_GATEWAY_TOKEN", "hunter2")]);
-    let BackendSettings::Gateway(found) = secret.backend(Profile::Default) else { unreachable!() };
+    let found = with(&[url, ("PI_PYTHON_GATEWAY_TOKEN", "hunter2")]).gateway(Profile::Default);
+    assert_eq!(found.url.as_deref(), Some("http://127.0.0.1:8888"));
     assert_eq!(found.token.as_ref().map(|token| token.reveal()), Some("hunter2"));
+    assert_eq!((found.plain_http, found.sharing), (PlainHttp::OnlyHere, Sharing::Allowed));
+    assert_eq!((found.start_limit, found.idle_stop, found.token_file.as_ref()), (None, None, None));
     assert!(!format!("{found:?}").contains("hunter2"));
+    let other = with(&[
+        ("PI_PYTHON_SHARED_GATEWAY", "0"),
+        ("INKCELL_GATEWAY_INSECURE", "1"),
+        ("INKCELL_GATEWAY_START_TIMEOUT", "300"),
+        ("INKCELL_GATEWAY_IDLE_STOP", "60"),
+        ("INKCELL_GATEWAY_TOKEN_FILE", "/run/token"),
+    ]);
+    let other = other.gateway(Profile::Default);
+    assert_eq!((other.plain_http, other.sharing), (PlainHttp::Anywhere, Sharing::Refused));
+    assert_eq!(other.start_limit, Some(Duration::from_secs(300)));
+    assert_eq!(other.idle_stop, Some(Duration::from_secs(60)));
+    assert_eq!(other.token_file, Some(PathBuf::from("/run/token")));
 }
 
 /// B:C-05

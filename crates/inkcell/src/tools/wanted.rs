@@ -17,7 +17,7 @@ use super::{CallContext, Desk, ToolError};
 /// What makes a kernel.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(transparent)]
-#[schemars(inline, extend("enum" = ["runner", "zmq"]))]
+#[schemars(inline, extend("enum" = ["runner", "zmq", "gateway"]))]
 pub(crate) struct BackendArg(String);
 
 /// The wish that these words are.
@@ -56,10 +56,7 @@ fn named(name: &str) -> Result<BackendKind, ToolError> {
     match name {
         "runner" => Ok(BackendKind::Runner),
         "zmq" => Ok(BackendKind::Zmq),
-        "gateway" => {
-            let message = "backend: gateway is not there yet; runner and zmq are".to_owned();
-            Err(ToolError { kind: Kind::Unavailable, message, next: next() })
-        }
+        "gateway" => Ok(BackendKind::Gateway),
         other => {
             let message = format!("backend: there is no backend {other:?}");
             Err(ToolError { kind: Kind::Invalid, message, next: next() })
@@ -68,7 +65,7 @@ fn named(name: &str) -> Result<BackendKind, ToolError> {
 }
 
 fn next() -> Option<String> {
-    Some("leave backend out, or give runner or zmq".to_owned())
+    Some("leave backend out, or give runner, zmq or gateway".to_owned())
 }
 
 /// An installed kernel by its name, or one that runs already by its connection file.

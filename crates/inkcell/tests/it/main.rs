@@ -14,6 +14,7 @@ mod editing;
 mod env;
 mod exits;
 mod exporting;
+mod gateways;
 mod guards;
 mod host_faults;
 mod http_client;

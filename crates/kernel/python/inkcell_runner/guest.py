@@ -92,8 +92,10 @@ def begin(shell, options):
     if _session is None:
         _settle_in(shell, options)
     session = _session
-    os.environ.update(options["env"])
-    _go(options["cwd"])
+    os.environ.update(options.get("env") or {})
+    # A machine that is not the host's may know nothing of its folders.
+    if options["cwd"] is not None:
+        _go(options["cwd"])
     # Those of the kernel would trip up `argparse`.
     del sys.argv[1:]
     if options["prelude"] != "off":
@@ -116,7 +118,9 @@ def _settle_in(shell, options):
     global _session
     _session = session = Guest(shell)
     _set_current(session)
-    _hold_on(session, options)
+    # A kernel on a gateway is held by that.
+    if options.get("lifeline") is not None:
+        _hold_on(session, options)
     _leave_by_error(shell)
     guest_output.keep(shell)
     guest_output.see_off(session)

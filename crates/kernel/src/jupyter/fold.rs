@@ -193,10 +193,19 @@ impl Fold {
     /// The kernel has answered a request that was sent after the execution, so that is over; if there is no
     /// reply, an interrupt took it away.
     pub(crate) fn passed(&mut self) -> Vec<Effect> {
+        self.passed_with("KeyboardInterrupt", "")
+    }
+
+    /// The same where the reply was lost on its way: whether the code succeeded cannot be told.
+    pub(crate) fn lost(&mut self, why: &str) -> Vec<Effect> {
+        self.passed_with("OutcomeUnknown", why)
+    }
+
+    fn passed_with(&mut self, name: &str, value: &str) -> Vec<Effect> {
         if let Some(running) = self.running.as_mut().filter(|running| running.reply.is_none()) {
-            let traceback = vec!["KeyboardInterrupt: ".to_owned()];
-            let (name, plain) = ("KeyboardInterrupt".to_owned(), traceback.clone());
-            let error = PyError { name, value: String::new(), traceback, plain };
+            let traceback = vec![format!("{name}: {value}")];
+            let (name, plain) = (name.to_owned(), traceback.clone());
+            let error = PyError { name, value: value.to_owned(), traceback, plain };
             let status = ReplyStatus::Error(error);
             running.reply = Some(Reply { status, count: None, pages: Vec::new() });
         }

@@ -3,6 +3,7 @@
 mod content;
 pub(crate) mod fold;
 pub(crate) mod kernelspec;
-mod lenient;
+pub(crate) mod lenient;
 pub(crate) mod message;
 pub(crate) mod sign;
+pub(crate) mod speak;

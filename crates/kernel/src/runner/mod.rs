@@ -12,6 +12,6 @@ mod zygote;
 
 pub(crate) use frames::Asked;
 pub use launch::{ForkServer, RunnerBackend, RunnerConfig};
-pub(crate) use package::install;
+pub(crate) use package::{files, install};
 pub(crate) use pump::oom_kills;
 pub use zygote::ZygoteState;

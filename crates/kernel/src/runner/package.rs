@@ -11,6 +11,11 @@ use std::path::{Path, PathBuf};
 
 const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/runner_files.rs"));
 
+/// Every file with its path below the folder that is imported from.
+pub(crate) fn files() -> &'static [(&'static str, &'static str)] {
+    FILES
+}
+
 /// The folder to import the runner from; made when it is not there yet, or not whole.
 ///
 /// What is imported runs as this user, so every folder on the way must be this user's own.

@@ -9,9 +9,9 @@ use serde_json::{Value, json};
 
 use crate::jupyter::fold::Channel;
 use crate::jupyter::message::Message;
+use crate::jupyter::speak::Speak;
 use crate::question::{Answer, AskId, Question};
 use crate::zmq::guest::{self, Guest};
-use crate::zmq::lines::Speaker;
 
 /// A question that waits for its reply.
 pub(crate) struct Asking {
@@ -31,7 +31,7 @@ enum Form {
 
 /// Sends a question; or says why there is no answer.
 pub(crate) fn ask(
-    speaker: &Speaker,
+    speaker: &impl Speak,
     guest: Guest,
     id: AskId,
     question: &Question,

@@ -13,6 +13,7 @@ use serde::Serialize;
 use crate::jupyter::fold::Channel;
 use crate::jupyter::message::{Author, Message, MessageError, Outgoing};
 use crate::jupyter::sign::{Checker, Signer};
+use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
 use crate::zmq::connection::{Connection, Port, random_hex};
 use crate::zmq::drain::{Drains, Output};
@@ -108,6 +109,12 @@ impl Lines {
         let parent = message.parent.as_ref().map(|parent| parent.msg_id.as_str());
         self.trace.received_as(channel.as_str(), &message.header.msg_type, parent);
         Ok(message)
+    }
+}
+
+impl Speak for Speaker {
+    fn request(&self, channel: Channel, kind: &str, content: &serde_json::Value) -> String {
+        self.send(channel, kind, self.author.request(kind, content))
     }
 }
 

@@ -1,19 +1,19 @@
 //! Jupyter kernels as child processes of this one, spoken to over ZeroMQ.
 
-mod ask;
-mod connection;
+pub(crate) mod ask;
+pub(crate) mod connection;
 mod drain;
-mod guest;
+pub(crate) mod guest;
 mod handle;
 mod launch;
 mod lines;
-mod meet;
+pub(crate) mod meet;
 mod own;
 mod pool;
 mod pump;
 mod ready;
 mod socket;
-mod spool;
+pub(crate) mod spool;
 mod starting;
 mod tail;
 #[cfg(test)]

@@ -131,6 +131,16 @@ async fn a_kernel_can_die_of_a_question(start: Start) {
     assert!(bench.kernel().ask(AskId(2), variable("x")).is_err());
 }
 
+crate::on_gateways!(
+    every_question_is_answered,
+    a_question_leaves_no_trace,
+    a_kernel_that_runs_code_is_busy,
+    a_cell_can_follow_without_waiting_for_the_answer,
+    an_interrupt_ends_a_question,
+    a_kernel_can_die_of_a_question,
+);
+crate::on_another_machine!(every_question_is_answered, a_question_leaves_no_trace);
+
 crate::on_every_shell!(
     every_question_is_answered,
     a_question_leaves_no_trace,

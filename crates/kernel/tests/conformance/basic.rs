@@ -88,6 +88,17 @@ async fn input_is_refused_at_once(start: Start) {
     assert_eq!(ran.result().as_deref(), Some("0"));
 }
 
+crate::on_gateways!(
+    a_cell_starts_shows_its_value_and_ends,
+    what_is_done_on_the_side_has_no_number,
+    an_exception_is_an_outcome_and_state_stays,
+    await_works_at_the_top_level_on_one_loop,
+);
+crate::on_another_machine!(
+    a_cell_starts_shows_its_value_and_ends,
+    an_exception_is_an_outcome_and_state_stays,
+);
+
 crate::on_every_shell!(
     a_cell_starts_shows_its_value_and_ends,
     what_is_done_on_the_side_has_no_number,

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend, CodeRequest, Death, ExecEvent, ExecId, Force, ForkServer, History, Kernel,
-    KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, Launched, Origin, Prelude, Rung,
-    RunnerBackend, RunnerConfig, Shell, Startup, StreamName, Transport, ZmqBackend, ZmqConfig,
-    ZygoteState,
+    Backend, CodeRequest, Death, ExecEvent, ExecId, Force, ForkServer, GatewayBackend, History,
+    Kernel, KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, Launched, Origin, Prelude,
+    Rung, RunnerBackend, RunnerConfig, Shell, Startup, StreamName, Transport, ZmqBackend,
+    ZmqConfig, ZygoteState,
 };
-use inkcell_testkit::need::{skip, succeeds};
+use inkcell_testkit::need::{jupyter_server, skip, succeeds};
 use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::ledger;
 pub(crate) use crate::ran::{Ran, written};
+use crate::{ledger, served};
 
 /// No test waits longer than this for anything.
 pub(crate) const LIMIT: Duration = Duration::from_secs(30);
@@ -40,6 +40,12 @@ pub(crate) enum Start {
     Ipc,
     /// IPython's kernel over ZeroMQ, by ports.
     Tcp,
+    /// IPython's kernel on Jupyter's kernel gateway.
+    Gateway,
+    /// IPython's kernel on Jupyter's server.
+    Server,
+    /// The same as if it were on another machine.
+    Elsewhere,
     /// IPython's kernel over ZeroMQ, started ahead of time.
     Pooled,
 }
@@ -60,6 +66,9 @@ impl Start {
 
     /// Whether the test Python can be started so; says it where it cannot.
     pub(crate) fn is_possible(self, test: &str) -> bool {
+        if matches!(self, Start::Gateway | Start::Server | Start::Elsewhere) {
+            return jupyter_server(test);
+        }
         let python = python().display().to_string();
         let module = match self {
             Start::Ipc | Start::Tcp | Start::Pooled => "ipykernel",
@@ -84,6 +93,8 @@ pub(crate) struct Bench {
     pub(crate) backend: RunnerBackend,
     /// The other one, when kernels come from that.
     pub(crate) zmq: Option<ZmqBackend>,
+    /// That of kernels on a gateway, when they come from that.
+    pub(crate) gateway: Option<GatewayBackend>,
     pub(crate) spec: KernelSpec,
     next: u64,
 }
@@ -192,7 +203,9 @@ impl Bench {
         };
         let spec = KernelSpec { python: python(), cwd, env, start_timeout: LIMIT, startup };
         let (_, events) = KernelEvents::channel(1);
-        Bench { kernel: None, events, backend, zmq, spec, dir: Some(dir), next: 0 }
+        let gateway = matches!(start, Start::Gateway | Start::Server | Start::Elsewhere);
+        let gateway = gateway.then(|| served::backend(start, dir.path()));
+        Bench { kernel: None, events, backend, zmq, gateway, spec, dir: Some(dir), next: 0 }
     }
 
     /// Where its kernels work.
@@ -211,9 +224,10 @@ impl Bench {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        match &self.zmq {
-            Some(zmq) => zmq.launch(spec, cancel).await,
-            None => self.backend.launch(spec, cancel).await,
+        match (&self.gateway, &self.zmq) {
+            (Some(gateway), _) => gateway.launch(spec, cancel).await,
+            (None, Some(zmq)) => zmq.launch(spec, cancel).await,
+            (None, None) => self.backend.launch(spec, cancel).await,
         }
     }
 

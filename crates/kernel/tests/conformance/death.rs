@@ -103,6 +103,12 @@ async fn dropping_the_kernel_kills_its_group(start: Start) {
     assert!(ended.is_ok(), "the stream of {exec:?} ends");
 }
 
+crate::on_gateways!(
+    a_forked_child_is_not_the_kernel,
+    shutting_down_ends_the_process,
+    dropping_the_kernel_kills_its_group,
+);
+
 crate::on_every_backend!(
     every_way_to_die_has_its_cause,
     a_forked_child_is_not_the_kernel,

@@ -84,6 +84,11 @@ async fn a_kernel_starts_with_what_it_was_given(start: Start) {
     assert_eq!(bench.value("(os.getsid(0), os.getpgrp()) == (os.getpid(),) * 2").await, "True");
 }
 
+crate::on_gateways!(
+    managed_variables_are_reapplied_before_every_cell,
+    a_request_says_where_it_runs
+);
+
 crate::on_every_backend!(
     managed_variables_are_reapplied_before_every_cell,
     a_request_says_where_it_runs,

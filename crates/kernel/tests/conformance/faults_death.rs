@@ -232,6 +232,12 @@ async fn output_before_a_death_is_not_lost(start: Start) {
     }
 }
 
+crate::on_gateways!(
+    code_that_died_is_not_run_again,
+    leaving_is_an_error_of_the_cell,
+    memory_that_is_not_there_is_an_error,
+);
+
 crate::on_every_backend!(
     output_before_a_death_is_not_lost,
     a_kernel_that_is_killed_in_a_cell_is_missed_at_once,

@@ -198,6 +198,12 @@ async fn exceptions_of_every_kind_are_told(start: Start) {
     }
 }
 
+crate::on_gateways!(
+    storms_of_displays_arrive_in_order,
+    giants_arrive_whole,
+    objects_that_lie_about_themselves_harm_nothing,
+);
+
 crate::on_every_backend!(
     storms_of_displays_arrive_in_order,
     giants_arrive_whole,

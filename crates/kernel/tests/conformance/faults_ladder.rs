@@ -179,6 +179,8 @@ async fn endless_output_can_be_stopped(start: Start) {
     assert!(grown < 256 << 20, "{grown} bytes more than before");
 }
 
+crate::on_gateways!(interrupts_that_race_with_cells_harm_nothing, an_interrupt_reaches_children,);
+
 crate::on_every_backend!(
     code_that_ignores_interrupts_is_ended,
     code_that_listens_late_is_interrupted,

@@ -208,6 +208,33 @@ async fn warnings_logs_and_c_code_are_there_before_the_end(start: Start) {
     assert_eq!(bench.run("libc.puts(b'before')\nraise ValueError").await.stdout(), "before\n");
 }
 
+/// F-035 F-037: where a gateway takes whatever its kernels say, output waits on the disk for a reader that lags:
+/// the host stays small and nothing is lost. Each line is a message, so that no single one is large.
+async fn a_reader_that_lags_finds_everything(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("1").await.ok();
+    let before = host_memory();
+    let code = "for n in range(200): print('x' * 499_999, flush=True)\nopen('done', 'w').close()";
+    let exec = bench.post(code, History::Store);
+    let done = bench.cwd().join("done");
+    let written = async {
+        while !done.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, written).await.expect("a kernel that nobody holds up");
+    assert!(host_memory().saturating_sub(before) < ROOM, "a host that does not read must not grow");
+    let wanted = (0..200).map(|_| [vec![b'x'; 499_999], b"\n".to_vec()].concat());
+    assert_eq!(digest(&mut bench, exec, before).await, digest_of(wanted));
+    assert!(host_memory().saturating_sub(before) < ROOM);
+}
+
+crate::on_gateways!(
+    a_flood_arrives_whole_and_the_host_stays_small,
+    a_reader_that_lags_finds_everything,
+    a_thread_that_prints_on_harms_no_cell,
+);
+
 crate::on_every_backend!(
     a_flood_arrives_whole_and_the_host_stays_small,
     odd_bytes_arrive_at_every_cut,

@@ -53,6 +53,11 @@ async fn an_interrupt_during_output_leaves_the_channel_whole(start: Start) {
     assert_eq!(bench.run("5").await.ok().result().as_deref(), Some("5"));
 }
 
+crate::on_gateways!(
+    an_interrupt_between_cells_does_nothing,
+    an_interrupt_during_output_leaves_the_channel_whole,
+);
+
 crate::on_every_shell!(
     an_interrupt_ends_the_cell_and_the_kernel_lives,
     an_interrupt_between_cells_does_nothing,

@@ -158,6 +158,13 @@ async fn a_thread_that_goes_on_is_no_part_of_a_cell(start: Start) {
     bench.run("1").await.ok();
 }
 
+crate::on_gateways!(
+    nothing_is_lost_of_much_output,
+    output_shows_while_the_cell_runs,
+    output_is_seen_soon_after_it_was_written,
+    a_thread_that_goes_on_is_no_part_of_a_cell,
+);
+
 crate::on_every_shell!(
     streams_and_displays_keep_the_order_they_were_written_in,
     output_of_c_code_and_children_is_caught,

@@ -159,3 +159,36 @@ fn kernelspecs_are_not_read_for_nothing() {
         assert_eq!(picked.expect("Python").program, Program::Python(BackendKind::Zmq));
     }
 }
+
+/// What is to run on a gateway runs there: its kernels are those that count, and nothing of this machine is taken.
+#[test]
+fn a_gateway_has_kernels_of_its_own() {
+    let on_gateway = |kernel: Option<KernelChoice>, backend| {
+        let wanted = Wanted { kernel, backend, ..Wanted::default() };
+        let asks = names_a_kernel(&wanted);
+        let picked = pick(&wanted, BackendKind::Gateway, installed);
+        let program = picked.map(|picked| picked.program).map_err(|problem| problem.kind());
+        (asks, program)
+    };
+    let python = || Ok(Program::Python(BackendKind::Gateway));
+    let of = |named: &str, language: &str| {
+        let (name, language) = (Some(name(named)), Some(language.to_owned()));
+        Some(KernelChoice::OfNotebook { name, language })
+    };
+    let spec = |name, language| Ok(Program::Spec(Box::new(spec(name, language))));
+    for backend in [None, Some(BackendKind::Gateway)] {
+        assert_eq!(on_gateway(None, backend), (false, python()));
+        assert_eq!(on_gateway(of("python3", "python"), backend), (false, python()));
+        assert_eq!(on_gateway(of("elsewhere", "python"), backend), (true, python()));
+        let project = spec("project", "python");
+        assert_eq!(on_gateway(of("project", "python"), backend), (true, project));
+        assert_eq!(on_gateway(of("r-4", "R"), backend), (true, spec("ir", "R")));
+        let nowhere = Err(Kind::Unavailable);
+        assert_eq!(on_gateway(of("julia", "julia"), backend), (true, nowhere));
+    }
+    let running = || Some(KernelChoice::Existing(PathBuf::from("/k.json")));
+    let gateway = Some(BackendKind::Gateway);
+    assert_eq!(on_gateway(running(), gateway), (false, Err(Kind::Invalid)));
+    let here = Ok(Program::Existing(PathBuf::from("/k.json")));
+    assert_eq!(on_gateway(running(), None), (false, here));
+}

@@ -59,7 +59,7 @@ static PY: Override = Override {
     ],
 };
 
-pub(crate) static TABLE: [Row; 42] = [
+pub(crate) static TABLE: [Row; 47] = [
     row(
         Key::PythonInterpreter,
         "python.interpreter",
@@ -178,6 +178,48 @@ pub(crate) static TABLE: [Row; 42] = [
         "What the gateway of gateway.url wants to be told. It is never shown, and code never gets it.",
     )
     .also_set_by(&["PYTHON_GATEWAY_TOKEN"])
+    .for_user_alone(),
+    row(
+        Key::GatewayTokenFile,
+        "gateway.token_file",
+        Kind::Text("the path of a file"),
+        "",
+        "A file whose first line is that token, where gateway.token is not set.",
+    )
+    .for_user_alone(),
+    row(
+        Key::GatewayInsecure,
+        "gateway.insecure",
+        Kind::Switch,
+        "off",
+        "Whether a gateway on another machine may be spoken to over http://, where everybody on the way can read \
+         the token and run code.",
+    )
+    .for_user_alone(),
+    row(
+        Key::GatewayAuthorities,
+        "gateway.authorities",
+        Kind::Text("the path of a PEM file"),
+        "",
+        "Certificates to believe besides the system's when a gateway is spoken to over https://.",
+    )
+    .for_user_alone(),
+    row(
+        Key::GatewayStartTimeout,
+        "gateway.start_timeout",
+        Kind::Seconds,
+        "",
+        "How long a kernel of the gateway of gateway.url may take to be ready, where that is longer than \
+         python.start_timeout: a cluster has to find room for it first.",
+    )
+    .for_user_alone(),
+    row(
+        Key::GatewayIdleStop,
+        "gateway.idle_stop",
+        Kind::SecondsOr("never"),
+        "never",
+        "After how long without a kernel a gateway ends that inkcell started.",
+    )
     .for_user_alone(),
     row(
         Key::HttpToken,

@@ -1,0 +1,200 @@
+//! `inkcell gateway`: the gateways that are shared on this machine, the one that is set, and what was left on any.
+//!
+//! Owns how they are shown. How they are started and found is the kernel crate's.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use inkcell_engine::api::Wanted;
+use inkcell_engine::kernel::{
+    BackendKind, GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, LaunchError, LeftBehind,
+    LocalGatewayBackend, Place, PlainHttp, SharedGateway, SharedStatus, Token, Whose, left_behind,
+};
+use inkcell_engine::{Engine, EngineError, GatewayChoice};
+use serde_json::{Value, json};
+
+use super::python;
+use crate::args::{Gateway, GatewayCommand, GatewayStart};
+use crate::backends::{RuntimeFolder, backends};
+use crate::exit::{Exit, Failure};
+use crate::gateways::choice;
+use crate::output::{Output, count};
+use crate::settings::{Profile, Settings, anchored, engine_config};
+
+pub(crate) fn run(
+    args: &Gateway,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let runtime = super::runtime()?;
+    let (lines, told) = runtime.block_on(async {
+        match &args.command {
+            GatewayCommand::Start(args) => start(args, settings).await,
+            GatewayCommand::Stop => stop(settings).await,
+            GatewayCommand::Status => status(settings).await,
+            GatewayCommand::Gc => remove(settings).await,
+        }
+    })?;
+    let written = if output.is_json() {
+        output.json(&told)
+    } else {
+        lines.iter().try_for_each(|line| output.line(line))
+    };
+    written.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+/// What is shown: lines for people, and the same for programs.
+type Shown = (Vec<String>, Value);
+
+async fn start(args: &GatewayStart, settings: &Settings) -> Result<Shown, Failure> {
+    let GatewayChoice::Local(config) = chosen(settings)? else {
+        let problem = "is set, so that kernels come from there and none is started here; leave it out to start one";
+        return Err(Failure::argument("gateway.url", problem));
+    };
+    let cwd = python::working_folder(&args.python, settings)?;
+    let profile = Profile::CommandLine;
+    let engine = Engine::new(engine_config(settings, profile), backends(settings, profile)?);
+    let wanted = Wanted {
+        interpreter: args.python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
+        backend: Some(BackendKind::Gateway),
+        kernel: None,
+    };
+    let spec = engine.choose(&cwd, &wanted).await?.spec;
+    let shared = LocalGatewayBackend::new(config).shared(&spec).map_err(EngineError::from)?;
+    shared.acquire().await.map_err(failed)?;
+    let status = shared.status();
+    Ok((vec![line(&status)], json!({"shared": [status]})))
+}
+
+async fn stop(settings: &Settings) -> Result<Shown, Failure> {
+    let ended = SharedGateway::shutdown_all(&settings.state_dir).await.map_err(failed)?;
+    let said = match ended {
+        0 => "No gateway of inkcell's was running.".to_owned(),
+        ended => format!("{} ended.", count(ended, "gateway")),
+    };
+    Ok((vec![said], json!({"ended": ended})))
+}
+
+async fn status(settings: &Settings) -> Result<Shown, Failure> {
+    let mut lines = Vec::new();
+    let mut external = Value::Null;
+    if let GatewayChoice::External(config) = chosen(settings)? {
+        let url = config.url.to_string();
+        match GatewayBackend::new(*config).kernelspecs().await {
+            Ok(found) => {
+                let names: Vec<&String> = found.kernels.keys().collect();
+                let listed = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
+                lines.push(format!("{url}: answers; its kernels: {listed}"));
+                external = json!({"url": url, "answers": true, "kernels": names});
+            }
+            Err(problem) => {
+                lines.push(problem.to_string());
+                external = json!({"url": url, "answers": false, "problem": problem.to_string()});
+            }
+        }
+    }
+    let shared = SharedGateway::statuses(&settings.state_dir);
+    lines.extend(shared.iter().map(line));
+    if lines.is_empty() {
+        lines.push("No gateway is set, and none of inkcell's is running.".to_owned());
+    }
+    let left = find_left(&settings.state_dir)?;
+    for left in &left {
+        let kernels = count(left.kernels, "kernel");
+        let (url, next) = (&left.url, "inkcell gateway gc");
+        lines.push(format!("{url}: {kernels} left by an inkcell that was killed; remove: {next}"));
+    }
+    let left: Vec<Value> = left.iter().map(to_json).collect();
+    Ok((lines, json!({"external": external, "shared": shared, "left_behind": left})))
+}
+
+/// Removes what was left, where it can be reached with what is known.
+async fn remove(settings: &Settings) -> Result<Shown, Failure> {
+    let chosen = match chosen(settings)? {
+        GatewayChoice::External(config) => Some(config),
+        GatewayChoice::Local(_) => None,
+    };
+    let tokens: HashMap<_, _> = SharedGateway::living(&settings.state_dir).into_iter().collect();
+    let (mut lines, mut told) = (Vec::new(), Vec::new());
+    for left in find_left(&settings.state_dir)? {
+        let config = match &chosen {
+            Some(config) if config.url.to_string() == left.url => Some((**config).clone()),
+            _ => of_this_machine(&left, &tokens, settings),
+        };
+        let (url, kernels) = (&left.url, count(left.kernels, "kernel"));
+        let done = match config {
+            Some(config) => {
+                let removed = GatewayBackend::new(config).remove_leftovers().await;
+                removed.map_err(|problem| problem.to_string())
+            }
+            None => Err(format!("set gateway.url to {url} and gateway.token to its token first")),
+        };
+        match done {
+            Ok(removed) => {
+                lines.push(format!("{url}: {} removed", count(removed, "kernel")));
+                told.push(json!({"url": url, "removed": removed}));
+            }
+            Err(problem) => {
+                lines.push(format!("{url}: {kernels} stay: {problem}"));
+                told.push(json!({"url": url, "removed": 0, "problem": problem}));
+            }
+        }
+    }
+    if lines.is_empty() {
+        lines.push("Nothing was left on any gateway.".to_owned());
+    }
+    Ok((lines, json!({"gateways": told})))
+}
+
+/// How a gateway of this machine is asked that was shared once. One that is gone took its kernels along.
+fn of_this_machine(
+    left: &LeftBehind,
+    tokens: &HashMap<GatewayUrl, Token>,
+    settings: &Settings,
+) -> Option<GatewayConfig> {
+    let (url, _) = GatewayUrl::parse(&left.url, PlainHttp::OnlyHere).ok()?;
+    if !url.is_here() {
+        return None;
+    }
+    Some(GatewayConfig {
+        token: tokens.get(&url).cloned(),
+        url,
+        whose: Whose::Shared,
+        place: Place::Here,
+        kernel_name: None,
+        env: BTreeMap::new(),
+        start_limit: None,
+        authorities: None,
+        state_dir: settings.state_dir.clone(),
+        runtime_dir: RuntimeFolder::of(settings).find(),
+    })
+}
+
+fn chosen(settings: &Settings) -> Result<GatewayChoice, EngineError> {
+    choice(settings, Profile::CommandLine, RuntimeFolder::of(settings))()
+}
+
+fn find_left(state_dir: &Path) -> Result<Vec<LeftBehind>, Failure> {
+    left_behind(state_dir)
+        .map_err(|error| Failure::Io("cannot read which kernels are on gateways", error))
+}
+
+fn failed(problem: GatewayError) -> Failure {
+    EngineError::from(LaunchError::from(problem)).into()
+}
+
+fn line(status: &SharedStatus) -> String {
+    let url = status.url.as_deref().unwrap_or("-");
+    let pid = status.pid.map(|pid| format!("process {pid}")).unwrap_or_default();
+    let seconds = status.uptime.unwrap_or(0) / 1000;
+    let python = status.python_path.as_deref().unwrap_or("-");
+    format!(
+        "{url}: {pid}, {python}, for {}",
+        count(usize::try_from(seconds).unwrap_or(0), "second")
+    )
+}
+
+fn to_json(left: &LeftBehind) -> Value {
+    json!({"url": left.url, "kernels": left.kernels})
+}

@@ -1,0 +1,88 @@
+//! Whether a document is open on a server with real-time collaboration.
+//!
+//! Owns how a server is asked. Its extension has no question for this, but one request that is refused in
+//! different ways: whether a room is there is looked at before what is asked of it.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::Method;
+use serde::Deserialize;
+
+use crate::gateway::contents::{ContentsPath, ServerContents};
+use crate::gateway::error::GatewayError;
+use crate::gateway::rest::{Limits, RemoteId};
+
+/// How long each question may take, and its answer be.
+const LOOK: Limits = Limits { within: Duration::from_secs(5), longest: 1 << 20 };
+
+/// What a server says about a document.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Collaboration {
+    /// The server has no real-time collaboration.
+    Absent,
+    /// Nobody has the document open, nor had a moment ago.
+    Closed,
+    /// Somebody has it open, or had a moment ago: the server holds a copy that it will write.
+    Open,
+    /// The server has collaboration, and does not say.
+    Unknown,
+}
+
+impl ServerContents {
+    /// Whether a notebook is open with real-time collaboration.
+    pub async fn collaboration(&self, path: &ContentsPath) -> Result<Collaboration, GatewayError> {
+        let at = format!("/api/collaboration/session/{}", path.encoded());
+        let body = Bytes::from_static(br#"{"format":"json","type":"notebook"}"#);
+        let reply = self.rest.ask(Method::PUT, &at, Some(body), LOOK).await?;
+        match reply.status.as_u16() {
+            200 | 201 => {}
+            404 | 405 => return Ok(Collaboration::Absent),
+            _ => return Err(self.rest.status(&reply)),
+        }
+        let Some(file) = file_id(&reply.body) else { return Ok(Collaboration::Unknown) };
+        // A copy of the room is asked for, with words that are none: of a room that is there the server says
+        // so, and makes nothing.
+        let at = format!("/api/collaboration/fork/json:notebook:{}", file.as_str());
+        let words = Bytes::from_static(b"no JSON");
+        let reply = self.rest.ask(Method::PUT, &at, Some(words), LOOK).await?;
+        Ok(room(reply.status.as_u16(), &reply.body))
+    }
+}
+
+/// The server's name of a file.
+fn file_id(body: &[u8]) -> Option<RemoteId> {
+    #[derive(Deserialize)]
+    struct Session {
+        #[serde(rename = "fileId")]
+        file_id: String,
+    }
+    RemoteId::parse(&serde_json::from_slice::<Session>(body).ok()?.file_id)
+}
+
+/// What the refusal means.
+fn room(status: u16, body: &[u8]) -> Collaboration {
+    let words = String::from_utf8_lossy(body).to_ascii_lowercase();
+    match status {
+        400 => Collaboration::Open,
+        404 if words.contains("room not found") => Collaboration::Closed,
+        _ => Collaboration::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_tell_whether_a_room_is_there() {
+        let missing = br#"{"code": 404, "error": "Root room not found"}"#;
+        assert_eq!(room(404, missing), Collaboration::Closed);
+        let bad = br#"{"message": "Invalid JSON in body of request", "reason": null}"#;
+        assert_eq!(room(400, bad), Collaboration::Open);
+        assert_eq!(room(404, b"<html>Not Found"), Collaboration::Unknown, "an older extension");
+        assert_eq!(room(500, b""), Collaboration::Unknown);
+        assert_eq!(file_id(br#"{"fileId": "a-1"}"#), RemoteId::parse("a-1"));
+        assert_eq!(file_id(br#"{"fileId": "../x"}"#), None);
+    }
+}

@@ -1,0 +1,231 @@
+//! Connections to a gateway, with TLS where its address wants it.
+//!
+//! Owns the way: names, certificates, and acknowledgements that do not wait. It must not know what is said.
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::sync::OnceCell;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+use crate::gateway::url::{GatewayUrl, Scheme};
+
+/// How long one address of a host may take, so that another can be tried.
+const ONE_ADDRESS: Duration = Duration::from_secs(3);
+
+/// Makes connections.
+pub(crate) struct Dial {
+    /// Certificates to believe besides the system's.
+    authorities: Option<std::path::PathBuf>,
+    tls: OnceCell<Arc<ClientConfig>>,
+}
+
+impl Dial {
+    pub(crate) fn new(authorities: Option<std::path::PathBuf>) -> Dial {
+        Dial { authorities, tls: OnceCell::new() }
+    }
+
+    /// Connects. Whoever calls this has a time limit.
+    pub(crate) async fn connect(&self, url: &GatewayUrl) -> io::Result<Way> {
+        let tcp = Quick(connect(url).await?);
+        if url.scheme() == Scheme::Http {
+            return Ok(Way::Plain(tcp));
+        }
+        let config = self.tls.get_or_try_init(|| load(self.authorities.clone())).await?;
+        let name = ServerName::try_from(url.host().to_owned()).map_err(io::Error::other)?;
+        let stream = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await?;
+        Ok(Way::Tls(Box::new(stream)))
+    }
+}
+
+async fn connect(url: &GatewayUrl) -> io::Result<TcpStream> {
+    // The name of this machine means this machine, whoever answers for names.
+    let addresses: Vec<SocketAddr> = if url.host() == "localhost" {
+        let both = [IpAddr::from(Ipv4Addr::LOCALHOST), IpAddr::from(Ipv6Addr::LOCALHOST)];
+        both.map(|ip| SocketAddr::new(ip, url.port())).into()
+    } else {
+        tokio::net::lookup_host((url.host(), url.port())).await?.collect()
+    };
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in addresses {
+        match tokio::time::timeout(ONE_ADDRESS, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            // A machine that has only one of the two addresses says so of the other; that is no news.
+            Ok(Err(error)) => {
+                if last.kind() != io::ErrorKind::ConnectionRefused {
+                    last = error;
+                }
+            }
+            Err(_) => last = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(last)
+}
+
+/// What the system believes, and what we were told to believe. Reading it takes a while.
+async fn load(authorities: Option<std::path::PathBuf>) -> io::Result<Arc<ClientConfig>> {
+    let read = move || -> io::Result<Arc<ClientConfig>> {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        if let Some(path) = authorities {
+            let unreadable = |error| {
+                let sentence = format!("no certificates can be read from {}", path.display());
+                io::Error::other(format!("{sentence}: {error}"))
+            };
+            for certificate in CertificateDer::pem_file_iter(&path).map_err(unreadable)? {
+                roots.add(certificate.map_err(unreadable)?).map_err(io::Error::other)?;
+            }
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(io::Error::other)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        Ok(Arc::new(config))
+    };
+    tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+}
+
+/// A connection.
+pub(crate) enum Way {
+    Plain(Quick),
+    Tls(Box<TlsStream<Quick>>),
+}
+
+/// A connection whose acknowledgements go at once. A gateway writes a message in two parts and holds the second
+/// back until the first is acknowledged; the usual wait costs 40 ms for every message.
+pub(crate) struct Quick(TcpStream);
+
+impl Quick {
+    /// The system forgets this by itself, so it is said again with every read.
+    fn acknowledge_at_once(&self) {
+        #[cfg(target_os = "linux")]
+        let _ = rustix::net::sockopt::set_tcp_quickack(&self.0, true);
+    }
+}
+
+impl AsyncRead for Quick {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let read = Pin::new(&mut self.0).poll_read(context, buffer);
+        self.acknowledge_at_once();
+        read
+    }
+}
+
+impl AsyncWrite for Quick {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.0).poll_shutdown(context)
+    }
+}
+
+impl AsyncRead for Way {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Way::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+            Way::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
+        }
+    }
+}
+
+impl AsyncWrite for Way {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        match self.get_mut() {
+            Way::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+            Way::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Way::Plain(stream) => Pin::new(stream).poll_flush(context),
+            Way::Tls(stream) => Pin::new(stream).poll_flush(context),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.get_mut() {
+            Way::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+            Way::Tls(stream) => Pin::new(stream).poll_shutdown(context),
+        }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use rustix::net::sockopt::tcp_quickack;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// A conversation puts acknowledgements off, and what reads for us does not let it.
+    #[tokio::test]
+    async fn acknowledgements_do_not_wait() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = tokio::spawn(async move {
+            for _ in 0..2 {
+                let mut stream = listener.accept().await.unwrap().0;
+                let mut byte = [0];
+                while stream.read_exact(&mut byte).await.is_ok() {
+                    stream.write_all(&byte).await.unwrap();
+                }
+            }
+        });
+        let mut usual = TcpStream::connect(address).await.unwrap();
+        talk(&mut usual).await.unwrap();
+        assert!(!tcp_quickack(&usual).unwrap(), "what is to be changed");
+        drop(usual);
+        let mut quick = Quick(TcpStream::connect(address).await.unwrap());
+        talk(&mut quick).await.unwrap();
+        assert!(tcp_quickack(&quick.0).unwrap());
+        drop(quick);
+        server.await.unwrap();
+    }
+
+    async fn talk(stream: &mut (impl AsyncRead + AsyncWrite + Unpin)) -> io::Result<()> {
+        for _ in 0..20 {
+            stream.write_all(b"x").await?;
+            stream.read_exact(&mut [0]).await?;
+        }
+        Ok(())
+    }
+}

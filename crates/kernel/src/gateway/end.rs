@@ -1,0 +1,112 @@
+//! The end of a kernel on a gateway: asked for once, seen to, and written down.
+//!
+//! Owns that no kernel of ours is forgotten: what could not be removed stays in the record. And that what it said
+//! before its end is passed on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::gateway::pump::Pump;
+use crate::gateway::record::Record;
+use crate::gateway::rest::{RemoteId, Rest};
+
+/// How long a gateway may take before nobody waits for it any more. It goes on.
+const WAIT: Duration = Duration::from_secs(8);
+
+/// How long output may still come of a kernel that is gone.
+const AFTERMATH: Duration = Duration::from_millis(300);
+
+/// How long it is passed on, however much there is.
+const ALL_OF_IT: Duration = Duration::from_secs(2);
+
+/// What a connection that is gone means.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Lost {
+    /// The gateway has no such kernel any more.
+    Kernel,
+    /// The gateway itself cannot be reached.
+    Gateway(String),
+}
+
+/// A kernel that we have made and must remove. Dropped, it is removed.
+pub(crate) struct Ending {
+    pub(crate) rest: Arc<Rest>,
+    pub(crate) record: Arc<Record>,
+    pub(crate) id: RemoteId,
+    under_way: Option<JoinHandle<()>>,
+    is_done: bool,
+}
+
+impl Ending {
+    /// Writes down that the kernel is ours. Where that fails, nobody can remove it after us, but it works.
+    pub(crate) fn of(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) -> Ending {
+        let _ = record.made(&rest.url.to_string(), &id);
+        Ending { rest, record, id, under_way: None, is_done: false }
+    }
+
+    /// Asks for the end; nobody waits for it.
+    pub(crate) fn begin(&mut self) {
+        if self.is_done || self.under_way.is_some() {
+            return;
+        }
+        let (rest, record, id) =
+            (Arc::clone(&self.rest), Arc::clone(&self.record), self.id.clone());
+        let work = async move {
+            if rest.delete(&id).await.is_ok() {
+                record.removed(&rest.url.to_string(), &id);
+            }
+        };
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            self.under_way = Some(runtime.spawn(work));
+        }
+    }
+
+    /// Waits for the end that was asked for.
+    pub(crate) async fn wait(&mut self) {
+        if let Some(work) = self.under_way.as_mut() {
+            let _ = tokio::time::timeout(WAIT, work).await;
+        }
+        self.is_done = true;
+    }
+
+    /// There is nobody to ask. What is written down stays, should the gateway come back.
+    pub(crate) fn abandon(&mut self) {
+        self.is_done = true;
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        self.begin();
+    }
+}
+
+impl Pump {
+    /// What was sent before the end. A gateway can have much of it, so there is a bound for all.
+    pub(crate) async fn rest(&mut self) {
+        let until = Instant::now() + ALL_OF_IT;
+        self.rest_until(until).await;
+        // We can see the end of a process before its gateway has passed on what came before it. One that is slow to
+        // do so is slow to answer, too: when it has, it had its turn.
+        if self.near.is_some() {
+            let _ = self.talk.rest.has(&self.talk.id, ALL_OF_IT).await;
+            self.rest_until(until + ALL_OF_IT).await;
+        }
+    }
+
+    async fn rest_until(&mut self, until: Instant) {
+        while let Ok(Some(read)) = tokio::time::timeout(AFTERMATH, self.talk.next()).await {
+            if Instant::now() > until {
+                self.notice("output from before the end of the kernel was left out".to_owned())
+                    .await;
+                break;
+            }
+            if let Ok((channel, message)) = read {
+                self.heard(channel, &message).await;
+            }
+        }
+    }
+}

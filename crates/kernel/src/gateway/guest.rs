@@ -1,0 +1,148 @@
+//! What is put into a Python kernel on a gateway: the same as into one of our own, as far as it makes sense.
+//!
+//! Owns the code that is sent for it, and who may get what: a kernel on another machine gets no variable of
+//! ours, and our package travels with the code.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::kernel::KernelSpec;
+use crate::runner::files;
+
+/// Where kernels of a gateway are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// On this machine, with its folders.
+    Here,
+    /// Somewhere else.
+    Elsewhere,
+    /// That is not known. A kernel is asked, and counts as elsewhere unless it proves to be here.
+    Unknown,
+}
+
+/// The expression that stands for our module, once it is loaded.
+const MODULE: &str = "__import__('sys').modules['inkcell_runner.guest']";
+
+/// Imports our package from texts.
+const CARRIER: &str = include_str!("carrier.py");
+
+/// What a kernel says about where it is: process, machine, namespace of processes, interpreter.
+pub(crate) const WHERE: &str = "(lambda os, sys: '|'.join([str(os.getpid()), \
+    open('/proc/sys/kernel/random/boot_id').read().strip(), os.readlink('/proc/self/ns/pid'), \
+    sys.executable]) if os.path.exists('/proc/self/ns/pid') else '|||' + sys.executable)\
+    (__import__('os'), __import__('sys'))";
+
+/// What a kernel says that sees the files of this machine: which start of the machine, which files, whose.
+pub(crate) const WHOSE: &str = "(lambda os: '|'.join([\
+    open('/proc/sys/kernel/random/boot_id').read().strip(), os.readlink('/proc/self/ns/mnt'), \
+    str(os.geteuid())]) if os.path.exists('/proc/self/ns/mnt') else '')(__import__('os'))";
+
+/// Where a kernel is that answered [`WHOSE`] with this. One of another user is not ours to tell anything.
+pub(crate) fn place(shown: &str) -> Place {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let files = std::fs::read_link("/proc/self/ns/mnt").unwrap_or_default();
+    let user = rustix::process::geteuid().as_raw();
+    let ours = format!("{}|{}|{user}", boot.trim(), files.display());
+    let is_known = !boot.trim().is_empty() && !files.as_os_str().is_empty();
+    let is_here = is_known && shown.trim_matches(['\'', '"']) == ours;
+    if is_here { Place::Here } else { Place::Elsewhere }
+}
+
+/// The code that a kernel on this machine begins with: it leaves no name behind.
+pub(crate) fn here(root: &Path, spec: &KernelSpec) -> String {
+    let module = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
+    let modules: Vec<(String, String)> = spec.startup.modules.iter().map(module).collect();
+    let options = options(spec, &json!(spec.cwd.display().to_string()), &json!(modules));
+    format!(
+        "__import__('os').environ.update(__import__('json').loads({env}))\n\
+         __import__('sys').path.insert(0, {root})\n\
+         try: __import__('inkcell_runner.guest')\n\
+         finally: __import__('sys').path.remove({root})\n\
+         {MODULE}.begin(get_ipython(), {options})",
+        env = literal(&json!(spec.env).to_string()),
+        root = literal(&root.display().to_string()),
+        options = literal(&options.to_string()),
+    )
+}
+
+/// The same for one that is somewhere else.
+pub(crate) fn elsewhere(spec: &KernelSpec) -> String {
+    let options = options(spec, &Value::Null, &json!([]));
+    let sources: serde_json::Map<String, Value> =
+        files().iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
+    format!(
+        "exec({carrier}, {{'sources': __import__('json').loads({sources})}})\n\
+         __import__('inkcell_runner.guest')\n\
+         {MODULE}.begin(get_ipython(), {options})",
+        carrier = literal(CARRIER),
+        sources = literal(&Value::from(sources).to_string()),
+        options = literal(&options.to_string()),
+    )
+}
+
+fn options(spec: &KernelSpec, cwd: &Value, modules: &Value) -> Value {
+    let startup = &spec.startup;
+    json!({"cwd": cwd, "prelude": startup.prelude.name(), "modules": modules, "preload": startup.preload})
+}
+
+/// A text as Python writes it. What JSON escapes, Python reads the same way.
+fn literal(text: &str) -> String {
+    Value::from(text).to_string()
+}
+
+/// Where a kernel is that answered [`WHERE`] with this, and the interpreter.
+pub(crate) fn found(shown: &str, ours: &Namespace) -> (Option<u32>, String) {
+    let shown = shown.trim_matches(['\'', '"']);
+    let mut parts = shown.splitn(4, '|');
+    let mut part = || parts.next().unwrap_or("");
+    let (pid, boot, namespace, executable) = (part(), part(), part(), part());
+    let is_ours = !boot.is_empty() && boot == ours.boot && namespace == ours.pids;
+    (pid.parse().ok().filter(|_| is_ours), executable.to_owned())
+}
+
+/// Which processes we see.
+pub(crate) struct Namespace {
+    boot: String,
+    pids: String,
+}
+
+impl Namespace {
+    pub(crate) fn ours() -> Namespace {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let pids = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        Namespace { boot: boot.trim().to_owned(), pids: pids.display().to_string() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-022: what is not proven to be here is elsewhere, and gets nothing of ours.
+    #[test]
+    fn a_place_is_proven() {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+        let files = std::fs::read_link("/proc/self/ns/mnt").unwrap();
+        let user = rustix::process::geteuid().as_raw();
+        let shown = |user: u32| format!("'{}|{}|{user}'", boot.trim(), files.display());
+        assert_eq!(place(&shown(user)), Place::Here);
+        for other in [shown(user + 1), String::new(), "''".to_owned(), "'||0'".to_owned()] {
+            assert_eq!(place(&other), Place::Elsewhere, "{other}");
+        }
+    }
+
+    /// S-022: only a process that we can see has a number for us.
+    #[test]
+    fn a_process_is_ours_only_on_our_machine() {
+        let ours = Namespace { boot: "b".to_owned(), pids: "pid:[1]".to_owned() };
+        let check = |shown: &str, wanted: (Option<u32>, &str)| {
+            assert_eq!(found(shown, &ours), (wanted.0, wanted.1.to_owned()), "{shown}");
+        };
+        check("'12|b|pid:[1]|/usr/bin/py'", (Some(12), "/usr/bin/py"));
+        check("'12|other|pid:[1]|/usr/bin/py'", (None, "/usr/bin/py"));
+        check("'12|b|pid:[2]|/usr/bin/py'", (None, "/usr/bin/py"));
+        check("'|||C:/py'", (None, "C:/py"));
+        check("", (None, ""));
+    }
+}

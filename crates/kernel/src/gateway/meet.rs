@@ -1,0 +1,96 @@
+//! The first words with a kernel on a gateway: who it is, that its output is heard, and what it begins with.
+//!
+//! Owns when such a kernel is ready. Time limits are whoever calls this's.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::gateway::talk::Talk;
+use crate::jupyter::fold::Channel;
+use crate::jupyter::speak::Speak as _;
+use crate::zmq::meet::About;
+
+/// How soon a question is asked anew that was not answered, or whose echo was not heard.
+const AGAIN: Duration = Duration::from_secs(2);
+
+/// Why the first words failed.
+#[derive(Debug)]
+pub(crate) enum Unmet {
+    /// The connection ended.
+    Closed(String),
+    /// The code that it begins with failed, with this.
+    Startup { name: String, value: String },
+}
+
+/// Waits until a kernel answers and its output is heard.
+pub(crate) async fn meet(talk: &Talk) -> Result<About, Unmet> {
+    let ask = || talk.request(Channel::Shell, "kernel_info_request", &json!({}));
+    let mut asked = vec![ask()];
+    let mut again = Instant::now() + AGAIN;
+    let (mut about, mut is_heard) = (None, false);
+    loop {
+        if is_heard && let Some(about) = about {
+            return Ok(about);
+        }
+        let next = tokio::select! {
+            next = talk.next() => next,
+            () = tokio::time::sleep_until(again) => {
+                asked.push(ask());
+                again = Instant::now() + AGAIN;
+                continue;
+            }
+        };
+        let Some(read) = next else { return Err(Unmet::Closed(talk.why())) };
+        // What is no message says nothing about the kernel.
+        let Ok((channel, message)) = read else { continue };
+        if !asked.iter().any(|request| message.is_of(request)) {
+            continue;
+        }
+        match (channel, message.header.msg_type.as_str()) {
+            (Channel::Shell, "kernel_info_reply") => {
+                about = Some(serde_json::from_slice(&message.content).unwrap_or_default());
+            }
+            (Channel::Iopub, "status") => is_heard = true,
+            _ => {}
+        }
+    }
+}
+
+/// Runs code that is nobody's cell, to its end; gives what an expression is then, as text.
+pub(crate) async fn run_at_start(
+    talk: &Talk,
+    code: &str,
+    expression: &str,
+) -> Result<String, Unmet> {
+    #[derive(Deserialize)]
+    struct Reply {
+        status: String,
+        #[serde(default)]
+        ename: String,
+        #[serde(default)]
+        evalue: String,
+        #[serde(default)]
+        user_expressions: Value,
+    }
+    let content = json!({"code": code, "silent": true, "store_history": false,
+        "user_expressions": {"it": expression}, "allow_stdin": false, "stop_on_error": false});
+    let request = talk.request(Channel::Shell, "execute_request", &content);
+    loop {
+        let Some(read) = talk.next().await else { return Err(Unmet::Closed(talk.why())) };
+        let Ok((Channel::Shell, message)) = read else { continue };
+        if message.header.msg_type != "execute_reply" || !message.is_of(&request) {
+            continue;
+        }
+        return match serde_json::from_slice(&message.content) {
+            Ok(Reply { status, user_expressions, .. }) if status == "ok" => {
+                let text = user_expressions["it"]["data"]["text/plain"].as_str();
+                Ok(text.unwrap_or("").to_owned())
+            }
+            Ok(Reply { ename, evalue, .. }) => Err(Unmet::Startup { name: ename, value: evalue }),
+            Err(error) => Err(Unmet::Closed(error.to_string())),
+        };
+    }
+}

@@ -1,0 +1,42 @@
+//! Kernels elsewhere: on a Jupyter gateway or server, by requests and a websocket.
+
+mod collaboration;
+mod contents;
+mod dial;
+mod end;
+mod error;
+mod fence;
+mod gc;
+mod guest;
+mod handle;
+mod http;
+mod kernel_env;
+mod launch;
+mod local;
+mod loss;
+mod meet;
+mod near;
+mod pump;
+mod queue;
+mod record;
+mod rest;
+mod shared;
+mod site;
+mod socket;
+mod talk;
+mod url;
+mod websocket;
+mod wire;
+
+pub use collaboration::Collaboration;
+pub use contents::{ContentsError, ContentsPath, Overwrite, ServerContents, ServerNotebook};
+pub use error::{GatewayError, Refused, Whose};
+pub use gc::{LeftBehind, left_behind};
+pub use guest::Place;
+pub use kernel_env::kernel_environment;
+pub use launch::{GatewayBackend, GatewayConfig};
+pub use local::{LocalConfig, LocalGatewayBackend, Sharing};
+pub use rest::{RemoteKernel, RemoteKernels};
+pub use shared::{SharedConfig, SharedGateway};
+pub use site::SharedStatus;
+pub use url::{GatewayUrl, PlainHttp, Token, TokenFileError, UrlError};

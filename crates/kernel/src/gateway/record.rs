@@ -1,0 +1,286 @@
+//! Which kernels on gateways are ours, written down so that they can be removed when we cannot.
+//!
+//! Owns one file for each host, below the state folder. The system's lock on it tells whether its host lives; a
+//! process id never does. It must not know how a kernel is removed.
+
+use std::collections::BTreeSet;
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+
+use crate::gateway::rest::RemoteId;
+use crate::zmq::connection::random_hex;
+
+/// How long a line may be: nothing of ours comes near, and what is not ours is not read into memory.
+const FILE_BYTES: u64 = 4 << 20;
+
+/// How much is written to one file before it is written anew, with what is still to be removed.
+const COMPACT_BYTES: usize = 1 << 20;
+
+/// A kernel on a gateway.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) struct Made {
+    /// Where.
+    pub(crate) url: String,
+    /// Which.
+    pub(crate) id: String,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Line {
+    Made(Made),
+    Removed(Made),
+}
+
+/// What this host has made. Its file is locked as long as this lives, and gone when nothing is left in it.
+pub(crate) struct Record {
+    folder: PathBuf,
+    open: Mutex<Option<Open>>,
+}
+
+struct Open {
+    path: PathBuf,
+    file: File,
+    left: BTreeSet<Made>,
+    /// How much was written since it was made.
+    written: usize,
+}
+
+impl Record {
+    pub(crate) fn new(state: &Path) -> Record {
+        Record { folder: folder(state), open: Mutex::new(None) }
+    }
+
+    /// Writes down that a kernel was made.
+    pub(crate) fn made(&self, url: &str, id: &RemoteId) -> io::Result<()> {
+        let made = Made { url: url.to_owned(), id: id.as_str().to_owned() };
+        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if open.is_none() {
+            *open = Some(Open::new(&self.folder)?);
+        }
+        let Some(open) = open.as_mut() else { return Ok(()) };
+        open.left.insert(made.clone());
+        open.append(&Line::Made(made))
+    }
+
+    /// Writes down that it is gone.
+    pub(crate) fn removed(&self, url: &str, id: &RemoteId) {
+        let made = Made { url: url.to_owned(), id: id.as_str().to_owned() };
+        let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(open) = slot.as_mut() else { return };
+        if open.left.remove(&made) {
+            // Where this fails the kernel is asked for once more later, and is not there.
+            let _ = open.append(&Line::Removed(made));
+        }
+        if open.left.is_empty() {
+            let _ = fs::remove_file(&open.path);
+            *slot = None;
+        } else if open.written > COMPACT_BYTES
+            && let Ok(fresh) = open.compacted(&self.folder)
+        {
+            let _ = fs::remove_file(&open.path);
+            *slot = Some(fresh);
+        }
+    }
+}
+
+impl Drop for Record {
+    fn drop(&mut self) {
+        let slot = self.open.get_mut().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = slot.take().filter(|open| open.left.is_empty()) {
+            let _ = fs::remove_file(&open.path);
+        }
+    }
+}
+
+impl Open {
+    fn new(folder: &Path) -> io::Result<Open> {
+        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        let path = folder.join(format!("{}.jsonl", random_hex::<8>()?));
+        let mut options = OpenOptions::new();
+        let file = options.append(true).read(true).create_new(true).mode(0o600).open(&path)?;
+        file.lock()?;
+        Ok(Open { path, file, left: BTreeSet::new(), written: 0 })
+    }
+
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = serde_json::to_vec(line)?;
+        text.push(b'\n');
+        self.written += text.len();
+        self.file.write_all(&text)
+    }
+
+    /// The same in a new file. A host that dies in between leaves both, and what is removed twice is not there
+    /// the second time.
+    fn compacted(&self, folder: &Path) -> io::Result<Open> {
+        let mut fresh = Open::new(folder)?;
+        for made in &self.left {
+            fresh.append(&Line::Made(made.clone()))?;
+        }
+        fresh.left.clone_from(&self.left);
+        fresh.written = 0;
+        Ok(fresh)
+    }
+}
+
+fn folder(state: &Path) -> PathBuf {
+    state.join("gateway-kernels")
+}
+
+/// What a host left that is no more. The lock is held meanwhile, so that nobody else removes the same.
+pub(crate) struct Leftover {
+    open: Open,
+}
+
+impl Leftover {
+    /// Everything that dead hosts left.
+    pub(crate) fn find(state: &Path) -> io::Result<Vec<Leftover>> {
+        let entries = match fs::read_dir(folder(state)) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry?.path();
+            if path.extension().is_some_and(|extension| extension == "jsonl") {
+                found.extend(Leftover::open(path)?);
+            }
+        }
+        Ok(found)
+    }
+
+    fn open(path: PathBuf) -> io::Result<Option<Leftover>> {
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).open(&path);
+        let mut file = match file {
+            Ok(file) => file,
+            // Its host is just done with it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+        let mut text = String::new();
+        file.rewind()?;
+        // A line that was cut off is that of a kernel whose id nobody got.
+        let read = (&file).take(FILE_BYTES).read_to_string(&mut text);
+        let left = if read.is_ok() { left_in(&text) } else { BTreeSet::new() };
+        Ok(Some(Leftover { open: Open { path, file, left, written: 0 } }))
+    }
+
+    /// The kernels that are still to be removed.
+    pub(crate) fn kernels(&self) -> Vec<Made> {
+        self.open.left.iter().cloned().collect()
+    }
+
+    /// Writes down that one is gone.
+    pub(crate) fn removed(&mut self, made: &Made) -> io::Result<()> {
+        self.open.left.remove(made);
+        self.open.append(&Line::Removed(made.clone()))
+    }
+}
+
+impl Drop for Leftover {
+    fn drop(&mut self) {
+        if self.open.left.is_empty() {
+            let _ = fs::remove_file(&self.open.path);
+        }
+    }
+}
+
+fn left_in(text: &str) -> BTreeSet<Made> {
+    let mut left = BTreeSet::new();
+    for line in text.lines() {
+        match serde_json::from_str(line) {
+            Ok(Line::Made(made)) => drop(left.insert(made)),
+            Ok(Line::Removed(made)) => drop(left.remove(&made)),
+            Err(_) => {}
+        }
+    }
+    left
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(text: &str) -> RemoteId {
+        RemoteId::parse(text).unwrap()
+    }
+
+    fn files(state: &Path) -> usize {
+        fs::read_dir(folder(state)).map_or(0, Iterator::count)
+    }
+
+    /// F-118: what a host that lives has made is left alone; what a dead one made is found, once.
+    #[test]
+    fn only_what_the_dead_made_is_found() {
+        let state = tempfile::tempdir().unwrap();
+        let (living, dead) = (Record::new(state.path()), Record::new(state.path()));
+        living.made("u", &id("a")).unwrap();
+        dead.made("u", &id("b")).unwrap();
+        dead.made("v", &id("c")).unwrap();
+        dead.made("u", &id("d")).unwrap();
+        dead.removed("u", &id("b"));
+        drop(dead);
+        let mut found = Leftover::find(state.path()).unwrap();
+        assert_eq!(found.len(), 1);
+        assert!(Leftover::find(state.path()).unwrap().is_empty(), "somebody sees to it already");
+        let ids = |left: &Leftover| {
+            left.kernels().into_iter().map(|made| made.url + &made.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(&found[0]), ["ud", "vc"]);
+        let first = found[0].kernels()[0].clone();
+        found[0].removed(&first).unwrap();
+        drop(found);
+        let mut found = Leftover::find(state.path()).unwrap();
+        assert_eq!(ids(&found[0]), ["vc"], "what could not be removed stays");
+        let last = found[0].kernels()[0].clone();
+        found[0].removed(&last).unwrap();
+        drop(found);
+        assert_eq!(files(state.path()), 1, "that of the host that lives");
+        living.removed("u", &id("a"));
+        assert_eq!(files(state.path()), 0);
+    }
+
+    /// F-118: however many kernels a host has had, its file stays one that is read whole.
+    #[test]
+    fn the_file_of_a_host_that_lives_long_stays_small() {
+        let state = tempfile::tempdir().unwrap();
+        let record = Record::new(state.path());
+        record.made("https://hub.example.org/user/me", &id("first")).unwrap();
+        for number in 0..15_000 {
+            let other = id(&format!("{number:036}"));
+            record.made("https://hub.example.org/user/me", &other).unwrap();
+            record.removed("https://hub.example.org/user/me", &other);
+        }
+        assert_eq!(files(state.path()), 1);
+        let entry = fs::read_dir(folder(state.path())).unwrap().next().unwrap().unwrap();
+        assert!(entry.metadata().unwrap().len() < FILE_BYTES / 2);
+        drop(record);
+        let found = Leftover::find(state.path()).unwrap();
+        assert_eq!(found[0].kernels()[0].id, "first");
+    }
+
+    /// S-021: for this user alone; and lines that are none do no harm.
+    #[test]
+    fn the_file_is_private_and_garbage_is_skipped() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let state = tempfile::tempdir().unwrap();
+        let record = Record::new(state.path());
+        record.made("u", &id("a")).unwrap();
+        let entry = fs::read_dir(folder(state.path())).unwrap().next().unwrap().unwrap();
+        assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let text = "nonsense\n{\"made\":{\"url\":\"u\",\"id\":\"a\"}}\n{\"made\":{\"ur";
+        assert_eq!(left_in(text).len(), 1);
+    }
+}

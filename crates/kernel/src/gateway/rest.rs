@@ -1,0 +1,426 @@
+//! What is asked of a gateway by requests: which kernels it has, new ones, interrupts, ends.
+//!
+//! Owns each request with its time limit, and what its answer means. Tokens go in headers, never in addresses,
+//! and no redirect is followed. What kernels say travels elsewhere.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, LOCATION, RETRY_AFTER, SET_COOKIE};
+use hyper::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+use crate::gateway::dial::Dial;
+use crate::gateway::error::{GatewayError, Whose};
+use crate::gateway::http::Reply;
+use crate::gateway::url::{GatewayUrl, Token};
+use crate::jupyter::kernelspec::InterruptMode;
+
+/// No answer about kernels is longer.
+const ANSWER_BYTES: usize = 16 << 20;
+
+/// How many requests one gateway gets from us at once, of those that begin something and of the others: what
+/// ends or interrupts a kernel must not wait behind a hundred that start.
+const AT_ONCE: usize = 8;
+
+/// How long a look at a gateway may take.
+pub(crate) const LOOK: Duration = Duration::from_secs(5);
+
+/// How long an interrupt may take.
+const INTERRUPT: Duration = Duration::from_secs(2);
+
+/// How long the end of a kernel may take; a gateway gives one that does not listen five seconds.
+const DELETE: Duration = Duration::from_secs(15);
+
+/// The longest wait that a busy gateway may ask for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Names a kernel of a gateway.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) struct RemoteId(String);
+
+impl RemoteId {
+    /// An id goes into paths, so it must be made of what ids are made of.
+    pub(crate) fn parse(text: &str) -> Option<RemoteId> {
+        let is_fine = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+        let is_id = (1..=64).contains(&text.len()) && text.bytes().all(is_fine);
+        is_id.then(|| RemoteId(text.to_owned()))
+    }
+
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// A kernel that a gateway can make.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+pub struct RemoteKernel {
+    /// The language its cells are in.
+    #[serde(default)]
+    pub language: String,
+    /// Its name for people.
+    #[serde(default)]
+    pub display_name: String,
+    /// How it wants to be interrupted.
+    #[serde(default)]
+    pub interrupt_mode: InterruptMode,
+}
+
+/// The kernels that a gateway can make, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RemoteKernels {
+    /// The one it takes when none is named; may be empty.
+    pub default: String,
+    /// All of them.
+    pub kernels: BTreeMap<String, RemoteKernel>,
+}
+
+impl RemoteKernels {
+    /// The one for Python: its default, if that is one, or what every Jupyter calls its own Python, or any.
+    pub(crate) fn python(&self) -> Option<&str> {
+        let is_python = |name: &str| {
+            let found = self.kernels.get(name);
+            found.is_some_and(|kernel| kernel.language.eq_ignore_ascii_case("python"))
+        };
+        let usual = [self.default.as_str(), "python3"].into_iter();
+        usual.chain(self.kernels.keys().map(String::as_str)).find(|name| is_python(name))
+    }
+}
+
+/// One gateway that can be asked.
+pub(crate) struct Rest {
+    pub(crate) url: GatewayUrl,
+    pub(crate) whose: Whose,
+    pub(crate) dial: Dial,
+    token: Option<Token>,
+    begins: Semaphore,
+    others: Semaphore,
+    /// What a server without tokens wants to see again with every change.
+    xsrf: Mutex<Option<String>>,
+}
+
+impl Rest {
+    pub(crate) fn new(url: GatewayUrl, token: Option<Token>, whose: Whose, dial: Dial) -> Rest {
+        let (begins, others) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
+        Rest { url, whose, dial, token, begins, others, xsrf: Mutex::new(None) }
+    }
+
+    /// What a request to it carries, whatever it is.
+    pub(crate) fn credentials(&self) -> Vec<(&'static str, String)> {
+        let mut headers = Vec::new();
+        if let Some(token) = &self.token {
+            headers.push((AUTHORIZATION.as_str(), token.header()));
+        }
+        if let Some(xsrf) = &*self.xsrf.lock().unwrap_or_else(PoisonError::into_inner) {
+            headers.push((COOKIE.as_str(), format!("_xsrf={xsrf}")));
+            headers.push(("x-xsrftoken", xsrf.clone()));
+        }
+        headers
+    }
+
+    /// Waits until a request may be made.
+    pub(crate) async fn room(&self, method: &Method, path: &str) -> Option<SemaphorePermit<'_>> {
+        let begins = match path {
+            "/api/kernels" => *method == Method::POST,
+            "/api/kernelspecs" => true,
+            path => path.contains("/channels"),
+        };
+        // Neither is ever closed.
+        if begins { self.begins.acquire().await.ok() } else { self.others.acquire().await.ok() }
+    }
+
+    /// Which kernels it can make; the first question to any gateway.
+    pub(crate) async fn kernelspecs(&self) -> Result<RemoteKernels, GatewayError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            #[serde(default)]
+            default: String,
+            kernelspecs: BTreeMap<String, Entry>,
+        }
+        #[derive(Deserialize)]
+        struct Entry {
+            #[serde(default)]
+            spec: RemoteKernel,
+        }
+        let reply = self.ask(Method::GET, "/api/kernelspecs", None, of(LOOK)).await?;
+        let reply = self.expect(reply, StatusCode::OK)?;
+        let read: Answer = self.read(&reply)?;
+        let kernels = read.kernelspecs.into_iter().map(|(name, entry)| (name, entry.spec));
+        Ok(RemoteKernels { default: read.default, kernels: kernels.collect() })
+    }
+
+    /// Makes a kernel. A gateway that fails is asked once more, and one that is busy when it says so: neither
+    /// has started anything.
+    pub(crate) async fn create(
+        &self,
+        name: &str,
+        env: &BTreeMap<String, String>,
+        deadline: Instant,
+    ) -> Result<RemoteId, GatewayError> {
+        let mut body = json!({"name": name});
+        if !env.is_empty() {
+            body["env"] = json!(env);
+        }
+        let mut is_last = false;
+        loop {
+            let within = deadline.saturating_duration_since(Instant::now());
+            let reply = self
+                .ask(Method::POST, "/api/kernels", Some(Bytes::from(body.to_string())), of(within))
+                .await?;
+            let wait = match reply.status {
+                status if status.is_success() => return self.created(&reply),
+                StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
+                    retry_after(&reply.headers).unwrap_or(Duration::from_secs(1))
+                }
+                // Another gateway is tried in the place of one that is ours.
+                status if status.is_server_error() && self.whose == Whose::External => {
+                    Duration::ZERO
+                }
+                _ => return Err(self.not_created(&reply)),
+            };
+            if is_last || wait > PATIENCE || Instant::now() + wait >= deadline {
+                return Err(self.not_created(&reply));
+            }
+            is_last = true;
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    fn created(&self, reply: &Reply) -> Result<RemoteId, GatewayError> {
+        let read: Model = self.read(reply)?;
+        RemoteId::parse(&read.id).ok_or_else(|| self.nonsense("a kernel without a usable id"))
+    }
+
+    fn not_created(&self, reply: &Reply) -> GatewayError {
+        let words = said(&reply.body);
+        // Other requests were let in; where it says why this one is not, that is what helps.
+        if reply.status == StatusCode::FORBIDDEN && !matches!(words.as_str(), "" | "Forbidden") {
+            return GatewayError::Forbidden { url: self.url.to_string(), said: words };
+        }
+        match self.status(reply) {
+            GatewayError::Status { status, said, .. } => {
+                let said = if said.is_empty() { format!("status {status}") } else { said };
+                GatewayError::Create { whose: self.whose, status, said }
+            }
+            other => other,
+        }
+    }
+
+    /// Whether a kernel is there.
+    pub(crate) async fn has(
+        &self,
+        id: &RemoteId,
+        within: Duration,
+    ) -> Result<Presence, GatewayError> {
+        let path = format!("/api/kernels/{}", id.as_str());
+        let reply = self.ask(Method::GET, &path, None, of(within)).await?;
+        if reply.status == StatusCode::NOT_FOUND {
+            return Ok(Presence::Gone);
+        }
+        let reply = self.expect(reply, StatusCode::OK)?;
+        let read: Model = self.read(&reply)?;
+        Ok(if read.execution_state == "dead" { Presence::Gone } else { Presence::There })
+    }
+
+    /// Interrupts what a kernel runs.
+    pub(crate) async fn interrupt(&self, id: &RemoteId) -> Result<(), GatewayError> {
+        let path = format!("/api/kernels/{}/interrupt", id.as_str());
+        let reply = self.ask(Method::POST, &path, None, of(INTERRUPT)).await?;
+        if reply.status.is_success() { Ok(()) } else { Err(self.status(&reply)) }
+    }
+
+    /// Ends a kernel. One that is not there has ended.
+    pub(crate) async fn delete(&self, id: &RemoteId) -> Result<(), GatewayError> {
+        let path = format!("/api/kernels/{}", id.as_str());
+        let reply = self.ask(Method::DELETE, &path, None, of(DELETE)).await?;
+        let is_gone = reply.status.is_success() || reply.status == StatusCode::NOT_FOUND;
+        if is_gone { Ok(()) } else { Err(self.status(&reply)) }
+    }
+
+    /// Asks; once more with what the server wants to see, where it wants something.
+    pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        limits: Limits,
+    ) -> Result<Reply, GatewayError> {
+        let late = |_| GatewayError::Timeout { url: self.url.to_string() };
+        let longest = limits.longest;
+        let asked = async {
+            let reply = self.exchange(&method, path, body.clone(), longest).await?;
+            let is_refused = reply.status == StatusCode::FORBIDDEN && method != Method::GET;
+            if is_refused
+                && self.token.is_none()
+                && contains(&reply.body, b"_xsrf")
+                && let Some(xsrf) =
+                    xsrf(&self.exchange(&Method::GET, "/login", None, longest).await?)
+            {
+                *self.xsrf.lock().unwrap_or_else(PoisonError::into_inner) = Some(xsrf);
+                return self.exchange(&method, path, body, longest).await;
+            }
+            Ok(reply)
+        };
+        // A request has its time from when there is room for it; until then it is the caller's.
+        let _room = self.room(&method, path).await;
+        let reply = tokio::time::timeout(limits.within, asked).await.map_err(late)??;
+        if reply.status.is_redirection() {
+            return Err(self.redirected(&reply));
+        }
+        Ok(reply)
+    }
+
+    pub(crate) fn expect(&self, reply: Reply, status: StatusCode) -> Result<Reply, GatewayError> {
+        if reply.status == status { Ok(reply) } else { Err(self.status(&reply)) }
+    }
+
+    /// What a number means that is not the one that was wanted.
+    pub(crate) fn status(&self, reply: &Reply) -> GatewayError {
+        self.of_status(reply.status.as_u16(), &reply.body)
+    }
+
+    pub(crate) fn of_status(&self, status: u16, body: &[u8]) -> GatewayError {
+        let url = self.url.to_string();
+        match status {
+            401 | 403 => GatewayError::Authentication { url },
+            status => GatewayError::Status { url, status, said: said(body) },
+        }
+    }
+
+    pub(crate) fn redirected(&self, reply: &Reply) -> GatewayError {
+        let to = reply.headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("");
+        let url = self.url.to_string();
+        // What follows a question mark may be a secret.
+        let to = to.split(['?', '#']).next().unwrap_or("");
+        if to.ends_with("/login") || to.contains("/oauth2/") || to.contains("/oauth_") {
+            return GatewayError::Authentication { url };
+        }
+        GatewayError::Redirect { url, to: cleaned(to) }
+    }
+
+    pub(crate) fn nonsense(&self, what: &str) -> GatewayError {
+        GatewayError::Nonsense { url: self.url.to_string(), what: cleaned(what) }
+    }
+
+    pub(crate) fn read<T: for<'a> Deserialize<'a>>(
+        &self,
+        reply: &Reply,
+    ) -> Result<T, GatewayError> {
+        serde_json::from_slice(&reply.body).map_err(|error| self.nonsense(&error.to_string()))
+    }
+}
+
+/// How long a request may take, and how many bytes its answer may have.
+#[derive(Clone, Copy)]
+pub(crate) struct Limits {
+    pub(crate) within: Duration,
+    pub(crate) longest: usize,
+}
+
+/// Those of a request about kernels.
+fn of(within: Duration) -> Limits {
+    Limits { within, longest: ANSWER_BYTES }
+}
+
+/// Whether a gateway has a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Presence {
+    There,
+    Gone,
+}
+
+/// A kernel as a gateway shows it.
+#[derive(Deserialize)]
+struct Model {
+    id: String,
+    #[serde(default)]
+    execution_state: String,
+}
+
+/// What a gateway says about its failure: in words where it has some, else the beginning of what it sent.
+fn said(body: &[u8]) -> String {
+    #[derive(Deserialize)]
+    struct Problem {
+        message: Option<String>,
+        reason: Option<String>,
+    }
+    if let Ok(problem) = serde_json::from_slice::<Problem>(body)
+        && let Some(words) = problem.message.filter(|words| !words.is_empty()).or(problem.reason)
+    {
+        return cleaned(&words);
+    }
+    cleaned(&String::from_utf8_lossy(&body[..body.len().min(2000)]))
+}
+
+/// One line of text that cannot do harm, and not a long one.
+fn cleaned(text: &str) -> String {
+    let words: Vec<&str> = text.split(|c: char| c.is_whitespace() || c.is_control()).collect();
+    let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    words.join(" ").chars().take(300).collect()
+}
+
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
+}
+
+fn xsrf(reply: &Reply) -> Option<String> {
+    reply.headers.get_all(SET_COOKIE).iter().find_map(|cookie| {
+        let value = cookie.to_str().ok()?.strip_prefix("_xsrf=")?;
+        let value = value.split(';').next().unwrap_or("");
+        (!value.is_empty()).then(|| value.to_owned())
+    })
+}
+
+fn contains(text: &[u8], wanted: &[u8]) -> bool {
+    text.windows(wanted.len()).any(|window| window == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// S-032: what a gateway calls its kernels cannot lead a request elsewhere.
+    #[test]
+    fn ids_are_ids() {
+        for id in ["", "a/b", "..", "a b", "a?b", "%2e", &"a".repeat(65)] {
+            assert_eq!(RemoteId::parse(id), None, "{id:?}");
+        }
+        let id = "1f2e-ABC_9";
+        assert_eq!(RemoteId::parse(id).unwrap().as_str(), id);
+    }
+
+    /// B:G-30: Python is what a gateway's default is, or what it has of Python.
+    #[test]
+    fn python_is_found_among_the_kernels() {
+        let check = |default: &str, kernels: &[(&str, &str)], wanted: Option<&str>| {
+            let kernel = |language: &str| RemoteKernel {
+                language: language.to_owned(),
+                ..RemoteKernel::default()
+            };
+            let kernels =
+                kernels.iter().map(|(name, language)| ((*name).to_owned(), kernel(language)));
+            let found = RemoteKernels { default: default.to_owned(), kernels: kernels.collect() };
+            assert_eq!(found.python(), wanted, "{found:?}");
+        };
+        check("conda", &[("conda", "python"), ("python3", "python")], Some("conda"));
+        check("ir", &[("apy", "python"), ("ir", "R"), ("python3", "Python")], Some("python3"));
+        check("", &[("ir", "R"), ("spark", "python")], Some("spark"));
+        check("ir", &[("ir", "R")], None);
+        check("", &[], None);
+    }
+
+    #[test]
+    fn what_a_gateway_says_is_one_clean_line() {
+        assert_eq!(said(br#"{"message": "no\n\u001b[31m such"}"#), "no [31m such");
+        assert_eq!(said(br#"{"reason": "Forbidden", "message": null}"#), "Forbidden");
+        assert_eq!(said(br#"{"reason": "not you", "message": ""}"#), "not you");
+        assert_eq!(said(b"<html>\n  gone"), "<html> gone");
+        assert_eq!(said(b""), "");
+        assert_eq!(said("x".repeat(5000).as_bytes()).len(), 300);
+    }
+}

@@ -1,0 +1,263 @@
+//! The gateway that hosts on this machine share: one for each interpreter, started by whoever needs it first.
+//!
+//! Owns how it is started and found. Who may do so, and what is written down, is in `site.rs`. It must not know
+//! what kernels are used for.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::TcpListener;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::process::{Child, Command};
+use tokio::time::Instant;
+
+use crate::gateway::dial::Dial;
+use crate::gateway::error::{GatewayError, Whose};
+use crate::gateway::rest::Rest;
+use crate::gateway::site::{
+    Info, SharedStatus, Site, folder, in_folder, millis, private, unavailable,
+};
+use crate::gateway::url::{GatewayUrl, Token};
+use crate::zmq::connection::random_hex;
+
+/// How often a gateway that starts is asked, and for how long.
+const HEALTH_AGAIN: Duration = Duration::from_millis(100);
+const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a gateway that runs may take to answer, and how often it is asked: one that is replaced takes the kernels
+/// of everybody along, and on a machine that is busy an answer can be late.
+const HEALTH_LIMIT: Duration = Duration::from_secs(3);
+const HEALTH_TRIES: usize = 3;
+
+/// How often a gateway is started whose port somebody else took.
+const ATTEMPTS: usize = 3;
+
+/// The same program, which ends itself when it has had no kernel for a while.
+const LEAVING: &str = include_str!("leaving.py");
+
+/// Everything the shared gateway must be told; there are no defaults.
+#[derive(Clone, Debug)]
+pub struct SharedConfig {
+    /// Where state is kept.
+    pub state_dir: PathBuf,
+    /// The interpreter that runs it and its kernels.
+    pub python: PathBuf,
+    /// The environment it belongs to, if any.
+    pub venv: Option<PathBuf>,
+    /// Its whole environment; nothing is inherited.
+    pub env: BTreeMap<String, String>,
+    /// After how long without a kernel it ends by itself; never where there is none.
+    pub idle_stop: Option<Duration>,
+}
+
+/// The gateway of one interpreter.
+pub struct SharedGateway {
+    config: SharedConfig,
+    site: Site,
+}
+
+impl SharedGateway {
+    /// The gateway of this interpreter. Nothing is started yet.
+    pub fn new(config: SharedConfig) -> SharedGateway {
+        let digest = Sha256::digest(config.python.as_os_str().as_bytes());
+        let name: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let folder = folder(&config.state_dir).join(name);
+        SharedGateway { config, site: Site { folder } }
+    }
+
+    /// What is known of it, without asking it.
+    pub fn status(&self) -> SharedStatus {
+        self.site.status()
+    }
+
+    /// What is known of every gateway that lives here, whatever its interpreter.
+    pub fn statuses(state_dir: &Path) -> Vec<SharedStatus> {
+        let all = Site::all(state_dir).into_iter().map(|site| site.status());
+        all.filter(|status| status.active).collect()
+    }
+
+    /// Where each of them is, and what opens it.
+    pub fn living(state_dir: &Path) -> Vec<(GatewayUrl, Token)> {
+        Site::all(state_dir).into_iter().filter_map(|site| site.living()).collect()
+    }
+
+    /// Ends every one of them; says how many there were.
+    pub async fn shutdown_all(state_dir: &Path) -> Result<usize, GatewayError> {
+        let mut ended = 0;
+        for site in Site::all(state_dir) {
+            let _lock = site.lock().await?;
+            ended += usize::from(site.end().await?);
+        }
+        Ok(ended)
+    }
+
+    /// Where the gateway is and what opens it; started when it does not run, or does not answer.
+    pub async fn acquire(&self) -> Result<(GatewayUrl, Token), GatewayError> {
+        let _lock = self.site.lock().await?;
+        if let Some(found) = self.healthy().await {
+            return Ok(found);
+        }
+        self.site.end().await?;
+        let mut last = unavailable("Gateway process exited during startup");
+        for _ in 0..ATTEMPTS {
+            match self.start().await {
+                Err(problem) if self.is_port_taken() => last = problem,
+                done => return done,
+            }
+        }
+        Err(last)
+    }
+
+    /// Ends the gateway, and its kernels with it; says whether there was one.
+    pub async fn shutdown(&self) -> Result<bool, GatewayError> {
+        let _lock = self.site.lock().await?;
+        self.site.end().await
+    }
+
+    /// Ends the gateway if it is this one still: somebody may have put another in its place by now.
+    pub(crate) async fn retire(&self, found: &(GatewayUrl, Token)) -> Result<(), GatewayError> {
+        let _lock = self.site.lock().await?;
+        if self.site.living().as_ref() == Some(found) {
+            self.site.end().await?;
+        }
+        Ok(())
+    }
+
+    /// The gateway that was written down, if it lives and answers.
+    async fn healthy(&self) -> Option<(GatewayUrl, Token)> {
+        let (url, token) = self.site.living()?;
+        for _ in 0..HEALTH_TRIES {
+            match tokio::time::timeout(HEALTH_LIMIT, rest(&url, &token).kernelspecs()).await {
+                Ok(Ok(_)) => return Some((url, token)),
+                Err(_) | Ok(Err(GatewayError::Timeout { .. })) if self.site.is_alive() => {}
+                _ => return None,
+            }
+        }
+        None
+    }
+
+    async fn start(&self) -> Result<(GatewayUrl, Token), GatewayError> {
+        let folder = &self.site.folder;
+        let secret = random_hex::<32>().map_err(in_folder(folder))?;
+        let token = Token::parse(&secret).ok().flatten();
+        let token = token.ok_or_else(|| unavailable("no token can be made"))?;
+        let port = free_port().map_err(in_folder(folder))?;
+        let url = GatewayUrl::local(port);
+        let child = self.spawn(port, &token).map_err(|error| {
+            unavailable(&format!("{} could not be started: {error}", self.config.python.display()))
+        })?;
+        let mut child = Unwritten(Some(child));
+        self.ready(&mut child, &rest(&url, &token)).await?;
+        let path = |path: &Path| path.display().to_string();
+        let info = Info {
+            url: url.to_string(),
+            pid: child.0.as_ref().and_then(Child::id).unwrap_or(0),
+            started_at: millis(),
+            python_path: Some(path(&self.config.python)),
+            venv_path: self.config.venv.as_deref().map(path),
+        };
+        self.site.write(&info, &token).map_err(in_folder(folder))?;
+        child.0 = None;
+        Ok((url, token))
+    }
+
+    fn spawn(&self, port: u16, token: &Token) -> io::Result<Child> {
+        let alive = self.site.folder.join("gateway.alive");
+        let _ = fs::remove_file(&alive);
+        let lock = private().read(true).create_new(true).open(&alive)?;
+        lock.lock()?;
+        let log =
+            private().create(true).truncate(true).open(self.site.folder.join("gateway.log"))?;
+        let mut command = Command::new(&self.config.python);
+        match self.config.idle_stop {
+            None => command.arg("-m").arg("kernel_gateway"),
+            Some(limit) => command.arg("-c").arg(LEAVING).arg(limit.as_secs_f64().to_string()),
+        };
+        command
+            .arg("--KernelGatewayApp.ip=127.0.0.1")
+            .arg(format!("--KernelGatewayApp.port={port}"))
+            .arg("--KernelGatewayApp.port_retries=0")
+            .arg("--JupyterApp.answer_yes=true")
+            .arg("--ZMQChannelsWebsocketConnection.limit_rate=False")
+            .env_clear()
+            .envs(&self.config.env)
+            .env("PYTHONUNBUFFERED", "1")
+            // By the environment, which only this user can read; arguments are for everybody. The gateway
+            // itself keeps it from its kernels.
+            .env("KG_AUTH_TOKEN", token.secret())
+            .current_dir(&self.site.folder)
+            // An empty file, whose lock is held as long as the gateway has it open.
+            .stdin(Stdio::from(lock))
+            .stdout(Stdio::from(log.try_clone()?))
+            .stderr(Stdio::from(log))
+            .process_group(0)
+            .kill_on_drop(false);
+        command.spawn()
+    }
+
+    async fn ready(&self, child: &mut Unwritten, rest: &Rest) -> Result<(), GatewayError> {
+        let until = Instant::now() + START_LIMIT;
+        while Instant::now() < until {
+            let asked = tokio::time::timeout(HEALTH_LIMIT, rest.kernelspecs()).await;
+            if matches!(asked, Ok(Ok(_))) {
+                return Ok(());
+            }
+            if child.0.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_)))) {
+                return Err(self.exited());
+            }
+            tokio::time::sleep(HEALTH_AGAIN).await;
+        }
+        Err(unavailable("Gateway startup timeout"))
+    }
+
+    fn exited(&self) -> GatewayError {
+        let log = self.log();
+        if log.contains("No module named") {
+            return unavailable(
+                "kernel_gateway (jupyter-kernel-gateway) or ipykernel not installed. Run: python -m pip \
+                 install jupyter_kernel_gateway ipykernel",
+            );
+        }
+        let tail: Vec<&str> = log.lines().rev().take(5).collect();
+        let tail: Vec<&str> = tail.into_iter().rev().collect();
+        unavailable(&format!(
+            "Gateway process exited during startup; it said:\n{}",
+            tail.join("\n")
+        ))
+    }
+
+    fn is_port_taken(&self) -> bool {
+        let log = self.log();
+        log.contains("already in use") || log.contains("port could be found")
+    }
+
+    /// The end of what the gateway wrote.
+    fn log(&self) -> String {
+        let bytes = fs::read(self.site.folder.join("gateway.log")).unwrap_or_default();
+        String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(4000)..]).into_owned()
+    }
+}
+
+/// A gateway of which nobody else knows yet: should we give up now, it must not be left.
+struct Unwritten(Option<Child>);
+
+impl Drop for Unwritten {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.0 {
+            let _ = child.start_kill();
+        }
+    }
+}
+
+fn rest(url: &GatewayUrl, token: &Token) -> Rest {
+    Rest::new(url.clone(), Some(token.clone()), Whose::Shared, Dial::new(None))
+}
+
+fn free_port() -> io::Result<u16> {
+    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port())
+}

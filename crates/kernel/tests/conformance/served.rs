@@ -1,0 +1,217 @@
+//! Real servers for tests: Jupyter's kernel gateway and Jupyter's own server, on this machine, one for a test.
+//!
+//! Owns the process, which is gone when the test is over. Which Python has them is told by
+//! `INKCELL_TEST_JUPYTER_PYTHON`.
+
+use std::cell::RefCell;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token, Whose};
+use inkcell_testkit::ports::free_port;
+use tempfile::TempDir;
+
+use crate::bench::{LIMIT, Start};
+use crate::ledger;
+
+/// What opens them.
+pub(crate) const TOKEN: &str = "a-token-of-the-tests";
+
+thread_local! {
+    /// Where the server of the test on this thread is.
+    static URL: RefCell<Option<(GatewayUrl, Manner)>> = const { RefCell::new(None) };
+    /// What it proves itself with, if it does.
+    static CERTIFICATE: RefCell<Option<PathBuf>> = const { RefCell::new(None) };
+}
+
+/// The Python that has servers.
+pub(crate) fn python() -> Option<PathBuf> {
+    std::env::var_os("INKCELL_TEST_JUPYTER_PYTHON").map(PathBuf::from)
+}
+
+/// A server that runs. Dropped, it is killed.
+pub(crate) struct Served {
+    child: Child,
+    folder: TempDir,
+}
+
+/// What a server asks of whom, and what it holds back.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Manner {
+    /// It wants a token, and passes everything on.
+    Usual,
+    /// It lets everybody in.
+    Open,
+    /// It drops output that comes too fast, as servers do when nothing is said.
+    Limited,
+    /// It speaks TLS, with a certificate that nobody knows.
+    Tls,
+}
+
+impl Served {
+    /// Starts one, and waits until it answers.
+    pub(crate) async fn start(start: Start) -> Served {
+        Served::in_manner(start, Manner::Usual).await
+    }
+
+    pub(crate) async fn in_manner(start: Start, manner: Manner) -> Served {
+        let mut folder = TempDir::new().expect("a folder");
+        // Where it is looked for what other tests leave; these have a state folder each.
+        std::fs::create_dir_all(crate::bench::state_dir().join("runner")).expect("a folder");
+        for _ in 0..3 {
+            let port = free_port();
+            let scheme = if manner == Manner::Tls { "https" } else { "http" };
+            let url = format!("{scheme}://127.0.0.1:{port}");
+            let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;
+            let certificate = (manner == Manner::Tls).then(|| certificate(folder.path()));
+            CERTIFICATE.set(certificate);
+            URL.set(Some((url, manner)));
+            let child = command(start, manner, port, folder.path()).spawn().expect("a server");
+            let mut served = Served { child, folder };
+            if served.answers(start).await {
+                return served;
+            }
+            // Somebody else took the port.
+            let (_, back) = (served.child.kill(), TempDir::new().expect("a folder"));
+            let _ = served.child.wait();
+            folder = std::mem::replace(&mut served.folder, back);
+        }
+        panic!("no server: {}", std::fs::read_to_string(folder.path().join("log")).expect("a log"));
+    }
+
+    async fn answers(&mut self, start: Start) -> bool {
+        let backend = backend(start, self.folder.path());
+        let until = tokio::time::Instant::now() + 2 * LIMIT;
+        while tokio::time::Instant::now() < until {
+            if backend.kernelspecs().await.is_ok() {
+                return true;
+            }
+            if self.child.try_wait().expect("a status").is_some() {
+                return false;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        false
+    }
+
+    /// Ends it as its user would.
+    pub(crate) async fn stop(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+        for _ in 0..200 {
+            if self.child.try_wait().expect("a status").is_some() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        URL.set(None);
+    }
+}
+
+/// A backend for the server of this test.
+pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
+    let (url, manner) = URL.with_borrow(Clone::clone).expect("a server of this test");
+    GatewayBackend::new(GatewayConfig {
+        url,
+        token: Token::parse(if manner == Manner::Open { "" } else { TOKEN }).expect("a token"),
+        whose: Whose::External,
+        place: if start == Start::Elsewhere { Place::Elsewhere } else { Place::Here },
+        kernel_name: None,
+        env: std::collections::BTreeMap::new(),
+        start_limit: None,
+        authorities: CERTIFICATE.with_borrow(Clone::clone),
+        state_dir: folder.join("state"),
+        runtime_dir: folder.to_owned(),
+    })
+}
+
+/// From here on nothing is known about the server's certificate.
+pub(crate) fn forget_certificate() {
+    CERTIFICATE.set(None);
+}
+
+fn certificate(folder: &Path) -> PathBuf {
+    let path = folder.join("cert.pem");
+    let mut command = Command::new("openssl");
+    command
+        .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"])
+        .args(["-days", "2", "-subj", "/CN=test", "-addext", "subjectAltName=IP:127.0.0.1"])
+        .args(["-addext", "basicConstraints=critical,CA:FALSE", "-out"])
+        .arg(&path)
+        .arg("-keyout")
+        .arg(folder.join("key.pem"));
+    let made = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+    assert!(made.expect("openssl").success());
+    path
+}
+
+/// From here on the server is spoken to by another way.
+pub(crate) fn go_through(port: u16) {
+    let url = format!("http://127.0.0.1:{port}");
+    let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;
+    URL.with_borrow_mut(|place| place.as_mut().expect("a server of this test").0 = url);
+}
+
+/// The port of the server of this test.
+pub(crate) fn port() -> u16 {
+    let url = URL.with_borrow(Clone::clone).expect("a server of this test").0.to_string();
+    url.rsplit(':').next().expect("a port").parse().expect("a number")
+}
+
+fn command(start: Start, manner: Manner, port: u16, folder: &Path) -> Command {
+    let log = std::fs::File::create(folder.join("log")).expect("a log");
+    let mut command = Command::new(python().expect("a Python that has servers"));
+    let path = |name: &str| folder.join(name);
+    command
+        .env_clear()
+        .envs(
+            ["PATH", "LANG"].into_iter().filter_map(|name| Some((name, std::env::var(name).ok()?))),
+        )
+        .envs([ledger::variable()])
+        .env("HOME", folder)
+        .env("JUPYTER_CONFIG_DIR", path("config"))
+        .env("JUPYTER_DATA_DIR", path("data"))
+        .env("JUPYTER_RUNTIME_DIR", path("run"))
+        .env("IPYTHONDIR", path("ipython"))
+        .env("KG_AUTH_TOKEN", if manner == Manner::Open { "" } else { TOKEN })
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(log.try_clone().expect("a log"))
+        .stderr(log)
+        .process_group(0)
+        .arg("-m");
+    let class = match start {
+        Start::Gateway => {
+            // A test looks for its kernel.
+            command.args(["kernel_gateway", "--JupyterWebsocketPersonality.list_kernels=True"]);
+            "KernelGatewayApp"
+        }
+        _ => {
+            command.args(["jupyter_server", "--allow-root", "--no-browser"]);
+            "ServerApp"
+        }
+    };
+    command
+        .arg(format!("--{class}.ip=127.0.0.1"))
+        .arg(format!("--{class}.port={port}"))
+        .arg(format!("--{class}.port_retries=0"))
+        .env("JUPYTER_TOKEN", TOKEN);
+    match manner {
+        Manner::Usual => command.arg("--ZMQChannelsWebsocketConnection.limit_rate=False"),
+        Manner::Open => command.env_remove("JUPYTER_TOKEN").arg("--IdentityProvider.token="),
+        Manner::Limited => &mut command,
+        Manner::Tls => command
+            .arg(format!("--ServerApp.certfile={}", path("cert.pem").display()))
+            .arg(format!("--ServerApp.keyfile={}", path("key.pem").display())),
+    };
+    command
+}

@@ -1,0 +1,310 @@
+//! Requests that gateways answer with every status, with nonsense, slowly, or from somewhere else.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use inkcell_kernel::{Backend as _, KernelSpec};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use crate::desk::{Desk, LIMIT, run};
+use crate::fake_kernel::{cell, stream};
+use crate::scripted::{Act, Scripted, Seen};
+
+fn is_create(seen: &Seen) -> bool {
+    seen.method == "POST" && seen.path == "/api/kernels"
+}
+
+/// A gateway that answers so wherever this is true.
+async fn answering(
+    when: impl Fn(&Seen) -> bool + Send + Sync + 'static,
+    status: u16,
+    headers: &'static str,
+    body: &'static str,
+) -> Scripted {
+    let act = move |seen: &Seen| {
+        if when(seen) {
+            Act::Reply(status, headers.to_owned(), body.to_owned())
+        } else {
+            Act::Usual
+        }
+    };
+    Scripted::start(act, |_| cell(vec![])).await
+}
+
+/// B:G-30 B:G-35 B:G-39 S-020 In both forms of messages; the token is in headers and in no address.
+#[tokio::test]
+async fn a_cell_runs_and_the_kernel_is_removed() {
+    for v1 in [true, false] {
+        let gateway = Scripted::speaking(v1, |_| Act::Usual, |code| cell(vec![stream(code)])).await;
+        let desk = Desk::at(gateway.url());
+        let mut launched = desk.launch().await.unwrap();
+        assert_eq!(launched.kernel.info().executable, "/fake/python");
+        let ran = run(&mut launched, "hello").await;
+        assert!(ran.is_ok() && ran.text == "hello", "{ran:?}");
+        launched.kernel.shutdown(LIMIT).await;
+        assert_eq!(gateway.kernels(), [""; 0]);
+        for seen in gateway.inside.seen.lock().unwrap().iter() {
+            assert!(!seen.path.contains("secret"), "{seen:?}");
+            assert_eq!(seen.headers["authorization"], "token secret", "{seen:?}");
+        }
+        assert!(
+            !desk.folder.path().join("state/gateway-kernels").read_dir().unwrap().any(|_| true)
+        );
+    }
+}
+
+/// B:G-41 F-112
+#[tokio::test]
+async fn each_status_of_the_first_question_has_its_sentence() {
+    for status in [400, 401, 403, 404, 409, 418, 429, 500, 502, 503] {
+        let is_specs = |seen: &Seen| seen.path == "/api/kernelspecs";
+        let gateway = answering(is_specs, status, "", "").await;
+        let url = gateway.url();
+        let wanted = match status {
+            401 | 403 => format!(
+                "External gateway at {url} requires authentication. Set PI_PYTHON_GATEWAY_TOKEN."
+            ),
+            status => format!("External gateway at {url} returned status {status}"),
+        };
+        assert_eq!(Desk::at(url).refusal().await, wanted);
+        assert_eq!(gateway.count("GET", "/api/kernelspecs"), 1, "asked once");
+    }
+}
+
+/// B:G-31 F-112 Once more where the gateway failed, when it says so where it is busy, else never.
+#[tokio::test]
+async fn a_kernel_that_is_not_made_has_its_sentence() {
+    for (status, tries) in [(400, 1), (401, 1), (403, 1), (404, 1), (409, 1), (500, 2), (502, 2)] {
+        let gateway = answering(is_create, status, "", r#"{"message":"no room"}"#).await;
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        match status {
+            401 | 403 => assert!(refusal.contains("PI_PYTHON_GATEWAY_TOKEN"), "{refusal}"),
+            _ => assert_eq!(refusal, "Failed to create kernel on external gateway: no room"),
+        }
+        assert_eq!(gateway.count("POST", "/api/kernels"), tries, "{status}");
+    }
+    for (header, tries) in [("retry-after: 0\r\n", 2), ("retry-after: 3600\r\n", 1)] {
+        let gateway = answering(is_create, 429, header, "later").await;
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        assert_eq!(refusal, "Failed to create kernel on external gateway: later");
+        assert_eq!(gateway.count("POST", "/api/kernels"), tries);
+    }
+}
+
+/// F-112: a gateway that fails once is no reason to give up.
+#[tokio::test]
+async fn a_gateway_may_fail_once() {
+    let tries = Arc::new(AtomicUsize::new(0));
+    let script = move |seen: &Seen| {
+        if is_create(seen) && tries.fetch_add(1, Ordering::SeqCst) == 0 {
+            return Act::Reply(503, "retry-after: 0\r\n".to_owned(), String::new());
+        }
+        Act::Usual
+    };
+    let gateway = Scripted::start(script, |_| cell(vec![])).await;
+    let desk = Desk::at(gateway.url());
+    assert!(run(&mut desk.launch().await.unwrap(), "").await.is_ok());
+}
+
+/// F-112: each status on the websocket and on the end; a kernel that is gone before its start is made anew.
+#[tokio::test]
+async fn each_status_of_the_other_requests_is_borne() {
+    for status in [401, 403, 404, 409, 429, 500, 502, 503] {
+        let is_socket = |seen: &Seen| seen.path.contains("/channels");
+        let gateway = answering(is_socket, status, "", "").await;
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        let wanted = if status < 404 { "TOKEN" } else { &format!("status {status}") };
+        assert!(refusal.contains(wanted), "{refusal}");
+        assert!(gateway.is_empty_soon().await, "what was made is removed");
+        assert_eq!(gateway.count("POST", "/api/kernels"), if status == 404 { 2 } else { 1 });
+
+        let is_delete = |seen: &Seen| seen.method == "DELETE";
+        let gateway = answering(is_delete, status, "", "").await;
+        let desk = Desk::at(gateway.url());
+        let mut launched = desk.launch().await.unwrap();
+        assert!(run(&mut launched, "").await.is_ok());
+        launched.kernel.shutdown(LIMIT).await;
+
+        let is_interrupt = |seen: &Seen| seen.path.ends_with("/interrupt");
+        let script = move |seen: &Seen| match is_interrupt(seen) {
+            true => Act::Reply(status, String::new(), String::new()),
+            false => Act::Usual,
+        };
+        // A cell that says nothing until the interrupt that fails.
+        let gateway = Scripted::start(script, |_| vec![]).await;
+        let desk = Desk::at(gateway.url());
+        let mut launched = desk.launch().await.unwrap();
+        launched.kernel.execute(crate::desk::request(1, "")).unwrap();
+        launched.kernel.interrupt().unwrap();
+        let next = tokio::time::timeout(LIMIT, launched.events.next()).await.unwrap().unwrap();
+        assert!(format!("{next:?}").contains("did not interrupt"), "{next:?}");
+    }
+}
+
+/// F-113: whatever is no answer is an error, soon and without harm.
+#[tokio::test]
+async fn nonsense_is_an_error() {
+    let bodies = [
+        "<html>It works!</html>",
+        "{\"kernelspecs\": {\"python3\"",
+        "[]",
+        "null",
+        "{\"kernelspecs\": 5}",
+        "",
+    ];
+    for body in bodies {
+        let is_specs = |seen: &Seen| seen.path == "/api/kernelspecs";
+        let gateway = answering(is_specs, 200, "", body).await;
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        assert!(refusal.contains("something that is not Jupyter's"), "{body}: {refusal}");
+    }
+    for body in ["{}", "{\"id\": 5}", "{\"id\": \"../../etc\"}", "{\"id\": \"\"}", "[[[["] {
+        let gateway = answering(is_create, 201, "", body).await;
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        assert!(refusal.contains("something that is not Jupyter's"), "{body}: {refusal}");
+    }
+    for bytes in [&b"nonsense\r\n\r\n"[..], b"HTTP/1.1 200 OK\r\n", b"\0\xff", b""] {
+        let gateway = Scripted::start(|_| Act::Bytes(bytes.to_vec()), |_| vec![]).await;
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        assert!(refusal.starts_with("External gateway at"), "{bytes:?}: {refusal}");
+    }
+}
+
+/// F-113: an answer without an end does not fill the memory.
+#[tokio::test]
+async fn an_endless_answer_is_cut_off() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n";
+    let mut endless = head.as_bytes().to_vec();
+    endless.resize(40 << 20, b' ');
+    let gateway = Scripted::start(move |_| Act::Bytes(endless.clone()), |_| vec![]).await;
+    let refusal = Desk::at(gateway.url()).refusal().await;
+    assert!(refusal.contains("length limit exceeded"), "{refusal}");
+}
+
+/// F-114: a gateway that never ends its sentence, or never begins one, is given up in time.
+#[tokio::test]
+async fn a_slow_gateway_is_given_up() {
+    for hangs in [true, false] {
+        let script = move |_: &Seen| match hangs {
+            true => Act::Hang,
+            false => Act::Drip(b"HTTP/1.1 200 OK\r\nx: y\r\n".to_vec()),
+        };
+        let gateway = Scripted::start(script, |_| vec![]).await;
+        let url = gateway.url();
+        let began = Instant::now();
+        let wanted = format!("External gateway at {url} is not reachable (timeout)");
+        assert_eq!(Desk::at(url).refusal().await, wanted);
+        assert!(began.elapsed() < LIMIT, "the limit is five seconds");
+    }
+}
+
+/// F-116 S-016: nothing follows a redirect, and the token goes nowhere else.
+#[tokio::test]
+async fn redirects_are_not_followed() {
+    let other = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+    for status in [301, 302, 303, 307, 308] {
+        let to = format!("location: http://{}/api/kernelspecs?token=x\r\n", other.address);
+        let script = move |_: &Seen| Act::Reply(status, to.clone(), String::new());
+        let gateway = Scripted::start(script, |_| vec![]).await;
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        assert!(refusal.contains("was not followed") && !refusal.contains("token="), "{refusal}");
+        let script =
+            |_: &Seen| Act::Reply(302, "location: /hub/login?next=x\r\n".to_owned(), String::new());
+        let gateway = Scripted::start(script, |_| vec![]).await;
+        assert!(Desk::at(gateway.url()).refusal().await.contains("requires authentication"));
+    }
+    assert!(other.inside.seen.lock().unwrap().is_empty());
+}
+
+/// B:G-41
+#[tokio::test]
+async fn nobody_there_has_its_sentence() {
+    let mut gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+    let url = gateway.url();
+    gateway.kill();
+    while tokio::net::TcpStream::connect(gateway.address).await.is_ok() {}
+    let refusal = Desk::at(url.clone()).refusal().await;
+    let wanted = format!("External gateway at {url} is not reachable: Connection refused");
+    assert!(refusal.starts_with(&wanted), "{refusal}");
+}
+
+/// A start that is given up leaves no kernel, in whatever moment that is.
+#[tokio::test]
+async fn a_start_that_is_cancelled_leaves_nothing() {
+    let gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+    let desk = Desk::at(gateway.url());
+    for millis in [0, 1, 2, 3, 5, 8, 12, 20] {
+        let cancel = CancellationToken::new();
+        let spec = desk.spec();
+        let (launched, ()) = tokio::join!(desk.backend.launch(&spec, &cancel), async {
+            tokio::time::sleep(Duration::from_millis(millis)).await;
+            cancel.cancel();
+        });
+        drop(launched);
+        assert!(gateway.is_empty_soon().await, "after {millis} ms");
+    }
+}
+
+/// B:G-30 A kernel that the gateway has not is named with those that it has.
+#[tokio::test]
+async fn a_name_that_there_is_not_is_an_error() {
+    let gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+    let mut desk = Desk::at(gateway.url());
+    let mut config = crate::desk::config(gateway.url(), &desk.folder);
+    config.kernel_name = Some("julia".to_owned());
+    desk.backend = inkcell_kernel::GatewayBackend::new(config);
+    let refusal = desk.refusal().await;
+    assert!(refusal.ends_with("has no kernel named \"julia\"; it has: python3"), "{refusal}");
+}
+
+/// B:G-32: a websocket that is never open, and one that ends before it is.
+#[tokio::test]
+async fn a_websocket_that_does_not_open_has_its_sentence() {
+    let is_socket = |seen: &Seen| seen.path.contains("/channels");
+    let script = move |seen: &Seen| if is_socket(seen) { Act::Hang } else { Act::Usual };
+    let gateway = Scripted::start(script, |_| vec![]).await;
+    assert_eq!(Desk::at(gateway.url()).refusal().await, "WebSocket connection timeout");
+    assert!(gateway.is_empty_soon().await);
+    let script = move |seen: &Seen| match is_socket(seen) {
+        true => Act::Bytes(Vec::new()),
+        false => Act::Usual,
+    };
+    let gateway = Scripted::start(script, |_| vec![]).await;
+    let refusal = Desk::at(gateway.url()).refusal().await;
+    assert!(refusal.starts_with("WebSocket closed before connection"), "{refusal}");
+    assert!(gateway.is_empty_soon().await);
+}
+
+/// B:G-34: whatever fails after a kernel was made removes it; our own code says why in its words.
+#[tokio::test]
+async fn a_kernel_that_cannot_begin_is_removed() {
+    for (name, value, wanted) in [
+        (
+            "ImportError",
+            "no module",
+            "Failed to initialize Python kernel environment: ImportError: no module",
+        ),
+        ("ModuleLoadError", "cannot load a.py", "cannot load a.py"),
+    ] {
+        let gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+        *gateway.inside.startup.lock().unwrap() = Some((name, value));
+        assert_eq!(Desk::at(gateway.url()).refusal().await, wanted);
+        assert!(gateway.is_empty_soon().await);
+        assert_eq!(gateway.count("POST", "/api/kernels"), 1, "it would fail again");
+    }
+}
+
+/// A kernel that is never ready is given up when the time is over, and removed.
+#[tokio::test]
+async fn a_kernel_that_is_never_ready_is_removed() {
+    let is_socket = |seen: &Seen| seen.path.contains("/channels");
+    let script = move |seen: &Seen| if is_socket(seen) { Act::Hang } else { Act::Usual };
+    let gateway = Scripted::start(script, |_| vec![]).await;
+    let desk = Desk::at(gateway.url());
+    let spec = KernelSpec { start_timeout: Duration::from_millis(500), ..desk.spec() };
+    let launched = desk.backend.launch(&spec, &CancellationToken::new()).await;
+    assert!(matches!(launched, Err(inkcell_kernel::LaunchError::TimedOut { .. })));
+    assert!(gateway.is_empty_soon().await);
+}

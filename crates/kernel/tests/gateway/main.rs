@@ -1,0 +1,16 @@
+//! Kernels on gateways: a scripted one that does what real ones should not, and real ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod contents;
+mod desk;
+mod enterprise;
+mod fake_kernel;
+mod faults_requests;
+mod faults_shared;
+mod faults_socket;
+mod leftovers;
+mod limits;
+mod real;
+mod scale;
+mod scripted;
+mod shared;

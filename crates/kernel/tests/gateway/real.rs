@@ -1,0 +1,96 @@
+//! Real servers of a kind: a process on this machine that is gone when the test is over.
+
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token};
+use inkcell_testkit::ports::free_port;
+use tempfile::TempDir;
+
+use crate::desk::{Desk, LIMIT, config};
+
+/// What opens it.
+pub(crate) const TOKEN: &str = "a-token-of-the-tests";
+
+pub(crate) struct Real {
+    child: Child,
+    pub(crate) desk: Desk,
+    pub(crate) port: u16,
+}
+
+impl Real {
+    /// Starts what this Python runs with these arguments, in which `{port}` is a port and `below` comes before
+    /// every path; kernels are told this.
+    pub(crate) async fn start(
+        python: &Path,
+        arguments: &[&str],
+        below: &str,
+        change: impl FnOnce(&mut GatewayConfig),
+    ) -> Real {
+        let folder = TempDir::new().unwrap();
+        let port = free_port();
+        let log = std::fs::File::create(folder.path().join("log")).unwrap();
+        let home = folder.path().join("home");
+        std::fs::create_dir(&home).unwrap();
+        let port_text = port.to_string();
+        let child = Command::new(python)
+            .args(arguments.iter().map(|argument| argument.replace("{port}", &port_text)))
+            .env_clear()
+            .env("PATH", std::env::var("PATH").unwrap())
+            .env("HOME", &home)
+            .env("JUPYTER_TOKEN", TOKEN)
+            .env("EG_AUTH_TOKEN", TOKEN)
+            .current_dir(&home)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let pasted = format!("http://127.0.0.1:{port}{below}/lab?token={TOKEN}");
+        let (url, token) = GatewayUrl::parse(&pasted, PlainHttp::OnlyHere).unwrap();
+        assert_eq!(token, Token::parse(TOKEN).unwrap());
+        let mut config = GatewayConfig { token, place: Place::Here, ..config(url, &folder) };
+        change(&mut config);
+        let desk = Desk { backend: GatewayBackend::new(config), folder };
+        let real = Real { child, desk, port };
+        real.answers().await;
+        real
+    }
+
+    async fn answers(&self) {
+        for _ in 0..600 {
+            if self.desk.backend.kernelspecs().await.is_ok() {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        panic!("{}", std::fs::read_to_string(self.desk.folder.path().join("log")).unwrap());
+    }
+
+    /// The folder that it shows.
+    pub(crate) fn home(&self) -> std::path::PathBuf {
+        self.desk.folder.path().join("home")
+    }
+
+    /// Ends it as its user would.
+    pub(crate) async fn stop(mut self) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        let ended = async {
+            while self.child.try_wait().unwrap().is_none() {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        let _ = tokio::time::timeout(LIMIT, ended).await;
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
