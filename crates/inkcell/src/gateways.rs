@@ -34,6 +34,7 @@ pub(crate) fn choice(
             kernel_name: None,
             env: env.clone(),
             start_limit: gateway.start_limit,
+            beside: None,
             authorities: gateway.authorities.clone(),
             state_dir,
             runtime_dir,
@@ -46,7 +47,7 @@ pub(crate) fn address(
     gateway: &GatewaySettings,
 ) -> Result<Option<(GatewayUrl, Option<Token>)>, EngineError> {
     let Some(url) = &gateway.url else { return Ok(None) };
-    let (url, pasted) = GatewayUrl::parse(url, gateway.plain_http)
+    let (url, pasted) = GatewayUrl::parse(url.reveal(), gateway.plain_http)
         .map_err(|problem| wrong("gateway.url", &problem))?;
     let given = gateway.token.as_ref().map(|token| Token::parse(token.reveal())).transpose();
     let given = given.map_err(|problem| wrong("gateway.token", &problem))?.flatten();

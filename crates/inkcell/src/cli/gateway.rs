@@ -165,6 +165,7 @@ fn of_this_machine(
         kernel_name: None,
         env: BTreeMap::new(),
         start_limit: None,
+        beside: None,
         authorities: None,
         state_dir: settings.state_dir.clone(),
         runtime_dir: RuntimeFolder::of(settings).find(),
