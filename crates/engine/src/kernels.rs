@@ -165,13 +165,24 @@ impl Kernels {
         recent.get(place).map(|(_, chosen)| chosen.clone())
     }
 
-    /// The kernels that are installed, as Jupyter finds them from this folder, and the Python they are seen from.
+    /// The kernels that are installed, as Jupyter finds them from this folder, or those of a gateway that is there
+    /// already. One of this machine has what is installed here.
     pub(crate) async fn installed(
         &self,
         cwd: &Path,
         interpreter: Option<&str>,
+        backend: Option<BackendKind>,
     ) -> Result<Kernelspecs, EngineError> {
         check_cwd(cwd)?;
+        let wanted = Wanted {
+            interpreter: interpreter.map(str::to_owned),
+            backend: Some(backend.unwrap_or(self.backends.usual())),
+            kernel: None,
+        };
+        if let Some(gateway) = self.gateway(&wanted)?.filter(|gateway| !gateway.is_local()) {
+            let (spec, _) = self.spec(&self.search(cwd, interpreter), None)?;
+            return gateway.kernelspecs(&spec).await;
+        }
         let found = self.finder.find(&self.search(cwd, interpreter)).await;
         Ok(self.kernelspecs(found.as_ref().ok()).find())
     }

@@ -65,6 +65,11 @@ pub(crate) enum Value {
 pub(crate) struct Secret(String);
 
 impl Secret {
+    #[cfg(test)]
+    pub(crate) fn new(text: &str) -> Secret {
+        Secret(text.to_owned())
+    }
+
     /// The text itself, for whoever it is meant for.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -87,7 +92,7 @@ pub(crate) struct Address {
 impl Address {
     /// An address, where it is one of a server and names nobody: what comes before the host is shown by too many
     /// programs to be accepted here.
-    fn parse(given: &str) -> Option<Address> {
+    pub(crate) fn parse(given: &str) -> Option<Address> {
         let end = given.find(['?', '#']).unwrap_or(given.len());
         let place = &given[..end];
         let rest = place.strip_prefix("http://").or_else(|| place.strip_prefix("https://"))?;

@@ -124,6 +124,11 @@ impl GatewayBackend {
         self.rest.kernelspecs().await
     }
 
+    /// Which version of Jupyter's server it is made with, where it says so.
+    pub async fn version(&self) -> Result<Option<String>, GatewayError> {
+        self.rest.version().await
+    }
+
     async fn start(
         &self,
         spec: &KernelSpec,

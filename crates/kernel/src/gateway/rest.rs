@@ -163,6 +163,17 @@ impl Rest {
         Ok(RemoteKernels { default: read.default, kernels: kernels.collect() })
     }
 
+    /// Which version it is, in its own words; none where it does not say.
+    pub(crate) async fn version(&self) -> Result<Option<String>, GatewayError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            version: String,
+        }
+        let reply = self.ask(Method::GET, "/api", None, of(LOOK)).await?;
+        let read = serde_json::from_slice::<Answer>(&reply.body).ok();
+        Ok(read.map(|read| cleaned(&read.version)).filter(|version| !version.is_empty()))
+    }
+
     /// Makes a kernel. A gateway that fails is asked once more, and one that is busy when it says so: neither
     /// has started anything.
     pub(crate) async fn create(
@@ -359,8 +370,8 @@ struct Model {
     execution_state: String,
 }
 
-/// What a gateway says about its failure: in words where it has some, else the beginning of what it sent. Of a page
-/// for people only its title is of use.
+/// What a gateway says about its failure: in words where it has some, else the beginning of what it sent. A
+/// page for browsers says nothing that helps.
 fn said(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Problem {
@@ -373,11 +384,8 @@ fn said(body: &[u8]) -> String {
         return cleaned(&words);
     }
     let text = String::from_utf8_lossy(&body[..body.len().min(2000)]);
-    if !text.trim_start().starts_with('<') {
-        return cleaned(&text);
-    }
-    let title = text.split_once("<title>").and_then(|(_, rest)| rest.split_once("</title>"));
-    title.map_or_else(String::new, |(title, _)| cleaned(title))
+    let is_page = text.trim_start().starts_with('<');
+    if is_page { String::new() } else { cleaned(&text) }
 }
 
 /// One line of text that cannot do harm, and not a long one.
@@ -443,7 +451,7 @@ mod tests {
         assert_eq!(said(br#"{"reason": "Forbidden", "message": null}"#), "Forbidden");
         assert_eq!(said(br#"{"reason": "not you", "message": ""}"#), "not you");
         assert_eq!(said(b"<html>\n  gone"), "");
-        assert_eq!(said(b"\n<!DOCTYPE html><title>502\n Bad</title><p>x"), "502 Bad");
+        assert_eq!(said(b"\n<!DOCTYPE html><title>Jupyter Server</title>"), "");
         assert_eq!(said(b"gone\n<b>"), "gone <b>");
         assert_eq!(said(b""), "");
         assert_eq!(said("x".repeat(5000).as_bytes()).len(), 300);
