@@ -141,7 +141,7 @@ pub(crate) fn is_address(text: &str) -> bool {
     })
 }
 
-fn wrong(argument: &str, problem: &dyn std::fmt::Display) -> EngineError {
+fn wrong(argument: &str, problem: &dyn fmt::Display) -> EngineError {
     EngineError::Argument { argument: argument.to_owned(), problem: problem.to_string() }
 }
 

@@ -160,7 +160,11 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
     let listed = server.ran(&env, &["settings", "gateway.url"]).exits(0);
     assert_eq!(listed.stdout, format!("gateway.url  {place}  (PI_PYTHON_GATEWAY_URL)\n"));
     server.ran(&env, &["settings", "--json"]).exits(0);
-    server.ran(&env, &["py", "import os; print(dict(os.environ))"]).exits(0);
+    let names = "import os; print([name for name in os.environ if 'GATEWAY' in name])";
+    assert_eq!(server.ran(&env, &["py", names]).exits(0).stdout, "[]\n");
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let here = ["py", "--backend", "runner", "--env-all", "--python", &python, names];
+    assert_eq!(server.ran(&env, &here).exits(0).stdout, "[]\n");
     let found = told(&server.ran(&env, &["doctor", "--json", "--python", "./no"]));
     let checks = found["checks"].as_array().expect("a list");
     let gateway = checks.iter().find(|check| check["what"] == "gateway").expect("a check");
