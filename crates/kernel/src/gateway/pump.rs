@@ -318,6 +318,8 @@ impl Pump {
         let (channel, kind) = (Channel::Shell, "execute_request");
         let sent = self.talk.request_with(channel, kind, &metadata, &content);
         self.state.probe = None;
+        // What was interrupted before was another one.
+        self.state.interrupted = None;
         self.state.fold.begin(request.exec, sent, request.history);
     }
 
