@@ -57,7 +57,7 @@ impl Elsewhere {
             .process_group(0)
             .spawn()
             .expect("a gateway");
-        until(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
         Elsewhere { child, port, url: format!("http://127.0.0.1:{port}/") }
     }
 
