@@ -74,7 +74,7 @@ impl LocalGatewayBackend {
     /// Which kernels the gateway of this interpreter can make; it is started where it does not run.
     pub async fn kernelspecs(&self, spec: &KernelSpec) -> Result<RemoteKernels, LaunchError> {
         let (url, token) = self.shared(spec)?.acquire().await?;
-        Ok(self.backend(&url, token).kernelspecs().await?)
+        Ok(self.backend(&url, &token).kernelspecs().await?)
     }
 
     /// The gateway of an interpreter, where there may be one.
@@ -124,11 +124,11 @@ impl LocalGatewayBackend {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        let backend = self.backend(url, token.clone()).running(self.kernel_name.clone());
+        let backend = self.backend(url, token).running(self.kernel_name.clone());
         backend.launch(spec, cancel).await
     }
 
-    fn backend(&self, url: &GatewayUrl, token: Token) -> GatewayBackend {
+    fn backend(&self, url: &GatewayUrl, token: &Token) -> GatewayBackend {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || {
             let config = GatewayConfig {
@@ -151,7 +151,7 @@ impl LocalGatewayBackend {
         };
         // Another gateway can get the port of one that is gone.
         let entry = used.entry(url.clone()).or_insert_with(|| (token.clone(), made()));
-        if entry.0 != token {
+        if entry.0 != *token {
             *entry = (token.clone(), made());
         }
         entry.1.clone()
