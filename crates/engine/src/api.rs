@@ -32,8 +32,8 @@ pub use result::{
     ResultReport, ResultRequest,
 };
 pub use run::{
-    CellChoice, NotebookCell, NotebookReport, OnError, RunNote, RunRequest, RunStart, Stamps,
-    Unsaved, WriteBack,
+    CellChoice, NotebookCell, NotebookReport, OnError, OnOpen, RunNote, RunRequest, RunStart,
+    Stamps, Unsaved, WriteBack,
 };
 pub use wanted::{KernelChoice, KernelName, Wanted};
 
@@ -286,6 +286,12 @@ pub enum KernelStep {
     RaiseTimeout,
     /// Wait for somebody else to be done.
     TryLater,
+    /// Give the token of a gateway.
+    GiveToken,
+    /// Give another token: the gateway does not take this one.
+    RenewToken,
+    /// See whether the gateway runs, and whether the address is its own.
+    CheckGateway,
 }
 
 /// A call, as far as it has come.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{Kernelspecs, MANAGED, Origin};
+use inkcell_kernel::{BackendKind, Kernelspecs, MANAGED, Origin};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
@@ -103,13 +103,14 @@ impl Engine {
         self.shared.kernels.choose(cwd, wanted).await
     }
 
-    /// The Jupyter kernels that can be had in this folder.
+    /// The Jupyter kernels that can be had in this folder: of this machine, or of the gateway where that is wanted.
     pub async fn installed_kernels(
         &self,
         cwd: &Path,
         interpreter: Option<&str>,
+        backend: Option<BackendKind>,
     ) -> Result<Kernelspecs, EngineError> {
-        self.shared.kernels.installed(cwd, interpreter).await
+        self.shared.kernels.installed(cwd, interpreter, backend).await
     }
 
     /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the

@@ -334,6 +334,17 @@ pub enum EngineError {
         /// The folders.
         roots: Vec<PathBuf>,
     },
+    /// Others have the file open on the server that runs it.
+    #[error(
+        "{path} is {} on the server, and was not written: {}. What is written to the file would be lost, or mixed \
+         with what they type", .open.path, .open.reason
+    )]
+    OpenOnServer {
+        /// The path.
+        path: String,
+        /// What it is there.
+        open: inkcell_kernel::Open,
+    },
     /// There is no Python to run code with.
     #[error(transparent)]
     NoPython(#[from] FindError),

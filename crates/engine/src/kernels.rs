@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use inkcell_kernel::{
     self as kernel, Backend, BackendKind, ChildEnv, EnvRules, Finder, Interpreter, KernelInfo,
     KernelSpec, KernelspecSearch, Kernelspecs, ModuleSearch, ParentEnv, PrefixKind, Prelude,
-    ProjectModules, PythonPrefix, Search, Shell, Startup, check_cwd, child_environment,
-    find_modules,
+    ProjectModules, PythonPrefix, Search, ServerContents, Shell, Startup, check_cwd,
+    child_environment, find_modules,
 };
 
 use crate::api::{KernelChoice, KernelName, RunNote, Wanted};
@@ -85,6 +85,8 @@ pub struct Chosen {
     pub notes: Vec<RunNote>,
     /// What starts it.
     pub(crate) backend: Arc<dyn Backend>,
+    /// The files of the server it is on, where that is somebody else's: a notebook may be open there.
+    pub(crate) documents: Option<ServerContents>,
 }
 
 /// What makes a kernel different from others, for sessions and for people.
@@ -163,13 +165,24 @@ impl Kernels {
         recent.get(place).map(|(_, chosen)| chosen.clone())
     }
 
-    /// The kernels that are installed, as Jupyter finds them from this folder, and the Python they are seen from.
+    /// The kernels that are installed, as Jupyter finds them from this folder, or those of a gateway that is there
+    /// already. One of this machine has what is installed here.
     pub(crate) async fn installed(
         &self,
         cwd: &Path,
         interpreter: Option<&str>,
+        backend: Option<BackendKind>,
     ) -> Result<Kernelspecs, EngineError> {
         check_cwd(cwd)?;
+        let wanted = Wanted {
+            interpreter: interpreter.map(str::to_owned),
+            backend: Some(backend.unwrap_or(self.backends.usual())),
+            kernel: None,
+        };
+        if let Some(gateway) = self.gateway(&wanted)?.filter(|gateway| !gateway.is_local()) {
+            let (spec, _) = self.spec(&self.search(cwd, interpreter), None)?;
+            return gateway.kernelspecs(&spec).await;
+        }
         let found = self.finder.find(&self.search(cwd, interpreter)).await;
         Ok(self.kernelspecs(found.as_ref().ok()).find())
     }
@@ -229,7 +242,7 @@ impl Kernels {
         let kernel = identity(&program, BackendKind::Zmq, interpreter.as_ref(), wanted);
         let backend = self.backend(program)?;
         let notes = Vec::from_iter(note);
-        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
+        Ok(Chosen { spec, interpreter, env, kernel, notes, backend, documents: None })
     }
 
     async fn look_there(
@@ -255,8 +268,8 @@ impl Kernels {
         let Picked { program, note } = picked.map_err(|problem| gateway.of_it(problem))?;
         let kernel = identity(&program, BackendKind::Gateway, interpreter.as_ref(), wanted);
         let backend = gateway.running(kernel.name.clone().map(|name| name.0));
-        let notes = Vec::from_iter(note);
-        Ok(Chosen { spec, interpreter, env, kernel, notes, backend })
+        let (notes, documents) = (Vec::from_iter(note), gateway.documents());
+        Ok(Chosen { spec, interpreter, env, kernel, notes, backend, documents })
     }
 
     /// The gateway that a wish is for, if it is for one.

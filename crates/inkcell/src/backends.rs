@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use inkcell_engine::kernel::{BackendKind, Transport, ZmqConfig};
-use inkcell_engine::{Backends, EngineError};
+use inkcell_engine::{Backends, EngineError, GatewayChoice};
 use rustix::process::getuid;
 
 use crate::exit::Failure;
@@ -30,7 +30,8 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
     let runner = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
     let (state_dir, pool) = (settings.state_dir.clone(), kernel_pool(settings, profile));
     let sockets = RuntimeFolder::of(settings);
-    let gateway = gateways::choice(settings, profile, sockets.clone());
+    let choice = gateways::choice(settings, profile);
+    let folder = sockets.clone();
     let zmq = move || ZmqConfig {
         state_dir: state_dir.clone(),
         runtime_dir: sockets.find(),
@@ -38,8 +39,19 @@ pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends
         pool,
     };
     let backends = Backends::only(Arc::new(runner)).with_zmq(zmq, Some(log::kernels()));
-    let backends = backends.with_gateway(gateway, Some(log::kernels()));
+    let backends = backends.with_gateway(move || choice(&folder), Some(log::kernels()));
     Ok(backends.usually(usual))
+}
+
+/// The same, with this gateway whatever the settings say.
+pub(crate) fn backends_on(
+    settings: &Settings,
+    profile: Profile,
+    gateway: GatewayChoice,
+) -> Result<Backends, Failure> {
+    let backends = backends(settings, profile)?;
+    let gateway = move || Ok(gateway.clone());
+    Ok(backends.with_gateway(gateway, Some(log::kernels())).usually(BackendKind::Gateway))
 }
 
 /// Where sockets are made: a folder of this user's alone, with a short name, on a disk of this machine. It is looked

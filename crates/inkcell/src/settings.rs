@@ -34,6 +34,8 @@ pub(crate) use engine::{artifacts_config, engine_config, kernel_pool, runner_con
 pub(crate) use resolve::{Resolved, Setting, Source, anchored};
 pub(crate) use table::{Key, Profile, ProjectFile, Row};
 pub(crate) use value::Value;
+#[cfg(test)]
+pub(crate) use value::{Address, Secret};
 
 use file::{FileError, Owner, Said};
 use read::Read;

@@ -32,9 +32,10 @@ pub use event::{
 };
 pub use gateway::{
     Collaboration, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayError,
-    GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Overwrite, Place, PlainHttp, Refused,
-    RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig, SharedGateway,
-    SharedStatus, Sharing, Token, TokenFileError, UrlError, Whose, kernel_environment, left_behind,
+    GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Named, Open, Overwrite, Place,
+    PlainHttp, Refused, RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig,
+    SharedGateway, SharedStatus, Sharing, Token, TokenFileError, TokenSent, UrlError, Whose,
+    kernel_environment, left_behind,
 };
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,

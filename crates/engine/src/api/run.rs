@@ -56,6 +56,9 @@ pub struct RunRequest {
     /// What is noted in the file besides outputs and counts.
     #[serde(default)]
     pub stamps: Stamps,
+    /// What happens where others have the file open on the server that runs it.
+    #[serde(default)]
+    pub on_open: OnOpen,
 }
 
 impl RunRequest {
@@ -89,6 +92,17 @@ pub enum OnError {
     Stop,
     /// It goes on, as long as there is a kernel.
     GoOn,
+}
+
+/// What happens where others have the file open on the server that runs it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnOpen {
+    /// Nothing is run.
+    #[default]
+    Refuse,
+    /// It is written whatever becomes of what they do.
+    Write,
 }
 
 /// Where a run begins.

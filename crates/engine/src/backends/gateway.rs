@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inkcell_kernel::{
     Backend, GatewayBackend, GatewayConfig, GatewayError, KernelSpec, Kernelspec, KernelspecError,
-    Kernelspecs, LaunchError, LocalConfig, LocalGatewayBackend, RemoteKernel, RemoteKernels, Trace,
+    Kernelspecs, LaunchError, LocalConfig, LocalGatewayBackend, RemoteKernel, RemoteKernels, ServerContents, Trace,
 };
 
 use crate::error::EngineError;
@@ -71,6 +71,14 @@ impl MadeGateway {
         matches!(self, MadeGateway::Local(_))
     }
 
+    /// The files of a server that is somebody else's.
+    pub(crate) fn documents(&self) -> Option<ServerContents> {
+        match self {
+            MadeGateway::External(gateway) => Some(gateway.contents()),
+            MadeGateway::Local(_) => None,
+        }
+    }
+
     /// A problem with its kernels, in its words.
     pub(crate) fn of_it(&self, problem: EngineError) -> EngineError {
         match (self, problem) {
@@ -78,8 +86,8 @@ impl MadeGateway {
                 MadeGateway::External(gateway),
                 EngineError::Kernelspec(KernelspecError::NotFound { name, known: names }),
             ) => {
-                let url = gateway.url().to_string();
-                LaunchError::from(GatewayError::NoSuchKernel { url, name, names }).into()
+                let at = gateway.named();
+                LaunchError::from(GatewayError::NoSuchKernel { at, name, names }).into()
             }
             (_, problem) => problem,
         }

@@ -54,6 +54,7 @@ impl EngineError {
             | EngineError::Conflict { .. }
             | EngineError::ConflictWhole { .. }
             | EngineError::UnknownVersion { .. }
+            | EngineError::OpenOnServer { .. }
             | EngineError::KeepsChanging { .. } => Kind::Conflict,
             EngineError::Locked { .. } => Kind::Busy,
             EngineError::NoPython(_)

@@ -6,7 +6,7 @@
 use std::io;
 use std::path::Path;
 
-use inkcell_kernel::LaunchError;
+use inkcell_kernel::{GatewayError, LaunchError, TokenSent, Whose};
 use inkcell_notebook::{EditError, NotebookError, Oddity, OpError, RefError, SubError, TextError};
 
 use super::{EngineError, SessionError};
@@ -88,6 +88,14 @@ pub enum NextStep<'a> {
     SayPython,
     /// Stop the session first, or use another one.
     OtherSession,
+    /// Give the token of a gateway.
+    GiveToken,
+    /// Give another token: the gateway does not take this one.
+    RenewToken,
+    /// See whether the gateway runs, and whether the address is its own.
+    CheckGateway,
+    /// Close the document on its server, write elsewhere, or force the write.
+    CloseThere,
 }
 
 impl EngineError {
@@ -100,6 +108,9 @@ impl EngineError {
             Some(NextStep::RaiseOpenFiles) => Some(KernelStep::RaiseOpenFiles),
             Some(NextStep::ChooseState) => Some(KernelStep::ChooseState),
             Some(NextStep::TryLater) => Some(KernelStep::TryLater),
+            Some(NextStep::GiveToken) => Some(KernelStep::GiveToken),
+            Some(NextStep::RenewToken) => Some(KernelStep::RenewToken),
+            Some(NextStep::CheckGateway) => Some(KernelStep::CheckGateway),
             _ => None,
         };
         Problem { kind: self.kind(), message: self.to_string(), step }
@@ -163,6 +174,7 @@ impl EngineError {
             EngineError::ReadOnlyFile { path, .. } => NextStep::MakeWritable(path),
             EngineError::CannotKeep { .. } => NextStep::WriteElsewhere,
             EngineError::OutsideRoots { .. } => NextStep::StayInside,
+            EngineError::OpenOnServer { .. } => NextStep::CloseThere,
             EngineError::NoPython(_) => NextStep::InstallPython,
             EngineError::Launch(error) => match error {
                 LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => {
@@ -179,10 +191,9 @@ impl EngineError {
                 LaunchError::TimedOut { .. } => NextStep::RaiseStartTimeout,
                 // The reason names the file, or the package, and what is wrong with it.
                 LaunchError::StateFolder { .. } => NextStep::ChooseState,
+                LaunchError::Gateway(error) => gateway_step(error)?,
                 LaunchError::Startup { .. }
                 | LaunchError::Cancelled
-                // Its sentences say what to set, and where.
-                | LaunchError::Gateway(_)
                 | LaunchError::Resources { .. } => return None,
             },
             EngineError::Artifact(error) => artifact_step(error)?,
@@ -199,6 +210,31 @@ impl EngineError {
             },
             _ => return None,
         })
+    }
+}
+
+/// Of a gateway that is somebody else's; ours says itself what to do.
+pub(super) fn gateway_step(error: &GatewayError) -> Option<NextStep<'static>> {
+    let (GatewayError::Authentication { at, .. }
+    | GatewayError::Status { at, .. }
+    | GatewayError::Redirect { at, .. }
+    | GatewayError::Timeout { at }
+    | GatewayError::Unreachable { at, .. }
+    | GatewayError::Nonsense { at, .. }
+    | GatewayError::NoSuchKernel { at, .. }) = error
+    else {
+        return None;
+    };
+    match (at.whose, error) {
+        (Whose::Shared, _) => None,
+        (Whose::External, GatewayError::Authentication { token: TokenSent::No, .. }) => {
+            Some(NextStep::GiveToken)
+        }
+        (Whose::External, GatewayError::Authentication { token: TokenSent::Yes, .. }) => {
+            Some(NextStep::RenewToken)
+        }
+        (Whose::External, GatewayError::NoSuchKernel { .. }) => Some(NextStep::SeeKernels),
+        (Whose::External, _) => Some(NextStep::CheckGateway),
     }
 }
 

@@ -25,6 +25,11 @@ impl Notebooks {
         &self.config.state_dir
     }
 
+    /// The file that a path means.
+    pub(crate) fn absolute(&self, path: &str) -> std::path::PathBuf {
+        self.config.path_base.absolute(path)
+    }
+
     /// A notebook that was read before, as it is now.
     pub(crate) fn read_again(&self, target: &Target) -> Result<(Notebook, Metadata), EngineError> {
         let path = &target.shown;

@@ -18,6 +18,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
+use inkcell_kernel::{LaunchError, ServerContents};
 use inkcell_notebook::CellKind;
 
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
@@ -26,8 +27,8 @@ pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
 
 use crate::api::{
-    ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, PythonReport, PythonRequest,
-    RunNote, RunRequest, RunStart, State, Wanted,
+    ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,
+    PythonRequest, RunNote, RunRequest, RunStart, State, Wanted,
 };
 use crate::engine::Engine;
 use crate::error::EngineError;
@@ -300,8 +301,29 @@ pub async fn prepared(
     chosen: &Chosen,
     files: &RunFiles,
 ) -> Result<PreparedRun, EngineError> {
+    if let (Some(documents), OnOpen::Refuse) = (&chosen.documents, opened.request.on_open) {
+        must_be_closed(documents, &opened, files).await?;
+    }
     let (notes, files) = (chosen.notes.clone(), files.clone());
     on_disk(move || prepare(opened, notes, &files)).await
+}
+
+/// A file that others have open on a server is not written: what they type would be mixed with it, or lost.
+async fn must_be_closed(
+    documents: &ServerContents,
+    opened: &OpenedRun,
+    files: &RunFiles,
+) -> Result<(), EngineError> {
+    let written = opened.request.output.as_ref().unwrap_or(&opened.request.path).clone();
+    let file = files.notebooks.absolute(&written);
+    let real = on_disk(move || Ok(file.canonicalize())).await?;
+    // Nobody has a file open that there is not.
+    let Ok(real) = real else { return Ok(()) };
+    let open = documents.open_document(&real).await.map_err(LaunchError::from)?;
+    match open {
+        Some(open) => Err(EngineError::OpenOnServer { path: written, open }),
+        None => Ok(()),
+    }
 }
 
 async fn on_disk<T: Send + 'static>(

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime};
 
 use inkcell_engine::api::{
-    CellChoice, CellKernel, EndReport, KernelMode, OnError, PythonReport, Reading, RunNote,
+    CellChoice, CellKernel, EndReport, KernelMode, OnError, OnOpen, PythonReport, Reading, RunNote,
     RunRequest, RunStart, Stamps, State, Wanted, WriteBack,
 };
 use inkcell_engine::journal::Seq;
@@ -80,6 +80,7 @@ impl Rig {
             reading: Reading::Bounded,
             start: RunStart::First,
             stamps: Stamps::Nothing,
+            on_open: OnOpen::Refuse,
         }
     }
 

@@ -51,12 +51,15 @@ pub(crate) struct Kernel {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum KernelCommand {
-    /// List the Jupyter kernels that are installed, as Jupyter finds them from here.
+    /// List the Jupyter kernels that are installed, as Jupyter finds them from here, or those of the gateway.
     Specs(Specs),
 }
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Specs {
+    /// Whose kernels: with gateway those of the server of gateway.url. python.backend when left out.
+    #[arg(long, value_enum)]
+    pub(crate) backend: Option<BackendArg>,
     #[command(flatten)]
     pub(crate) python: PythonArgs,
 }

@@ -19,11 +19,19 @@ use super::python::{KernelArgs, PythonArgs, seconds};
         inkcell run report.ipynb\n  \
         inkcell run report.ipynb -o done.ipynb --allow-errors\n  \
         inkcell run report.ipynb --cells 0,4-7,ab12\n  \
-        inkcell run - < report.ipynb > done.ipynb"
+        inkcell run - < report.ipynb > done.ipynb\n  \
+        inkcell run --backend gateway report.ipynb\n  \
+        inkcell run --on-server work/report.ipynb\n  \
+        inkcell run http://localhost:8888/lab/tree/work/report.ipynb"
 )]
 pub(crate) struct Run {
-    /// The notebook; - reads one from standard input and, without -o, writes it to standard output.
+    /// The notebook; - reads one from standard input and, without -o, writes it to standard output. The address of a
+    /// notebook on a Jupyter server, as a browser shows it, means the one there.
     pub(crate) path: String,
+    /// The notebook is one of the Jupyter server of gateway.url, by its path there. It is run by a kernel of that
+    /// server and written back when the run is over.
+    #[arg(long)]
+    pub(crate) on_server: bool,
     /// Write here and leave the notebook alone.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
@@ -36,6 +44,9 @@ pub(crate) struct Run {
     /// End with this cell.
     #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
+    /// Write the notebook also where others have it open on the server, or changed it there during the run.
+    #[arg(long)]
+    pub(crate) force: bool,
     /// Go on after a cell that failed.
     #[arg(long)]
     pub(crate) allow_errors: bool,
@@ -64,8 +75,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// The notebook's own folder.
+    /// The notebook's own folder, where it is on this machine.
     pub(crate) fn folder(&self) -> Option<&Path> {
+        if self.on_server || crate::gateways::is_address(&self.path) {
+            return None;
+        }
         Path::new(&self.path).parent().filter(|folder| !folder.as_os_str().is_empty())
     }
 }

@@ -1,7 +1,9 @@
 //! `inkcell doctor`: what works here, what does not, and what to type (B:C-09).
 //!
-//! Owns how the answers are shown and what the command ends with. The questions are in `machine` and `kernels`.
+//! Owns how the answers are shown and what the command ends with. The questions are in `machine`, `kernels` and
+//! `gateway`.
 
+mod gateway;
 mod kernels;
 mod machine;
 
@@ -84,6 +86,7 @@ pub(crate) fn run(
         Err(other) => return Err(other),
     }
     checks.extend(machine::advice(settings));
+    checks.push(super::runtime()?.block_on(gateway::check(settings)));
     show(&checks, output).map_err(Failure::of_output)?;
     let failed = checks.iter().find_map(|check| match check.level {
         Level::Fail(exit) => Some(exit),

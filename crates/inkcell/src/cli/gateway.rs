@@ -13,12 +13,14 @@ use inkcell_engine::kernel::{
 use inkcell_engine::{Engine, EngineError, GatewayChoice};
 use serde_json::{Value, json};
 
-use super::python;
+use super::python::{self, text};
+use super::run::unfinished;
 use crate::args::{Gateway, GatewayCommand, GatewayStart};
 use crate::backends::{RuntimeFolder, backends};
 use crate::exit::{Exit, Failure};
-use crate::gateways::choice;
+use crate::gateways::{self, choice};
 use crate::output::{Output, count};
+use crate::render::hint;
 use crate::settings::{Profile, Settings, anchored, engine_config};
 
 pub(crate) fn run(
@@ -81,16 +83,18 @@ async fn status(settings: &Settings) -> Result<Shown, Failure> {
     let mut external = Value::Null;
     if let GatewayChoice::External(config) = chosen(settings)? {
         let url = config.url.to_string();
-        match GatewayBackend::new(*config).kernelspecs().await {
-            Ok(found) => {
-                let names: Vec<&String> = found.kernels.keys().collect();
-                let listed = names.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", ");
-                lines.push(format!("{url}: answers; its kernels: {listed}"));
-                external = json!({"url": url, "answers": true, "kernels": names});
+        match gateways::look(*config).await {
+            Ok(seen) => {
+                lines.push(seen.to_string());
+                let (version, kernels) = (&seen.version, &seen.kernels);
+                external =
+                    json!({"url": url, "answers": true, "version": version, "kernels": kernels});
             }
             Err(problem) => {
-                lines.push(problem.to_string());
-                external = json!({"url": url, "answers": false, "problem": problem.to_string()});
+                let error = EngineError::from(LaunchError::from(problem));
+                lines.push(error.to_string());
+                lines.extend(hint::of(&error).map(|step| format!("next: {step}")));
+                external = json!({"url": url, "answers": false, "problem": error.to_string()});
             }
         }
     }
@@ -106,7 +110,26 @@ async fn status(settings: &Settings) -> Result<Shown, Failure> {
         lines.push(format!("{url}: {kernels} left by an inkcell that was killed; remove: {next}"));
     }
     let left: Vec<Value> = left.iter().map(to_json).collect();
-    Ok((lines, json!({"external": external, "shared": shared, "left_behind": left})))
+    let unfinished = unfinished(&settings.state_dir);
+    for run in &unfinished {
+        let (path, url, file) = (&run.path, &run.url, run.file.display());
+        lines.push(format!(
+            "{url}: outputs of a run of {path} did not get there; they are in {file}"
+        ));
+    }
+    let unfinished: Vec<Value> = unfinished
+        .iter()
+        .map(|run| json!({"url": run.url, "path": run.path, "file": text(&run.file)}))
+        .collect();
+    Ok((
+        lines,
+        json!({
+            "external": external,
+            "shared": shared,
+            "left_behind": left,
+            "not_put_back": unfinished,
+        }),
+    ))
 }
 
 /// Removes what was left, where it can be reached with what is known.
@@ -165,6 +188,7 @@ fn of_this_machine(
         kernel_name: None,
         env: BTreeMap::new(),
         start_limit: None,
+        beside: None,
         authorities: None,
         state_dir: settings.state_dir.clone(),
         runtime_dir: RuntimeFolder::of(settings).find(),
@@ -172,7 +196,7 @@ fn of_this_machine(
 }
 
 fn chosen(settings: &Settings) -> Result<GatewayChoice, EngineError> {
-    choice(settings, Profile::CommandLine, RuntimeFolder::of(settings))()
+    choice(settings, Profile::CommandLine)(&RuntimeFolder::of(settings))
 }
 
 fn find_left(state_dir: &Path) -> Result<Vec<LeftBehind>, Failure> {

@@ -3,7 +3,7 @@
 //! Owns how they are shown. Where they are looked for is the kernel crate's.
 
 use inkcell_engine::Engine;
-use inkcell_engine::kernel::{InterruptMode, Kernelspec, Kernelspecs};
+use inkcell_engine::kernel::{BackendKind, InterruptMode, Kernelspec, Kernelspecs};
 use serde_json::{Value, json};
 
 use super::python::{self, text};
@@ -37,7 +37,8 @@ async fn installed(args: &Specs, settings: &Settings) -> Result<Kernelspecs, Fai
     let named = args.python.python.as_deref().map(|given| anchored(given, &settings.cwd));
     let profile = Profile::CommandLine;
     let engine = Engine::new(engine_config(settings, profile), backends(settings, profile)?);
-    Ok(engine.installed_kernels(&cwd, named.as_deref()).await?)
+    let backend = args.backend.map(BackendKind::from);
+    Ok(engine.installed_kernels(&cwd, named.as_deref(), backend).await?)
 }
 
 /// One line each: name, language, what it is called and where it is.
@@ -53,13 +54,12 @@ fn lines(found: &Kernelspecs) -> Vec<String> {
     };
     let (name, language) = (width(|spec| &spec.name), width(|spec| &spec.language));
     let line = |spec: &Kernelspec| {
-        format!(
-            "{:name$}  {:language$}  {} ({})",
-            spec.name,
-            spec.language,
-            spec.display_name,
-            spec.resource_dir.display()
-        )
+        // Where it is, a gateway keeps to itself.
+        let place = match spec.resource_dir.as_os_str().is_empty() {
+            true => "on the gateway".to_owned(),
+            false => spec.resource_dir.display().to_string(),
+        };
+        format!("{:name$}  {:language$}  {} ({place})", spec.name, spec.language, spec.display_name)
     };
     found.found.iter().map(line).collect()
 }

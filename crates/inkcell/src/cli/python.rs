@@ -9,17 +9,29 @@ use inkcell_engine::kernel::{
     BackendKind, EnvMode, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search,
     check_cwd, find_modules,
 };
-use inkcell_engine::{ChosenKernel, Engine, EngineError};
+use inkcell_engine::{Backends, ChosenKernel, Engine, EngineError, GatewayChoice};
 use serde_json::{Value, json};
 
 use crate::args::{KernelArgs, PythonArgs, WhichKernel};
-use crate::backends::backends;
+use crate::backends::{backends, backends_on};
 use crate::exit::Failure;
 use crate::settings::{Key, Profile, Settings, anchored, engine_config};
 
 /// An engine for one command.
 pub(crate) fn engine(args: &KernelArgs, settings: &Settings) -> Result<Engine, Failure> {
-    let backends = backends(settings, Profile::CommandLine)?;
+    Ok(made(args, settings, backends(settings, Profile::CommandLine)?))
+}
+
+/// The same, with kernels of this gateway.
+pub(crate) fn engine_on(
+    args: &KernelArgs,
+    settings: &Settings,
+    gateway: GatewayChoice,
+) -> Result<Engine, Failure> {
+    Ok(made(args, settings, backends_on(settings, Profile::CommandLine, gateway)?))
+}
+
+fn made(args: &KernelArgs, settings: &Settings, backends: Backends) -> Engine {
     let mut config = engine_config(settings, Profile::CommandLine);
     let kernels = &mut config.kernels;
     if args.env_all {
@@ -29,7 +41,7 @@ pub(crate) fn engine(args: &KernelArgs, settings: &Settings) -> Result<Engine, F
     if let Some(shell) = args.shell {
         kernels.shell = shell.into();
     }
-    Ok(Engine::new(config, backends))
+    Engine::new(config, backends)
 }
 
 /// The kernel that was asked for.

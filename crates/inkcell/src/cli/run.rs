@@ -3,21 +3,21 @@
 //! Owns where the notebook comes from and goes to, and what a signal means. Running and saving are the engine's;
 //! what is shown is `render/run`.
 
-use std::fs::DirBuilder;
-use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+mod piped;
+mod served;
+
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use inkcell_engine::api::{
-    CellChoice, CellKernel, ExecutionId, KernelMode, OnError, Problem, PythonReport, Reading,
-    RunRequest, RunStart, Stamps, Unsaved,
+    CellChoice, CellKernel, ExecutionId, KernelMode, OnError, OnOpen, Problem, PythonReport,
+    Reading, RunRequest, RunStart, Stamps, Unsaved,
 };
+use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{
-    Engine, EngineError, Lent, NextStep, RunFiles, Tapped, opened_run, prepared, system_random,
-};
-use tokio::sync::mpsc;
+use inkcell_engine::{Engine, EngineError, Lent, NextStep, RunFiles, Tapped, opened_run, prepared};
+use tokio::sync::{mpsc, watch};
 
 use super::py::Verbose;
 use super::signals::Signals;
@@ -30,6 +30,10 @@ use crate::render::hint;
 use crate::render::run::{Answer, Following, Progress};
 use crate::settings::{Settings, size_policy};
 use crate::setup::quoted;
+
+use piped::Piped;
+pub(super) use served::unfinished;
+use served::{Place, Served};
 
 /// The only caller of this engine.
 const OWNER: OwnerId = OwnerId(0);
@@ -55,15 +59,42 @@ const PIPE: &str = "-";
 /// What a notebook that was piped in is called.
 const STANDARD_INPUT: &str = "standard input";
 
+/// Where the notebook is that is run.
+enum Given {
+    /// Where it was named.
+    File,
+    /// In a folder of ours, since it was piped in.
+    Piped(Piped),
+    /// In a folder of ours, since it is one of a server.
+    Served(Arc<Served>),
+}
+
+impl Given {
+    fn served(&self) -> Option<Arc<Served>> {
+        match self {
+            Given::Served(served) => Some(Arc::clone(served)),
+            Given::File | Given::Piped(_) => None,
+        }
+    }
+
+    /// The copy of ours, and what people call it.
+    fn copy(&self) -> Option<(&Path, &str)> {
+        match self {
+            Given::File => None,
+            Given::Piped(piped) => Some((&piped.path, STANDARD_INPUT)),
+            Given::Served(served) => Some((&served.file, served.name())),
+        }
+    }
+}
+
 pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let place = Place::of(args, settings)?;
     let piped = (args.path == PIPE).then(|| Piped::read(settings)).transpose()?;
     let is_shown = piped.is_some() && matches!(args.output.as_deref(), None | Some(PIPE));
     if args.output.as_deref() == Some(PIPE) && piped.is_none() {
         let problem = "- is for a notebook that was piped in; name a file";
         return Err(Failure::argument("--output", problem));
     }
-    let answer = if is_shown { Answer::Piped } else { Answer::File };
-    let request = request(args, piped.as_ref(), settings);
     let following = match (is_shown, args.quiet, output.is_json()) {
         // The notebook itself is the answer.
         (true, _, true) => {
@@ -80,18 +111,45 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
     // What is shown may have to wait for its reader, and the run must not wait with it.
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
     let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
-    let given = (args, piped.as_ref());
-    let done = runtime.block_on(conduct(given, request, (following, answer), settings, output));
-    let shown = piped.filter(|_| is_shown).map(|piped| piped.show());
-    let exit = done?;
-    shown.transpose().map_err(Failure::of_output)?;
-    Ok(exit)
+    runtime.block_on(async {
+        let signals = Signals::listen()?;
+        let given = match (piped, &place) {
+            (Some(piped), _) => Given::Piped(piped),
+            (None, None) => Given::File,
+            (None, Some(place)) => tokio::select! {
+                served = Served::fetch(place.clone(), args, settings, output) => Given::Served(Arc::new(served?)),
+                () = signals.asked(1) => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
+            },
+        };
+        let answer = match &given {
+            Given::Piped(_) if is_shown => Answer::Piped,
+            Given::Served(served) if served.whereabouts().is_some() => Answer::Served,
+            _ => Answer::File,
+        };
+        let engine = match &place {
+            Some(place) => python::engine_on(&args.kernel, settings, place.choice())?,
+            None => python::engine(&args.kernel, settings)?,
+        };
+        let done = conduct(args, &given, (following, answer), (engine, signals), settings, output).await;
+        let shown = match &given {
+            Given::Piped(piped) if is_shown => piped.show(),
+            _ => Ok(()),
+        };
+        let exit = done?;
+        shown.map_err(Failure::of_output)?;
+        Ok(exit)
+    })
 }
 
-fn request(args: &Run, piped: Option<&Piped>, settings: &Settings) -> RunRequest {
+fn request(args: &Run, given: &Given, settings: &Settings) -> RunRequest {
     let not_zero = |time: Option<Duration>| time.filter(|time| !time.is_zero());
+    let copy = given.copy().map(|(path, _)| path);
+    let mut wanted = python::wanted(&args.python, &args.kernel, settings);
+    if matches!(given, Given::Served(_)) {
+        wanted.backend = Some(BackendKind::Gateway);
+    }
     RunRequest {
-        path: piped.map_or_else(|| args.path.clone(), |piped| piped.path.display().to_string()),
+        path: copy.map_or_else(|| args.path.clone(), |path| path.display().to_string()),
         output: args.output.clone().filter(|output| output != PIPE),
         cells: CellChoice {
             list: args.cells.clone(),
@@ -103,45 +161,51 @@ fn request(args: &Run, piped: Option<&Piped>, settings: &Settings) -> RunRequest
         timeout: not_zero(args.total_timeout),
         cell_timeout: not_zero(args.timeout),
         wait: None,
-        // A notebook that was piped in has no folder.
+        // A notebook that was piped in has no folder, and that of one of a server is not here.
         cwd: match &args.python.cwd {
             Some(cwd) => Some(settings.cwd.join(cwd)),
-            None => piped.map(|_| settings.cwd.clone()),
+            None => copy.map(|_| settings.cwd.clone()),
         },
         session: None,
-        wanted: python::wanted(&args.python, &args.kernel, settings),
+        wanted,
         mode: KernelMode::PerCall,
         reading: Reading::Elsewhere,
         start: if args.resume { RunStart::Resume } else { RunStart::First },
         stamps: args.record.map_or(Stamps::Nothing, Stamps::from),
+        on_open: match given {
+            // Others have the server's notebook open, which was looked at, and not the copy.
+            Given::Served(_) => OnOpen::Write,
+            _ if args.force => OnOpen::Write,
+            _ => OnOpen::Refuse,
+        },
     }
 }
 
 async fn conduct(
-    (args, piped): (&Run, Option<&Piped>),
-    request: RunRequest,
+    args: &Run,
+    given: &Given,
     (following, answer): (Following, Answer),
+    (engine, signals): (Engine, Signals),
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?;
+    let request = request(args, given, settings);
     let files = RunFiles {
-        notebooks: match piped {
-            Some(piped) => settings.notebooks.keeping_state_in(&piped.folder),
-            None => settings.notebooks.clone(),
+        notebooks: match given {
+            Given::Piped(piped) => settings.notebooks.keeping_state_in(&piped.folder),
+            Given::File | Given::Served(_) => settings.notebooks.clone(),
         },
         outputs: size_policy(settings),
         clock: SystemTime::now,
     };
-    let opened = opened_run(request, &files).await.map_err(|error| refused(&error, piped))?;
-    let engine = python::engine(&args.kernel, settings)?;
+    let opened = opened_run(request, &files).await.map_err(|error| refused(&error, given))?;
     let chosen = tokio::select! {
         chosen = engine.choose(opened.cwd(), opened.wanted()) => chosen?,
         () = signals.asked(1) => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
     };
     log::stage("interpreter chosen");
     let prepared = prepared(opened, &chosen, &files).await;
-    let prepared = prepared.map_err(|error| refused(&error, piped))?;
+    let prepared = prepared.map_err(|error| refused(&error, given))?;
     if !args.quiet {
         let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
         py::tell_about(&chosen, (verbose, &args.kernel.env), &args.python, settings, output);
@@ -150,42 +214,64 @@ async fn conduct(
     let began = Instant::now();
     let (events, told) = mpsc::channel(QUEUE);
     let id = engine.start_run(prepared, &chosen, OWNER, Some(events), Lent::default()).await?;
+    let (away, put_away) = watch::channel(());
+    // Beside what is shown, which may have to wait for its reader.
+    let putting =
+        tokio::spawn(put_back(given.served(), engine.clone(), id.clone(), signals.clone(), away));
     // Until everything is shown: the end may have to wait for its reader, too.
-    let stopping = tokio::spawn(stop(engine.clone(), id.clone(), signals.clone()));
+    let stopping = tokio::spawn(stop(engine.clone(), id.clone(), signals.clone(), put_away));
     let mut report = follow(&engine, &id, (told, &signals), &mut progress).await?;
-    if let (Some(_), Some(notebook)) = (piped, &mut report.notebook) {
-        PIPE.clone_into(&mut notebook.path);
+    let put = putting.await.unwrap_or(Ok(()));
+    if let Some(notebook) = &mut report.notebook {
+        match given {
+            Given::File => {}
+            Given::Piped(_) => PIPE.clone_into(&mut notebook.path),
+            Given::Served(served) => {
+                if notebook.written == notebook.path {
+                    served.name().clone_into(&mut notebook.written);
+                }
+                served.name().clone_into(&mut notebook.path);
+            }
+        }
     }
     if let Some(failure) = py::not_begun(&report) {
         return Err(failure);
     }
     let shown = progress.end(&report, began.elapsed(), output, answer);
+    let whereabouts = match given {
+        Given::Served(served) if put.is_ok() && following == Following::Lines => {
+            served.whereabouts()
+        }
+        _ => None,
+    };
+    let shown = shown.and_then(|()| whereabouts.map_or(Ok(()), |line| output.line(&line)));
     // A signal is obeyed after this, and nothing is shown any more then.
     let shown = shown.and_then(|()| output.flush());
     stopping.abort();
     shown.map_err(Failure::of_output)?;
-    let lost = unsaved(&report).map(|(problem, hint)| {
-        (problem.kind, format!("the outputs are not in the file: {}", problem.message), hint)
+    let lost = unsaved(&report).map(|(problem, hint)| Failure::Told {
+        exit: Exit::of_kind(problem.kind),
+        kind: problem.kind,
+        message: format!("the outputs are not in the file: {}", problem.message),
+        hint: Some(hint.to_owned()),
     });
-    match (signals.first(), lost) {
+    match (signals.first(), lost.or(put.err())) {
         (Some(signal), lost) => {
-            if let Some((_, message, hint)) = lost {
-                output.aside(&format!("error: {message}; {hint}"));
+            if let Some(Failure::Told { message, hint, .. }) = lost {
+                output.aside(&format!("error: {message}; {}", hint.unwrap_or_default()));
             }
             Err(Failure::Signal(signal))
         }
-        (None, Some((kind, message, hint))) => {
-            let hint = Some(hint.to_owned());
-            Err(Failure::Told { exit: Exit::of_kind(kind), kind, message, hint })
-        }
+        (None, Some(lost)) => Err(lost),
         (None, None) => Ok(Exit::of_state(report.state)),
     }
 }
 
-/// Why a notebook is not run, in the words of this command: it has no `--force`, and what was piped in has no name.
-fn refused(error: &EngineError, piped: Option<&Piped>) -> Failure {
-    let step = error.next_step();
-    let hint = match (&step, piped) {
+/// Why a notebook is not run, in the words of this command: its `--force` is not for modes and owners, and a copy of
+/// ours has another name.
+fn refused(error: &EngineError, given: &Given) -> Failure {
+    let (step, copy) = (error.next_step(), given.copy());
+    let hint = match (&step, copy) {
         (Some(NextStep::MakeWritable(path)), _) => Some(format!(
             "make it writable (chmod u+w {}), or write to another file with -o",
             quoted(path)
@@ -198,9 +284,9 @@ fn refused(error: &EngineError, piped: Option<&Piped>) -> Failure {
         _ => hint::of(error),
     };
     let (mut message, mut hint) = (error.to_string(), hint);
-    if let Some(piped) = piped {
-        let path = piped.path.display().to_string();
-        message = message.replace(&path, STANDARD_INPUT);
+    if let Some((path, name)) = copy {
+        let path = path.display().to_string();
+        message = message.replace(&path, name);
         hint = hint.filter(|hint| !hint.contains(&path));
     }
     Failure::Told { exit: Exit::of_kind(error.kind()), kind: error.kind(), message, hint }
@@ -248,9 +334,30 @@ async fn follow(
     Ok(report)
 }
 
+/// Gives a server its notebook back when the run is over, however it ended.
+async fn put_back(
+    served: Option<Arc<Served>>,
+    engine: Engine,
+    id: ExecutionId,
+    signals: Signals,
+    away: watch::Sender<()>,
+) -> Result<(), Failure> {
+    let Some(served) = served else { return Ok(()) };
+    // Also a run that cannot be asked about may have saved something.
+    let _ = engine.settled(&id).await;
+    let done = served.put_back(&signals).await;
+    drop(away);
+    done
+}
+
 /// Takes the run back when a signal asks for it, the second time by force. Somebody who does not read what is shown
 /// holds up nothing then: everything is saved, and the process ends.
-async fn stop(engine: Engine, id: ExecutionId, signals: Signals) {
+async fn stop(
+    engine: Engine,
+    id: ExecutionId,
+    signals: Signals,
+    mut put_away: watch::Receiver<()>,
+) {
     signals.asked(1).await;
     // A run that is over has nothing to be taken back.
     let _ = engine.cancel(&id);
@@ -261,47 +368,10 @@ async fn stop(engine: Engine, id: ExecutionId, signals: Signals) {
             let _ = engine.settled(&id).await;
         }
     }
+    // Whoever puts it away says so by going away, and does not take long after a signal.
+    let _ = put_away.changed().await;
     tokio::time::sleep(LAST_WORDS).await;
     if let Some(signal) = signals.first() {
         let _ = crate::exit::end_by(signal);
-    }
-}
-
-/// A notebook that was piped in, in a folder that nobody else sees, with everything that is noted about it.
-struct Piped {
-    folder: PathBuf,
-    path: PathBuf,
-}
-
-impl Piped {
-    fn read(settings: &Settings) -> Result<Piped, Failure> {
-        let failed = |error| Failure::Io("cannot keep the notebook that was piped in", error);
-        if std::io::stdin().is_terminal() {
-            let problem =
-                "it is a terminal; pipe a notebook in, for example: inkcell run - < a.ipynb";
-            return Err(Failure::argument(STANDARD_INPUT, problem));
-        }
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        read.map_err(|error| Failure::Io("cannot read standard input", error))?;
-        let folder = settings.state_dir.join("piped").join(format!("{:016x}", system_random()));
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
-        let piped = Piped { path: folder.join("notebook.ipynb"), folder };
-        std::fs::write(&piped.path, bytes).map_err(failed)?;
-        Ok(piped)
-    }
-
-    fn show(&self) -> std::io::Result<()> {
-        let bytes = std::fs::read(&self.path)?;
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(&bytes)?;
-        stdout.flush()
-    }
-}
-
-impl Drop for Piped {
-    fn drop(&mut self) {
-        // It is ours alone, and of no more use.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

@@ -98,6 +98,24 @@ fn text(step: NextStep<'_>) -> String {
             "install a Jupyter kernel for it, or name one that will do: --kernel NAME (see inkcell kernel specs)"
                 .to_owned()
         }
+        NextStep::GiveToken => {
+            "a server shows its token when it starts, and a Hub makes one on its page \"Token\"; the whole address with \
+             ?token= may be given as gateway.url, too"
+                .to_owned()
+        }
+        NextStep::RenewToken => {
+            "the token that is set is not accepted there; servers make a new one each time they start (see jupyter \
+             server list)"
+                .to_owned()
+        }
+        NextStep::CheckGateway => {
+            "see whether it runs, and whether gateway.url is its address, as a browser shows it: inkcell settings \
+             gateway"
+                .to_owned()
+        }
+        NextStep::CloseThere => {
+            "close the document there, write to another file with -o, or write anyway with --force".to_owned()
+        }
         NextStep::SeeArtifacts => "see what is stored: inkcell artifacts list".to_owned(),
     }
 }
@@ -115,6 +133,9 @@ pub(crate) fn of_step(step: KernelStep) -> String {
         KernelStep::ChooseState => NextStep::ChooseState,
         KernelStep::RaiseOpenFiles => NextStep::RaiseOpenFiles,
         KernelStep::TryLater => NextStep::TryLater,
+        KernelStep::GiveToken => NextStep::GiveToken,
+        KernelStep::RenewToken => NextStep::RenewToken,
+        KernelStep::CheckGateway => NextStep::CheckGateway,
         KernelStep::RaiseTimeout => return RAISE_TIMEOUT.to_owned(),
     })
 }

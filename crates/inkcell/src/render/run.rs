@@ -166,7 +166,7 @@ impl Progress {
         }
         for line in lines {
             match answer {
-                Answer::File => output.line(&line)?,
+                Answer::File | Answer::Served => output.line(&line)?,
                 // Standard output is for the notebook.
                 Answer::Piped => output.aside(&line),
             }
@@ -200,6 +200,8 @@ pub(crate) enum Answer {
     File,
     /// The notebook.
     Piped,
+    /// What is said about the run; where the outputs are is said by whoever puts them there.
+    Served,
 }
 
 fn print(value: &Value) -> io::Result<()> {

@@ -11,7 +11,7 @@ use inkcell_engine::kernel::{PlainHttp, Sharing};
 use inkcell_engine::output::TextLimit;
 
 use super::read::Read;
-use super::value::Secret;
+use super::value::{Address, Secret};
 use super::{Key, Profile, Settings, Source};
 use crate::exposure::ToolMode;
 
@@ -43,8 +43,8 @@ pub(crate) enum BackendSettings {
 /// Which gateway.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct GatewaySettings {
-    /// Of one that is there already, without a slash at its end.
-    pub(crate) url: Option<String>,
+    /// Of one that is there already.
+    pub(crate) url: Option<Address>,
     pub(crate) token: Option<Secret>,
     /// The file of a token, where none is given.
     pub(crate) token_file: Option<PathBuf>,
@@ -112,7 +112,7 @@ impl Settings {
 
     pub(crate) fn backend(&self, profile: Profile) -> BackendSettings {
         let read = Read { resolved: &self.resolved, profile };
-        let url = read.text(Key::GatewayUrl);
+        let url = read.address(Key::GatewayUrl);
         let is_said = self.resolved.get(Key::PythonBackend).source != Source::Default;
         match (read.word(Key::PythonBackend), &url) {
             // An address that nobody overrules is meant to be used (B:C-07).
@@ -128,9 +128,8 @@ impl Settings {
     pub(crate) fn gateway(&self, profile: Profile) -> GatewaySettings {
         let read = Read { resolved: &self.resolved, profile };
         let path = |key| read.text(key).map(|file| self.path(&file));
-        let url = read.text(Key::GatewayUrl);
         GatewaySettings {
-            url: url.map(|url| url.strip_suffix('/').unwrap_or(&url).to_owned()),
+            url: read.address(Key::GatewayUrl),
             token: read.secret(Key::GatewayToken),
             token_file: path(Key::GatewayTokenFile),
             plain_http: if read.is_on(Key::GatewayInsecure) {

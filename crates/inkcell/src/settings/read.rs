@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::resolve::Resolved;
 use super::table::{Key, Profile};
-use super::value::{Secret, Value};
+use super::value::{Address, Secret, Value};
 
 /// The settings of one profile.
 pub(super) struct Read<'a> {
@@ -42,6 +42,13 @@ impl Read<'_> {
     pub(super) fn secret(&self, key: Key) -> Option<Secret> {
         match self.value(key) {
             Value::Secret(secret) => Some(secret),
+            _ => None,
+        }
+    }
+
+    pub(super) fn address(&self, key: Key) -> Option<Address> {
+        match self.value(key) {
+            Value::Address(address) => Some(address),
             _ => None,
         }
     }

@@ -318,7 +318,10 @@ fn an_address_means_a_gateway() {
         assert_eq!(with(&variables).backend(Profile::Default), wanted, "{variables:?}");
     }
     let found = with(&[url, ("PI_PYTHON_GATEWAY_TOKEN", "hunter2")]).gateway(Profile::Default);
-    assert_eq!(found.url.as_deref(), Some("http://127.0.0.1:8888"));
+    assert_eq!(
+        found.url.as_ref().map(ToString::to_string).as_deref(),
+        Some("http://127.0.0.1:8888")
+    );
     assert_eq!(found.token.as_ref().map(|token| token.reveal()), Some("hunter2"));
     assert_eq!((found.plain_http, found.sharing), (PlainHttp::OnlyHere, Sharing::Allowed));
     assert_eq!((found.start_limit, found.idle_stop, found.token_file.as_ref()), (None, None, None));

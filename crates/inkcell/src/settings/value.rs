@@ -5,7 +5,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use inkcell_engine::kernel::Pattern;
+use inkcell_engine::kernel::{GatewayUrl, Pattern, PlainHttp};
 use serde_json::{Value as Json, json};
 use toml::de::DeValue;
 
@@ -56,6 +56,7 @@ pub(crate) enum Value {
     Bytes(u64),
     Count(u32),
     Secret(Secret),
+    Address(Address),
     List(Vec<String>),
 }
 
@@ -64,6 +65,11 @@ pub(crate) enum Value {
 pub(crate) struct Secret(String);
 
 impl Secret {
+    #[cfg(test)]
+    pub(crate) fn new(text: &str) -> Secret {
+        Secret(text.to_owned())
+    }
+
     /// The text itself, for whoever it is meant for.
     pub(crate) fn reveal(&self) -> &str {
         &self.0
@@ -73,6 +79,42 @@ impl Secret {
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a secret")
+    }
+}
+
+/// The address of a server, as it was pasted: a token may follow it, which is not shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Address {
+    whole: Secret,
+    shown: String,
+}
+
+impl Address {
+    /// An address, where it is one of a server and names nobody: what comes before the host is shown by too many
+    /// programs to be accepted here.
+    pub(crate) fn parse(given: &str) -> Option<Address> {
+        let end = given.find(['?', '#']).unwrap_or(given.len());
+        let place = &given[..end];
+        let rest = place.strip_prefix("http://").or_else(|| place.strip_prefix("https://"))?;
+        let is_odd = |c: char| c.is_whitespace() || c.is_control() || "@\\".contains(c);
+        if rest.is_empty() || rest.starts_with(['/', ':']) || rest.contains(is_odd) {
+            return None;
+        }
+        // What else may be wrong with it is told to whoever wants to use it.
+        let shown = GatewayUrl::parse(given, PlainHttp::Anywhere)
+            .map_or_else(|_| place.to_owned(), |(url, _)| url.to_string());
+        Some(Address { whole: Secret(given.to_owned()), shown })
+    }
+
+    /// All of it, with what may be a token, for whoever it is meant for.
+    pub(crate) fn reveal(&self) -> &str {
+        self.whole.reveal()
+    }
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.shown)
     }
 }
 
@@ -91,7 +133,8 @@ impl Kind {
             Kind::Count => "a whole number above 0".to_owned(),
             Kind::CountOr(word) => format!("a whole number, or {word}"),
             Kind::Url => {
-                "an address such as http://127.0.0.1:8888, without a user, a token or anything after ?"
+                "an address such as http://127.0.0.1:8888 or http://localhost:8888/lab?token=..., without a \
+                 user before the host"
                     .to_owned()
             }
             Kind::Secret(what) => what.to_owned(),
@@ -107,8 +150,7 @@ impl Kind {
         match self {
             Kind::Text(_) | Kind::Secret(_) if given.is_empty() => Err(wrong()),
             Kind::Secret(_) => Ok(Value::Secret(Secret(given.to_owned()))),
-            Kind::Url if is_plain_address(given) => Ok(Value::Text(given.to_owned())),
-            Kind::Url => Err(wrong()),
+            Kind::Url => Address::parse(given).map(Value::Address).ok_or_else(wrong),
             Kind::Text(_) => Ok(Value::Text(given.to_owned())),
             Kind::Choice(words) => {
                 let found = words.iter().find(|word| word.eq_ignore_ascii_case(given));
@@ -214,16 +256,6 @@ fn seconds(number: f64) -> Option<Duration> {
     is_fine.then(|| Duration::from_secs_f64(number))
 }
 
-/// Whether this names a server and nothing else. Addresses are shown, so they must not carry secrets.
-fn is_plain_address(given: &str) -> bool {
-    let rest = given.strip_prefix("http://").or_else(|| given.strip_prefix("https://"));
-    rest.is_some_and(|rest| {
-        !rest.starts_with(['/', ':'])
-            && !rest.is_empty()
-            && !rest.contains(|c: char| c.is_whitespace() || c.is_control() || "@?#\\".contains(c))
-    })
-}
-
 /// A value of a file, as a message shows it.
 struct Shown<'a>(&'a DeValue<'a>);
 
@@ -251,6 +283,7 @@ impl Value {
             Value::Bytes(size) => json!(size),
             Value::Count(count) => json!(count),
             Value::Secret(_) => json!(HIDDEN),
+            Value::Address(address) => json!(address.shown),
             Value::List(words) => json!(words),
         }
     }
@@ -266,6 +299,7 @@ impl fmt::Display for Value {
             Value::Bytes(size) => write!(f, "{size}"),
             Value::Count(count) => write!(f, "{count}"),
             Value::Secret(_) => f.write_str(HIDDEN),
+            Value::Address(address) => fmt::Display::fmt(address, f),
             Value::List(words) if words.is_empty() => f.write_str("-"),
             Value::List(words) => f.write_str(&words.join(", ")),
         }
@@ -310,17 +344,10 @@ mod tests {
             (Kind::CountOr("none"), "4", Some(Value::Count(4))),
             (Kind::CountOr("none"), "0", Some(Value::Choice("none"))),
             (Kind::CountOr("none"), "-1", None),
-            (
-                Kind::Url,
-                "http://127.0.0.1:8888/",
-                Some(Value::Text("http://127.0.0.1:8888/".into())),
-            ),
-            (Kind::Url, "https://a.b/hub", Some(Value::Text("https://a.b/hub".into()))),
             (Kind::Url, "ftp://a.b", None),
             (Kind::Url, "127.0.0.1:8888", None),
             (Kind::Url, "http://", None),
             (Kind::Url, "http://me:pass@a.b", None),
-            (Kind::Url, "http://a.b/?token=abc", None),
             (Kind::Secret("a token"), " ", None),
             (Kind::Text("a path"), " /x y ", Some(Value::Text("/x y".into()))),
             (Kind::Text("a path"), " ", None),
@@ -391,11 +418,34 @@ mod tests {
         let number = DeValue::parse("4711").unwrap();
         let wrong = [
             token.read_toml(number.get_ref()).unwrap_err(),
-            Kind::Url.read("http://a.b/?token=4711").unwrap_err(),
+            Kind::Url.read("http://me@a.b/?token=4711").unwrap_err(),
             Kind::Url.read_toml(number.get_ref()).unwrap_err(),
         ];
         for sentence in wrong {
             assert!(!sentence.contains("4711"), "{sentence}");
+        }
+    }
+
+    /// B:G-01: an address is taken as people paste it, and shown without the token that came with it.
+    #[test]
+    fn addresses_are_shown_without_their_tokens() {
+        let table = [
+            ("http://127.0.0.1:8888/", "http://127.0.0.1:8888"),
+            ("http://localhost:8888/lab?token=hunter2", "http://localhost:8888"),
+            ("http://localhost:8888/tree?token=hunter2#top", "http://localhost:8888"),
+            ("http://h.org/notebooks/a%20b.ipynb?token=hunter2", "http://h.org"),
+            ("https://h.org/user/me/lab?token=hunter2", "https://h.org/user/me"),
+            // What is wrong with it is told to whoever uses it.
+            ("https://h.org/hub/home?token=hunter2", "https://h.org/hub/home"),
+            ("https://h.org/?token=%zzhunter2", "https://h.org/"),
+        ];
+        for (given, wanted) in table {
+            let value = Kind::Url.read(given).unwrap();
+            let Value::Address(address) = &value else { unreachable!() };
+            assert_eq!((address.reveal(), value.to_string().as_str()), (given, wanted));
+            for shown in [value.to_string(), value.to_json().to_string(), format!("{value:?}")] {
+                assert!(!shown.contains("hunter2"), "{shown}");
+            }
         }
     }
 }

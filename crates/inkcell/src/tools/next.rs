@@ -72,6 +72,10 @@ pub(crate) fn of_step(step: NextStep<'_>) -> String {
         NextStep::InstallKernel => {
             "tell the user to install a Jupyter kernel for it, or give one that will do as kernel"
         }
+        NextStep::GiveToken => "ask the user for the token: PI_PYTHON_GATEWAY_TOKEN, or gateway.url with ?token=",
+        NextStep::RenewToken => "the token that is set is not accepted there; ask the user for the one of today",
+        NextStep::CheckGateway => "ask the user whether the gateway runs, and whether gateway.url is its address",
+        NextStep::CloseThere => "ask the user to close the document there, or write to another file",
         NextStep::SeeArtifacts => "use the id that the truncated output named",
     }
     .to_owned()
@@ -86,6 +90,9 @@ pub(crate) fn of_kernel(step: KernelStep) -> String {
         KernelStep::ChooseState => of_step(NextStep::ChooseState),
         KernelStep::RaiseOpenFiles => of_step(NextStep::RaiseOpenFiles),
         KernelStep::TryLater => of_step(NextStep::TryLater),
+        KernelStep::GiveToken => of_step(NextStep::GiveToken),
+        KernelStep::RenewToken => of_step(NextStep::RenewToken),
+        KernelStep::CheckGateway => of_step(NextStep::CheckGateway),
         KernelStep::RaiseTimeout => "give it more time with timeout".to_owned(),
     }
 }

@@ -159,7 +159,10 @@ fn odd_settings_and_limits_are_warnings() {
     assert!(!ran.stdout.contains("hush-hush") && !ran.stderr.contains("hush-hush"));
     let url = [("INKCELL_GATEWAY_URL", "http://127.0.0.1:9")];
     let said = json(&doctor(&env, &["--json", "--python", "./no"], &url));
-    assert!(check(&said, "gateway").2.contains("INKCELL_GATEWAY_TOKEN"));
+    let (level, found, next) = check(&said, "gateway");
+    assert_eq!(level, "fail", "{found}");
+    assert!(found.contains("http://127.0.0.1:9 is not reachable"), "{found}");
+    assert!(next.contains("inkcell settings gateway"), "{next}");
 }
 
 /// A state folder that cannot be written is the first thing to mend.

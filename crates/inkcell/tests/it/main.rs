@@ -42,6 +42,7 @@ mod run_told;
 mod running;
 mod samples;
 mod saving;
+mod served_notebooks;
 mod settings;
 mod setup;
 mod sizes;

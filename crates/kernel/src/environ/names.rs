@@ -98,10 +98,12 @@ pub(super) const DENIED: &[&str] = &[
 const OWN_PREFIXES: &[&str] = &["PI_", "INKCELL_"];
 
 /// Our own names, after the prefix, that never come from the parent, whatever was asked for (E-05). The
-/// tokens are secrets; the rest describes a session, and a parent's would describe another one (E-30).
+/// tokens are secrets, and addresses of gateways may hold one; the rest describes a session, and a parent's would describe another one (E-30).
 const OWN_NEVER: &[&str] = &[
     "PYTHON_GATEWAY_TOKEN",
     "GATEWAY_TOKEN",
+    "PYTHON_GATEWAY_URL",
+    "GATEWAY_URL",
     "HTTP_TOKEN",
     "TOOL_BRIDGE_URL",
     "TOOL_BRIDGE_TOKEN",

@@ -24,6 +24,8 @@ const CANARY: &str = "canary-7d1f";
 
 /// What a host may have that a kernel must not see.
 const SECRETS: &[&str] = &[
+    "PI_PYTHON_GATEWAY_URL",
+    "INKCELL_GATEWAY_URL",
     // Keys of the deny-list.
     "OPENAI_API_KEY",
     "ANTHROPIC_API_KEY",
@@ -105,7 +107,7 @@ const WITH_USERINFO: &[(&str, &str, &str)] = &[
         "a=https://me:canary-7d1f@a/simple b=https://b/simple c=https://canary-7d1f@c",
         "a=https://a/simple b=https://b/simple c=https://c",
     ),
-    ("PI_PYTHON_GATEWAY_URL", "https://canary-7d1f@gateway:8888", "https://gateway:8888"),
+    ("PI_INDEX_URL", "https://canary-7d1f@index:8888", "https://index:8888"),
 ];
 
 /// S-022, as far as the filter shows it. B:E-01 B:E-03 B:E-05

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::gateway::collaboration::Collaboration;
-use crate::gateway::error::GatewayError;
+use crate::gateway::error::{GatewayError, Named};
 use crate::gateway::launch::GatewayBackend;
 use crate::gateway::rest::{Limits, Rest};
 use crate::gateway::url::percent_decoded;
@@ -99,6 +99,12 @@ pub enum ContentsError {
     /// The server did not do what it was asked.
     #[error(transparent)]
     Gateway(#[from] GatewayError),
+    /// It is a gateway, and has kernels only.
+    #[error("{at} has no files; a notebook of a server is one of a Jupyter server or a Hub's")]
+    NoFiles {
+        /// Which it is.
+        at: Named,
+    },
     /// There is no such file.
     #[error("the server has no file {path}; paths start at the folder that its file browser shows")]
     NotFound {
@@ -113,8 +119,8 @@ pub enum ContentsError {
     },
     /// It was changed since it was read.
     #[error(
-        "{path} was changed on the server since it was read, and was not written; read it again, or write it \
-         with --force"
+        "{path} was changed on the server since it was read, and was not written over; read it again, or write \
+         it with --force"
     )]
     Changed {
         /// The file.
@@ -141,6 +147,15 @@ pub enum ContentsError {
     },
 }
 
+/// A document that others have open.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Open {
+    /// What it is called on the server.
+    pub path: ContentsPath,
+    /// How that is known.
+    pub reason: &'static str,
+}
+
 /// The files of a Jupyter server.
 #[derive(Clone)]
 pub struct ServerContents {
@@ -149,11 +164,13 @@ pub struct ServerContents {
 
 /// A file as a server shows it.
 #[derive(Deserialize)]
-struct Model {
+pub(crate) struct Model {
     #[serde(default, rename = "type")]
     kind: String,
     #[serde(default)]
-    last_modified: String,
+    pub(crate) last_modified: String,
+    #[serde(default)]
+    pub(crate) size: Option<u64>,
     #[serde(default = "yes")]
     writable: bool,
     content: Option<Box<RawValue>>,
@@ -173,7 +190,12 @@ impl GatewayBackend {
 impl ServerContents {
     /// Reads a notebook.
     pub async fn read(&self, path: &ContentsPath) -> Result<ServerNotebook, ContentsError> {
-        let model = self.model(path, "?content=1").await?;
+        let model = match self.model(path, "?content=1").await {
+            Err(ContentsError::NotFound { .. }) if !self.is_there().await? => {
+                return Err(ContentsError::NoFiles { at: self.rest.named() });
+            }
+            model => model?,
+        };
         match model.content {
             Some(content) if model.kind == "notebook" => Ok(ServerNotebook {
                 content: Bytes::from(content.get().to_owned()),
@@ -225,13 +247,28 @@ impl ServerContents {
         if now.is_none() {
             return Ok(());
         }
+        self.must_be_closed(path).await
+    }
+
+    /// Fails as a careful write would where others have the notebook open.
+    pub async fn must_be_closed(&self, path: &ContentsPath) -> Result<(), ContentsError> {
         match self.collaboration(path).await?.reason() {
             Some(reason) => Err(ContentsError::Open { path: path.clone(), reason }),
             None => Ok(()),
         }
     }
 
-    async fn model(&self, path: &ContentsPath, query: &str) -> Result<Model, ContentsError> {
+    /// Whether there are files at all: a gateway has none.
+    pub(crate) async fn is_there(&self) -> Result<bool, GatewayError> {
+        let reply = self.rest.ask(Method::GET, "/api/contents/?content=0", None, NOTEBOOK).await?;
+        Ok(reply.status == StatusCode::OK)
+    }
+
+    pub(crate) async fn model(
+        &self,
+        path: &ContentsPath,
+        query: &str,
+    ) -> Result<Model, ContentsError> {
         let at = format!("/api/contents/{}{query}", path.encoded());
         let reply = self.rest.ask(Method::GET, &at, None, NOTEBOOK).await?;
         if reply.status != StatusCode::OK {
@@ -250,7 +287,7 @@ impl ServerContents {
 
 impl Collaboration {
     /// Why a file is not written, if it is not.
-    fn reason(self) -> Option<&'static str> {
+    pub(crate) fn reason(self) -> Option<&'static str> {
         match self {
             Collaboration::Absent | Collaboration::Closed => None,
             Collaboration::Open => Some("it is open on the server with real-time collaboration"),

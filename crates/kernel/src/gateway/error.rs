@@ -2,31 +2,34 @@
 //!
 //! Owns the sentences. None of them holds a token: tokens are in no address that is shown here.
 
+use std::fmt;
+
 /// Why a gateway did not do what it was asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GatewayError {
     /// It wants to know who asks.
-    #[error("External gateway at {url} requires authentication. Set PI_PYTHON_GATEWAY_TOKEN.")]
+    #[error("{at} requires authentication. {}", .at.how_to_open())]
     Authentication {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
+        /// Whether it was told something that it did not take.
+        token: TokenSent,
     },
     /// It knows who asks, and does not let them.
     #[error(
-        "External gateway at {url} does not allow this: {said}. If somebody else may, set \
-         PI_PYTHON_GATEWAY_TOKEN to their token."
+        "{at} does not allow this: {said}. If somebody else may, set PI_PYTHON_GATEWAY_TOKEN to their token."
     )]
     Forbidden {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
         /// What it said about it.
         said: String,
     },
     /// It answered, but not as a gateway does.
-    #[error("External gateway at {url} returned status {status}{}", after_colon(.said))]
+    #[error("{at} returned status {status}{}", after_colon(.said))]
     Status {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
         /// The number.
         status: u16,
         /// What it said about it.
@@ -34,26 +37,26 @@ pub enum GatewayError {
     },
     /// It sent us elsewhere, where nothing of ours is taken.
     #[error(
-        "External gateway at {url} sent the request on to {to}, which was not followed; give the address \
+        "{at} sent the request on to {to}, which was not followed; give the address \
          of the server itself"
     )]
     Redirect {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
         /// Where it wanted us to go.
         to: String,
     },
     /// It did not answer in time.
-    #[error("External gateway at {url} is not reachable (timeout)")]
+    #[error("{at} is not reachable (timeout)")]
     Timeout {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
     },
     /// There is no way to it.
-    #[error("External gateway at {url} is not reachable: {reason}")]
+    #[error("{at} is not reachable: {reason}")]
     Unreachable {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
         /// What the system said.
         reason: String,
         /// Whether nobody listens there.
@@ -61,12 +64,12 @@ pub enum GatewayError {
     },
     /// It answered with something that is no answer.
     #[error(
-        "External gateway at {url} answered with something that is not Jupyter's ({what}); is the address \
+        "{at} answered with something that is not Jupyter's ({what}); is the address \
          that of a gateway or server?"
     )]
     Nonsense {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
         /// What it was.
         what: String,
     },
@@ -82,11 +85,11 @@ pub enum GatewayError {
     },
     /// It has no kernel of that name.
     #[error(
-        "External gateway at {url} has no kernel named {name:?}; it has: {}", .names.join(", ")
+        "{at} has no kernel named {name:?}; it has: {}", .names.join(", ")
     )]
     NoSuchKernel {
-        /// Where it is.
-        url: String,
+        /// Which it is.
+        at: Named,
         /// What was asked for.
         name: String,
         /// What there is.
@@ -131,6 +134,45 @@ pub enum Whose {
     Shared,
     /// Somebody else's.
     External,
+}
+
+/// A gateway as sentences begin with it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Named {
+    /// Whose it is.
+    pub whose: Whose,
+    /// Where it is, without anything secret.
+    pub url: String,
+}
+
+impl Named {
+    fn how_to_open(&self) -> &'static str {
+        match self.whose {
+            Whose::External => "Set PI_PYTHON_GATEWAY_TOKEN.",
+            Whose::Shared => {
+                "Something else may have taken its place; end it with inkcell gateway stop."
+            }
+        }
+    }
+}
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whose = match self.whose {
+            Whose::External => "External",
+            Whose::Shared => "Shared Python",
+        };
+        write!(f, "{whose} gateway at {}", self.url)
+    }
+}
+
+/// Whether a gateway that lets nobody in was told a token.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TokenSent {
+    /// It was, and did not take it.
+    Yes,
+    /// None is known.
+    No,
 }
 
 impl Whose {

@@ -39,7 +39,7 @@ impl GatewayBackend {
     /// other gateways stay written down.
     pub async fn remove_leftovers(&self) -> Result<usize, GatewayError> {
         let unreadable = |source: io::Error| GatewayError::Unreachable {
-            url: self.rest.url.to_string(),
+            at: self.rest.named(),
             reason: format!("the record of kernels cannot be read: {source}"),
             refused: Refused::Unknown,
         };

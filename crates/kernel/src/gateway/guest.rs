@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
+use crate::gateway::contents::ContentsPath;
 use crate::kernel::KernelSpec;
 use crate::runner::files;
 
@@ -49,11 +50,13 @@ pub(crate) fn place(shown: &str) -> Place {
     if is_here { Place::Here } else { Place::Elsewhere }
 }
 
-/// The code that a kernel on this machine begins with: it leaves no name behind.
-pub(crate) fn here(root: &Path, spec: &KernelSpec) -> String {
+/// The code that a kernel on this machine begins with: it leaves no name behind. One that is for a notebook of its
+/// server stays where the server put it.
+pub(crate) fn here(root: &Path, spec: &KernelSpec, beside: Option<&ContentsPath>) -> String {
     let module = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
     let modules: Vec<(String, String)> = spec.startup.modules.iter().map(module).collect();
-    let options = options(spec, &json!(spec.cwd.display().to_string()), &json!(modules));
+    let cwd = beside.is_none().then(|| spec.cwd.display().to_string());
+    let options = options(spec, &json!(cwd), &json!(modules));
     format!(
         "__import__('os').environ.update(__import__('json').loads({env}))\n\
          __import__('sys').path.insert(0, {root})\n\

@@ -166,6 +166,6 @@ impl Rest {
     }
 
     fn unreachable(&self, reason: String, refused: Refused) -> GatewayError {
-        GatewayError::Unreachable { url: self.url.to_string(), reason, refused }
+        GatewayError::Unreachable { at: self.named(), reason, refused }
     }
 }

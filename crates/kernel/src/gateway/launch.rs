@@ -16,16 +16,17 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cwd::check_cwd;
 use crate::error::LaunchError;
+use crate::gateway::contents::ContentsPath;
 use crate::gateway::dial::Dial;
 use crate::gateway::end::Ending;
-use crate::gateway::error::{GatewayError, Whose};
+use crate::gateway::error::{GatewayError, Named, Whose};
 use crate::gateway::guest::{self, Namespace, Place};
 use crate::gateway::handle::{GatewayKernel, Intent};
 use crate::gateway::meet::{self, Unmet};
 use crate::gateway::near::Near;
 use crate::gateway::pump::{Pump, State};
 use crate::gateway::record::Record;
-use crate::gateway::rest::{RemoteKernels, Rest};
+use crate::gateway::rest::{NewKernel, RemoteKernels, Rest};
 use crate::gateway::talk::Talk;
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::kernelspec::InterruptMode;
@@ -56,6 +57,8 @@ pub struct GatewayConfig {
     /// How long its kernels may take to be ready, where that is longer than others are given: a cluster has to
     /// find room for them first.
     pub start_limit: Option<Duration>,
+    /// The notebook of the server that its kernels are for: they work where the server has it, and not where we are.
+    pub beside: Option<ContentsPath>,
     /// Certificates to believe besides the system's, in a PEM file.
     pub authorities: Option<PathBuf>,
     /// Where it is written down which kernels are ours, and where the files lie that are put into them.
@@ -105,6 +108,11 @@ impl GatewayBackend {
         GatewayBackend { kernel_name, ..self.clone() }
     }
 
+    /// The gateway as sentences name it.
+    pub fn named(&self) -> Named {
+        self.rest.named()
+    }
+
     /// Where the gateway is.
     pub fn url(&self) -> &GatewayUrl {
         &self.config.url
@@ -114,6 +122,11 @@ impl GatewayBackend {
     /// or the token.
     pub async fn kernelspecs(&self) -> Result<RemoteKernels, GatewayError> {
         self.rest.kernelspecs().await
+    }
+
+    /// Which version of Jupyter's server it is made with, where it says so.
+    pub async fn version(&self) -> Result<Option<String>, GatewayError> {
+        self.rest.version().await
     }
 
     async fn start(
@@ -165,8 +178,7 @@ impl GatewayBackend {
         let name = name.unwrap_or("python3").to_owned();
         let Some(spec) = found.kernels.get(&name) else {
             let names = found.kernels.into_keys().collect();
-            let url = self.rest.url.to_string();
-            return Err(GatewayError::NoSuchKernel { url, name, names });
+            return Err(GatewayError::NoSuchKernel { at: self.rest.named(), name, names });
         };
         Ok(Chosen { name, interrupts: spec.interrupt_mode })
     }
@@ -192,14 +204,18 @@ impl GatewayBackend {
     async fn create(&self, name: &str, deadline: Instant) -> Result<Ending, GatewayError> {
         let (done, made) = oneshot::channel();
         let (rest, record) = (Arc::clone(&self.rest), Arc::clone(&self.record));
-        let (name, env) = (name.to_owned(), self.environment());
+        let new = NewKernel {
+            name: name.to_owned(),
+            env: self.environment(),
+            beside: self.config.beside.clone(),
+        };
         tokio::spawn(async move {
-            let created = rest.create(&name, &env, deadline).await;
+            let created = rest.create(&new, deadline).await;
             let ending = created.map(|id| Ending::of(Arc::clone(&rest), record, id));
             // What is not taken is dropped, and removed thereby.
             let _ = done.send(ending);
         });
-        let gone = |_| GatewayError::Timeout { url: self.rest.url.to_string() };
+        let gone = |_| GatewayError::Timeout { at: self.rest.named() };
         made.await.map_err(gone)?
     }
 
@@ -228,7 +244,7 @@ impl GatewayBackend {
         };
         let code = match place {
             Place::Here => match install(&self.config.state_dir) {
-                Ok(root) => guest::here(&root, spec),
+                Ok(root) => guest::here(&root, spec, self.config.beside.as_ref()),
                 Err(error) => {
                     let (name, value) = ("OSError".to_owned(), error.to_string());
                     return Err(Unmet::Startup { name, value });

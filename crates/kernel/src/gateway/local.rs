@@ -139,6 +139,7 @@ impl LocalGatewayBackend {
                 kernel_name: None,
                 env: BTreeMap::new(),
                 start_limit: None,
+                beside: None,
                 authorities: None,
                 state_dir: self.config.state_dir.clone(),
                 runtime_dir: self.config.runtime_dir.clone(),

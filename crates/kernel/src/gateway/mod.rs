@@ -3,6 +3,7 @@
 mod collaboration;
 mod contents;
 mod dial;
+mod document;
 mod end;
 mod error;
 mod fence;
@@ -29,8 +30,8 @@ mod websocket;
 mod wire;
 
 pub use collaboration::Collaboration;
-pub use contents::{ContentsError, ContentsPath, Overwrite, ServerContents, ServerNotebook};
-pub use error::{GatewayError, Refused, Whose};
+pub use contents::{ContentsError, ContentsPath, Open, Overwrite, ServerContents, ServerNotebook};
+pub use error::{GatewayError, Named, Refused, TokenSent, Whose};
 pub use gc::{LeftBehind, left_behind};
 pub use guest::Place;
 pub use kernel_env::kernel_environment;

@@ -15,8 +15,9 @@ use serde_json::json;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
+use crate::gateway::contents::ContentsPath;
 use crate::gateway::dial::Dial;
-use crate::gateway::error::{GatewayError, Whose};
+use crate::gateway::error::{GatewayError, Named, TokenSent, Whose};
 use crate::gateway::http::Reply;
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::kernelspec::InterruptMode;
@@ -55,6 +56,14 @@ impl RemoteId {
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// A kernel that a gateway is to make.
+pub(crate) struct NewKernel {
+    pub(crate) name: String,
+    pub(crate) env: BTreeMap<String, String>,
+    /// The notebook it is for, whose folder it works in.
+    pub(crate) beside: Option<ContentsPath>,
 }
 
 /// A kernel that a gateway can make.
@@ -154,17 +163,30 @@ impl Rest {
         Ok(RemoteKernels { default: read.default, kernels: kernels.collect() })
     }
 
+    /// Which version it is, in its own words; none where it does not say.
+    pub(crate) async fn version(&self) -> Result<Option<String>, GatewayError> {
+        #[derive(Deserialize)]
+        struct Answer {
+            version: String,
+        }
+        let reply = self.ask(Method::GET, "/api", None, of(LOOK)).await?;
+        let read = serde_json::from_slice::<Answer>(&reply.body).ok();
+        Ok(read.map(|read| cleaned(&read.version)).filter(|version| !version.is_empty()))
+    }
+
     /// Makes a kernel. A gateway that fails is asked once more, and one that is busy when it says so: neither
     /// has started anything.
     pub(crate) async fn create(
         &self,
-        name: &str,
-        env: &BTreeMap<String, String>,
+        new: &NewKernel,
         deadline: Instant,
     ) -> Result<RemoteId, GatewayError> {
-        let mut body = json!({"name": name});
-        if !env.is_empty() {
-            body["env"] = json!(env);
+        let mut body = json!({"name": new.name});
+        if !new.env.is_empty() {
+            body["env"] = json!(new.env);
+        }
+        if let Some(path) = &new.beside {
+            body["path"] = json!(path.as_str());
         }
         let mut is_last = false;
         loop {
@@ -200,7 +222,7 @@ impl Rest {
         let words = said(&reply.body);
         // Other requests were let in; where it says why this one is not, that is what helps.
         if reply.status == StatusCode::FORBIDDEN && !matches!(words.as_str(), "" | "Forbidden") {
-            return GatewayError::Forbidden { url: self.url.to_string(), said: words };
+            return GatewayError::Forbidden { at: self.named(), said: words };
         }
         match self.status(reply) {
             GatewayError::Status { status, said, .. } => {
@@ -250,7 +272,7 @@ impl Rest {
         body: Option<Bytes>,
         limits: Limits,
     ) -> Result<Reply, GatewayError> {
-        let late = |_| GatewayError::Timeout { url: self.url.to_string() };
+        let late = |_| GatewayError::Timeout { at: self.named() };
         let longest = limits.longest;
         let asked = async {
             let reply = self.exchange(&method, path, body.clone(), longest).await?;
@@ -285,26 +307,35 @@ impl Rest {
     }
 
     pub(crate) fn of_status(&self, status: u16, body: &[u8]) -> GatewayError {
-        let url = self.url.to_string();
         match status {
-            401 | 403 => GatewayError::Authentication { url },
-            status => GatewayError::Status { url, status, said: said(body) },
+            401 | 403 => self.closed(),
+            status => GatewayError::Status { at: self.named(), status, said: said(body) },
         }
     }
 
     pub(crate) fn redirected(&self, reply: &Reply) -> GatewayError {
         let to = reply.headers.get(LOCATION).and_then(|to| to.to_str().ok()).unwrap_or("");
-        let url = self.url.to_string();
         // What follows a question mark may be a secret.
         let to = to.split(['?', '#']).next().unwrap_or("");
         if to.ends_with("/login") || to.contains("/oauth2/") || to.contains("/oauth_") {
-            return GatewayError::Authentication { url };
+            return self.closed();
         }
-        GatewayError::Redirect { url, to: cleaned(to) }
+        GatewayError::Redirect { at: self.named(), to: cleaned(to) }
+    }
+
+    /// It lets nobody in without a token, or not with ours.
+    fn closed(&self) -> GatewayError {
+        let token = if self.token.is_some() { TokenSent::Yes } else { TokenSent::No };
+        GatewayError::Authentication { at: self.named(), token }
+    }
+
+    /// As sentences name it.
+    pub(crate) fn named(&self) -> Named {
+        Named { whose: self.whose, url: self.url.to_string() }
     }
 
     pub(crate) fn nonsense(&self, what: &str) -> GatewayError {
-        GatewayError::Nonsense { url: self.url.to_string(), what: cleaned(what) }
+        GatewayError::Nonsense { at: self.named(), what: cleaned(what) }
     }
 
     pub(crate) fn read<T: for<'a> Deserialize<'a>>(
@@ -342,7 +373,8 @@ struct Model {
     execution_state: String,
 }
 
-/// What a gateway says about its failure: in words where it has some, else the beginning of what it sent.
+/// What a gateway says about its failure: in words where it has some, else the beginning of what it sent. A
+/// page for browsers says nothing that helps.
 fn said(body: &[u8]) -> String {
     #[derive(Deserialize)]
     struct Problem {
@@ -354,7 +386,9 @@ fn said(body: &[u8]) -> String {
     {
         return cleaned(&words);
     }
-    cleaned(&String::from_utf8_lossy(&body[..body.len().min(2000)]))
+    let text = String::from_utf8_lossy(&body[..body.len().min(2000)]);
+    let is_page = text.trim_start().starts_with('<');
+    if is_page { String::new() } else { cleaned(&text) }
 }
 
 /// One line of text that cannot do harm, and not a long one.
@@ -419,7 +453,9 @@ mod tests {
         assert_eq!(said(br#"{"message": "no\n\u001b[31m such"}"#), "no [31m such");
         assert_eq!(said(br#"{"reason": "Forbidden", "message": null}"#), "Forbidden");
         assert_eq!(said(br#"{"reason": "not you", "message": ""}"#), "not you");
-        assert_eq!(said(b"<html>\n  gone"), "<html> gone");
+        assert_eq!(said(b"<html>\n  gone"), "");
+        assert_eq!(said(b"\n<!DOCTYPE html><title>Jupyter Server</title>"), "");
+        assert_eq!(said(b"gone\n<b>"), "gone <b>");
         assert_eq!(said(b""), "");
         assert_eq!(said("x".repeat(5000).as_bytes()).len(), 300);
     }

@@ -128,6 +128,7 @@ pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
         kernel_name: None,
         env: std::collections::BTreeMap::new(),
         start_limit: None,
+        beside: None,
         authorities: CERTIFICATE.with_borrow(Clone::clone),
         state_dir: folder.join("state"),
         runtime_dir: folder.to_owned(),

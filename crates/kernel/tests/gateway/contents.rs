@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use inkcell_kernel::{Collaboration, ContentsError, ContentsPath, Overwrite, ServerNotebook};
+use inkcell_kernel::{
+    Collaboration, ContentsError, ContentsPath, GatewayConfig, Overwrite, ServerNotebook,
+};
 use inkcell_testkit::need::{jupyter_server, named_python};
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
@@ -43,6 +45,9 @@ async fn serving(session: u16, fork: u16) -> Scripted {
         ("GET", "/api/contents/a%20b.ipynb?content=0") => {
             answer(200, &json!({"type": "notebook", "last_modified": "now", "content": null}))
         }
+        ("GET", "/api/contents/?content=0") => {
+            answer(200, &json!({"type": "directory", "last_modified": "now", "content": null}))
+        }
         ("GET", "/api/contents/text.txt?content=1") => {
             answer(200, &json!({"type": "file", "last_modified": "now", "content": "text"}))
         }
@@ -79,6 +84,9 @@ async fn a_notebook_is_read_and_written_by_its_path() {
     assert_eq!(new.unwrap(), "later");
     let missing = contents.read(&path("missing.ipynb")).await.unwrap_err();
     assert!(matches!(missing, ContentsError::NotFound { .. }), "{missing}");
+    let bare = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+    let none = Desk::at(bare.url()).backend.contents().read(&at).await.unwrap_err();
+    assert!(matches!(none, ContentsError::NoFiles { .. }), "a gateway: {none}");
     let text = contents.read(&path("text.txt")).await.unwrap_err();
     assert!(matches!(text, ContentsError::NotANotebook { .. }), "{text}");
     let garbage = contents.write(&at, b"{", Some(&read), Overwrite::Forced).await.unwrap_err();
@@ -136,15 +144,19 @@ async fn a_real_server_gives_kernels_and_notebooks() {
         return;
     }
     let python = std::env::var_os("INKCELL_TEST_JUPYTER_PYTHON").unwrap();
-    let real = Real::start(python.as_ref(), SERVER, "/user/me", |_| {}).await;
-    let mut launched = real.desk.launch().await.unwrap();
-    assert_eq!(run(&mut launched, "print(1 + 1)").await.text, "2\n");
-    launched.kernel.shutdown(crate::desk::LIMIT).await;
-    fs::create_dir(real.home().join("work")).unwrap();
-    let file = real.home().join("work/é #1.ipynb");
-    fs::write(&file, NOTEBOOK).unwrap();
-    let contents = real.desk.backend.contents();
     let at = path("work/é #1.ipynb");
+    let beside = |config: &mut GatewayConfig| config.beside = Some(at.clone());
+    let real = Real::start(python.as_ref(), SERVER, "/user/me", beside).await;
+    let folder = real.home().join("work");
+    fs::create_dir(&folder).unwrap();
+    let file = folder.join("é #1.ipynb");
+    fs::write(&file, NOTEBOOK).unwrap();
+    // A kernel for a notebook of the server works where the server has it.
+    let mut launched = real.desk.launch().await.unwrap();
+    let shown = run(&mut launched, "import os; print(os.getcwd())").await.text;
+    assert_eq!(shown.trim(), folder.canonicalize().unwrap().to_str().unwrap());
+    launched.kernel.shutdown(crate::desk::LIMIT).await;
+    let contents = real.desk.backend.contents();
     assert_eq!(contents.collaboration(&at).await.unwrap(), Collaboration::Absent);
     let read = contents.read(&at).await.unwrap();
     let mut notebook: Value = serde_json::from_slice(&read.content).unwrap();
@@ -186,6 +198,13 @@ async fn a_real_server_tells_who_has_a_document_open() {
         }
     };
     tokio::time::timeout(crate::desk::LIMIT, open).await.expect("the room is there");
+    // Also where it is known by its file on this machine alone.
+    let file = real.home().join("a.ipynb").canonicalize().unwrap();
+    let open = contents.open_document(&file).await.unwrap().expect("it is open");
+    assert_eq!(open.path, at);
+    let other = real.home().join("b.ipynb");
+    fs::write(&other, NOTEBOOK).unwrap();
+    assert_eq!(contents.open_document(&other).await.unwrap(), None);
     let read_again = contents.read(&at).await.unwrap_or(read);
     let written = contents.write(&at, b"{}", Some(&read_again), Overwrite::Careful).await;
     assert!(matches!(written, Err(ContentsError::Open { .. })), "{written:?}");

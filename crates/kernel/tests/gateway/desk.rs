@@ -39,6 +39,7 @@ pub(crate) fn config(url: GatewayUrl, folder: &TempDir) -> GatewayConfig {
         kernel_name: None,
         env: BTreeMap::new(),
         start_limit: None,
+        beside: None,
         authorities: None,
         state_dir: folder.path().join("state"),
         runtime_dir: folder.path().to_owned(),

@@ -305,6 +305,9 @@ impl Dice {
                     KernelStep::ChooseState,
                     KernelStep::RaiseTimeout,
                     KernelStep::TryLater,
+                    KernelStep::GiveToken,
+                    KernelStep::RenewToken,
+                    KernelStep::CheckGateway,
                 ])
             }),
         }

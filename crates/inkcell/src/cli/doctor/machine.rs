@@ -7,7 +7,7 @@ use inkcell_engine::system_random;
 use rustix::process::{Resource, getrlimit};
 
 use super::super::artifacts;
-use super::{Check, Level};
+use super::Check;
 use crate::exit::Exit;
 use crate::output::count;
 use crate::settings::{Key, Profile, Settings, Source, Value, artifacts_config};
@@ -135,27 +135,5 @@ pub(super) fn advice(settings: &Settings) -> Vec<Check> {
         Check::ok("time limit", found).next(raise),
         Check::ok("input", "code that asks for input ends at once, since nobody is there to type")
             .next("put what it would ask for into variables or arguments"),
-        gateway(settings),
     ]
-}
-
-fn gateway(settings: &Settings) -> Check {
-    let set = |key| settings.resolved.get(key);
-    let is_set = |key| set(key).value != Value::Unset;
-    match (is_set(Key::GatewayUrl), is_set(Key::GatewayToken)) {
-        (false, false) => Check::ok("gateway", "none is set; kernels run on this machine"),
-        (true, true) => Check::ok("gateway", format!("set by {}", set(Key::GatewayUrl).source)),
-        (true, false) => {
-            let found = format!("set by {}, without a token", set(Key::GatewayUrl).source);
-            let next = "if it answers 401 or 403, give its token: INKCELL_GATEWAY_TOKEN, or gateway.token \
-                        in your own settings file; never among the arguments";
-            Check::warn("gateway", found).next(next)
-        }
-        (false, true) => {
-            let found =
-                format!("a token is set by {}, but no gateway", set(Key::GatewayToken).source);
-            Check { level: Level::Warn, ..Check::ok("gateway", found) }
-                .next("name the gateway: INKCELL_GATEWAY_URL=URL")
-        }
-    }
 }

@@ -166,7 +166,8 @@ pub(crate) static TABLE: [Row; 47] = [
         "gateway.url",
         Kind::Url,
         "",
-        "A Jupyter gateway or server that is there already. Without it inkcell starts one when one is needed.",
+        "A Jupyter gateway or server that is there already, as its address is pasted from a browser; a token in it is \
+         taken, and not shown. Without it inkcell starts one when one is needed.",
     )
     .also_set_by(&["PYTHON_GATEWAY_URL"])
     .for_user_alone(),

@@ -1,0 +1,349 @@
+//! A notebook of a Jupyter server that is run: fetched into a folder of ours, and put back when the run is over.
+//!
+//! Owns that folder, what a run that was killed has left in it, and when the server's notebook is written. How it is
+//! read and written is the kernel crate's.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use inkcell_engine::kernel::{
+    BackendKind, ContentsError, ContentsPath, GatewayBackend, GatewayConfig, GatewayUrl,
+    LaunchError, Overwrite, ServerContents, ServerNotebook,
+};
+use inkcell_engine::{EngineError, GatewayChoice, Kind, Notebooks, Version, system_random};
+use serde::{Deserialize, Serialize};
+
+use super::super::signals::Signals;
+use crate::args::Run;
+use crate::backends::RuntimeFolder;
+use crate::exit::{Exit, Failure};
+use crate::gateways::{choice_at, is_address};
+use crate::output::Output;
+use crate::render::hint;
+use crate::settings::{Profile, Settings};
+
+/// Where such folders are, in the state folder.
+const FOLDERS: &str = "served";
+
+/// Where the notebooks lie that could not be put back and that nobody goes on with.
+const KEPT: &str = "kept";
+
+/// Says what a folder holds; it is there while the notebook beside it may be all there is of a run.
+const ABOUT: &str = "about.json";
+
+/// Says whether somebody runs it.
+const LOCK: &str = "lock";
+
+/// How long the server may take after somebody asked us to end.
+const LAST_WRITE: Duration = Duration::from_secs(10);
+
+/// Which notebook of which server.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    config: GatewayConfig,
+    path: ContentsPath,
+}
+
+/// The same on disk.
+#[derive(Serialize, Deserialize)]
+struct About {
+    url: String,
+    path: String,
+    last_modified: String,
+    file: String,
+}
+
+/// A notebook that was fetched.
+pub(super) struct Served {
+    contents: ServerContents,
+    place: Place,
+    folder: PathBuf,
+    /// The copy that is run.
+    pub(super) file: PathBuf,
+    read: ServerNotebook,
+    overwrite: Overwrite,
+    goal: Goal,
+    /// Held while the folder is ours.
+    _lock: File,
+}
+
+/// What becomes of the copy.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Goal {
+    PutBack,
+    /// The outputs are in another file, and the server's notebook stays as it is.
+    Left,
+}
+
+/// A run whose outputs did not get to the server.
+pub(in crate::cli) struct Unfinished {
+    pub(in crate::cli) url: String,
+    pub(in crate::cli) path: String,
+    pub(in crate::cli) file: PathBuf,
+}
+
+impl Place {
+    /// The notebook that was named, where it is one of a server.
+    pub(super) fn of(args: &Run, settings: &Settings) -> Result<Option<Place>, Failure> {
+        let is_address = is_address(&args.path);
+        if !args.on_server && !is_address {
+            return Ok(None);
+        }
+        if args.python.cwd.is_some() {
+            let problem = "code works where the server has the notebook; leave this out";
+            return Err(Failure::argument("--cwd", problem));
+        }
+        let backend = args.kernel.which.backend.map(BackendKind::from);
+        let is_here = backend.is_some_and(|backend| backend != BackendKind::Gateway);
+        if is_here || args.kernel.which.existing.is_some() {
+            let problem =
+                "a notebook of a server is run by a kernel of that server; leave this out";
+            let name = if is_here { "--backend" } else { "--existing" };
+            return Err(Failure::argument(name, problem));
+        }
+        let given = if is_address {
+            ContentsPath::of_page(&args.path)
+        } else {
+            ContentsPath::parse(&args.path)
+        };
+        let Some(path) = given else {
+            return Err(Failure::argument("path", no_file(is_address)));
+        };
+        let page = is_address.then_some(args.path.as_str());
+        let choice = choice_at(settings, Profile::CommandLine, page);
+        let GatewayChoice::External(config) = choice(&RuntimeFolder::of(settings))? else {
+            let problem = "no server is known; set gateway.url to its address, or give the address of the \
+                           notebook as a browser shows it";
+            return Err(Failure::argument("--on-server", problem));
+        };
+        let config = GatewayConfig { beside: Some(path.clone()), ..*config };
+        Ok(Some(Place { config, path }))
+    }
+
+    /// The gateway that runs it.
+    pub(super) fn choice(&self) -> GatewayChoice {
+        GatewayChoice::External(Box::new(self.config.clone()))
+    }
+
+    fn url(&self) -> &GatewayUrl {
+        &self.config.url
+    }
+}
+
+fn no_file(is_address: bool) -> &'static str {
+    if is_address {
+        "this address is that of no notebook on a Jupyter server; one is such as \
+         http://localhost:8888/lab/tree/work/a.ipynb"
+    } else {
+        "this is no path on a server; one begins at the folder that its file browser shows, such as work/a.ipynb"
+    }
+}
+
+impl Served {
+    /// Fetches the notebook. What may not be written is told before anything is run.
+    pub(super) async fn fetch(
+        place: Place,
+        args: &Run,
+        settings: &Settings,
+        output: &mut Output,
+    ) -> Result<Served, Failure> {
+        let goal = if args.output.is_some() { Goal::Left } else { Goal::PutBack };
+        let overwrite = if args.force { Overwrite::Forced } else { Overwrite::Careful };
+        let contents = GatewayBackend::new(place.config.clone()).contents();
+        let refused = |problem: ContentsError| failure(&problem, None);
+        let read = contents.read(&place.path).await.map_err(refused)?;
+        if goal == Goal::PutBack {
+            if !read.writable {
+                let problem = format!("{} may not be written on the server", place.path);
+                return Err(Failure::Told {
+                    exit: Exit::Invalid,
+                    kind: Kind::Invalid,
+                    message: problem,
+                    hint: Some("write to a file of this machine with -o".to_owned()),
+                });
+            }
+            if overwrite == Overwrite::Careful {
+                contents.must_be_closed(&place.path).await.map_err(refused)?;
+            }
+        }
+        let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
+        let (folder, lock) = taken(&settings.state_dir, &place)?;
+        let name = Path::new(place.path.as_str()).file_name().unwrap_or_default();
+        let file = folder.join(name);
+        let left = leftover(&folder);
+        let is_resumed = args.resume
+            && left.as_ref().is_some_and(|left| left.last_modified == read.last_modified);
+        if !is_resumed {
+            if left.is_some() {
+                let kept = keep(&settings.notebooks, &settings.state_dir, &file).map_err(failed)?;
+                output.aside(&format!(
+                    "note: outputs of an earlier run that did not get to the server are kept in {}",
+                    kept.display()
+                ));
+            }
+            let about = About {
+                url: place.url().to_string(),
+                path: place.path.to_string(),
+                last_modified: read.last_modified.clone(),
+                file: name.to_string_lossy().into_owned(),
+            };
+            put(&folder, &file, &read.content, &about).map_err(failed)?;
+        }
+        Ok(Served { contents, place, folder, file, read, overwrite, goal, _lock: lock })
+    }
+
+    /// What people call it.
+    pub(super) fn name(&self) -> &str {
+        self.place.path.as_str()
+    }
+
+    /// What is said where the outputs are.
+    pub(super) fn whereabouts(&self) -> Option<String> {
+        let there = format!("Outputs are in {} on {}.", self.place.path, self.place.url());
+        (self.goal == Goal::PutBack).then_some(there)
+    }
+
+    /// Gives the server what the run made of its notebook. What it does not take stays here.
+    pub(super) async fn put_back(&self, signals: &Signals) -> Result<(), Failure> {
+        let failed = |error| Failure::Io("cannot read the notebook that was run", error);
+        if self.goal == Goal::PutBack {
+            let bytes = fs::read(&self.file).map_err(failed)?;
+            if bytes != self.read.content {
+                self.write(&bytes, signals).await?;
+            }
+        }
+        self.remove();
+        Ok(())
+    }
+
+    /// Takes the copy away, which says nothing that is not elsewhere.
+    fn remove(&self) {
+        let _ = fs::remove_file(self.folder.join(ABOUT));
+        let _ = fs::remove_file(&self.file);
+    }
+
+    async fn write(&self, bytes: &[u8], signals: &Signals) -> Result<(), Failure> {
+        let (path, read) = (&self.place.path, Some(&self.read));
+        let kept = format!("the outputs are kept in {}", self.file.display());
+        let in_haste = async {
+            signals.asked(1).await;
+            tokio::time::sleep(LAST_WRITE).await;
+        };
+        tokio::select! {
+            written = self.contents.write(path, bytes, read, self.overwrite) => match written {
+                Ok(_) => Ok(()),
+                Err(problem) => Err(failure(&problem, Some(kept))),
+            },
+            () = in_haste => Err(Failure::Told {
+                exit: Exit::Unavailable,
+                kind: Kind::Unavailable,
+                message: format!("{path} was not written on the server in time"),
+                hint: Some(kept),
+            }),
+        }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        // A run that came to nothing leaves nothing.
+        if fs::read(&self.file).is_ok_and(|bytes| bytes == self.read.content) {
+            self.remove();
+        }
+    }
+}
+
+/// The runs whose outputs did not get to their servers and that nobody is at.
+pub(in crate::cli) fn unfinished(state_dir: &Path) -> Vec<Unfinished> {
+    let all = state_dir.join(FOLDERS);
+    let folders = [all.join(KEPT), all].map(fs::read_dir).into_iter().flatten().flatten().flatten();
+    let found = folders.filter_map(|entry| {
+        let folder = entry.path();
+        let about = leftover(&folder)?;
+        // What was put away is nobody's.
+        let is_used =
+            File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock_shared().is_err());
+        let file = folder.join(&about.file);
+        (!is_used).then_some(Unfinished { url: about.url, path: about.path, file })
+    });
+    let mut found: Vec<Unfinished> = found.collect();
+    found.sort_by(|a, b| (&a.url, &a.path).cmp(&(&b.url, &b.path)));
+    found
+}
+
+/// The folder of a notebook, which nobody else uses from here on.
+fn taken(state_dir: &Path, place: &Place) -> Result<(PathBuf, File), Failure> {
+    let failed = |error| Failure::Io("cannot keep the notebook of the server", error);
+    let name = Version::of(format!("{}\n{}", place.url(), place.path).as_bytes()).to_string();
+    let folder = state_dir.join(FOLDERS).join(name);
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    let options = options.create(true).truncate(false).write(true).mode(0o600);
+    let lock = options.open(folder.join(LOCK)).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok((folder, lock)),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+        Err(TryLockError::WouldBlock) => Err(Failure::Told {
+            exit: Exit::Busy,
+            kind: Kind::Busy,
+            message: format!("another inkcell runs {} of {}", place.path, place.url()),
+            hint: Some("try again when it is done".to_owned()),
+        }),
+    }
+}
+
+/// What a run left that was killed, or whose outputs the server did not take.
+fn leftover(folder: &Path) -> Option<About> {
+    let about: About = serde_json::from_slice(&fs::read(folder.join(ABOUT)).ok()?).ok()?;
+    folder.join(&about.file).is_file().then_some(about)
+}
+
+/// Puts a copy away that nobody goes on with, with all outputs that are known.
+fn keep(notebooks: &Notebooks, state_dir: &Path, file: &Path) -> io::Result<PathBuf> {
+    // Reading it puts in what its run had not saved.
+    let _ = file.to_str().map(|file| notebooks.read(file));
+    let folder = state_dir.join(FOLDERS).join(KEPT).join(format!("{:016x}", system_random()));
+    DirBuilder::new().recursive(true).mode(0o700).create(&folder)?;
+    let kept = folder.join(file.file_name().unwrap_or_default());
+    let about = file.with_file_name(ABOUT);
+    fs::copy(&about, folder.join(ABOUT))?;
+    fs::rename(file, &kept)?;
+    Ok(kept)
+}
+
+/// A copy is one when what is said about it is there, which comes last.
+fn put(folder: &Path, file: &Path, content: &[u8], about: &About) -> io::Result<()> {
+    match fs::remove_file(folder.join(ABOUT)) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    fs::write(file, content)?;
+    fs::write(folder.join(ABOUT), serde_json::to_vec(about)?)
+}
+
+/// What went wrong with a server, with what became of the outputs.
+fn failure(problem: &ContentsError, kept: Option<String>) -> Failure {
+    let (kind, step) = match problem {
+        ContentsError::Gateway(problem) => {
+            let error = EngineError::from(LaunchError::from(problem.clone()));
+            (error.kind(), hint::of(&error))
+        }
+        ContentsError::NotFound { .. } => (Kind::NotFound, None),
+        ContentsError::NoFiles { .. } => {
+            let step =
+                "if it is a server, its address may go on, as in http://localhost:8888/user/me/lab";
+            (Kind::Unavailable, Some(step.to_owned()))
+        }
+        ContentsError::Changed { .. } | ContentsError::Open { .. } => (Kind::Conflict, None),
+        ContentsError::NotANotebook { .. } | ContentsError::NoJson { .. } => (Kind::Invalid, None),
+    };
+    Failure::Told {
+        exit: Exit::of_kind(kind),
+        kind,
+        message: problem.to_string(),
+        hint: kept.or(step),
+    }
+}
