@@ -29,7 +29,7 @@ const SERVERS: [Server; 3] = [
     Server {
         variable: "INKCELL_TEST_JUPYTER_PYTHON",
         dir: "target/test-env-jupyter",
-        requirements: "xtask/requirements-jupyter.txt",
+        requirements: JUPYTER_REQUIREMENTS,
         modules: "kernel_gateway, jupyter_server, ipykernel",
         minors: 11..=13,
     },
@@ -48,6 +48,14 @@ const SERVERS: [Server; 3] = [
         minors: 11..=13,
     },
 ];
+
+/// What the servers that most tests use are made of.
+pub(crate) const JUPYTER_REQUIREMENTS: &str = "xtask/requirements-jupyter.txt";
+
+/// Makes sure of the one with Jupyter's own server and kernel gateway; gives its interpreter.
+pub(crate) fn jupyter(workspace: &Workspace) -> Result<PathBuf> {
+    SERVERS[0].prepare(workspace)
+}
 
 /// Makes sure of all of them; gives each interpreter with the variable that names it to tests.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Vec<(&'static str, PathBuf)>> {
