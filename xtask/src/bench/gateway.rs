@@ -28,8 +28,18 @@ const NOTES: &[&str] = &[
     "Every client has a kernel of its own on the same server, on loopback. websocket-client is what jupyter_server's GatewayKernelClient stands on, tornado what its proxy of a gateway does. Both are used bare, in the quickest form of messages that servers speak and with TCP_NODELAY. With QUICKACK: TCP_QUICKACK is set again after every receive. Goals compare with the quicker of the two.",
     "trip, output: to the reply and the idle status. A client's CPU is that of its own process: the figure to look at where the machine is busy.",
     "output: bytes of standard output are counted. Servers run with their limits on output lifted, as the gateway that inkcell starts does; the rows \"limits as they come\" are on one that was told nothing. On a server that drops output, \"told\" counts the notices that came of it.",
-    "start: from asking for a kernel to the first value. The peers ask for nothing else; ours looks which kernels there are, waits until the kernel's output is heard, and has the prelude in it.",
+    "start: from asking for a kernel to the first value. The peers ask for nothing else; ours looks which kernels there are, waits until the kernel's output is heard, and has the prelude in it; so there is no goal.",
     "clients: the gateway is a stand-in whose kernels do nothing, the same for all; each has run a cell. A new process for each sample. The first kernel brings in code and libraries, so the growth is that of the further ones alone.",
+];
+
+/// What figures depend on, of all that is pinned.
+const VERSIONS: [&str; 6] = [
+    "ipykernel",
+    "jupyter-kernel-gateway",
+    "jupyter_server",
+    "pyzmq",
+    "tornado",
+    "websocket-client",
 ];
 
 #[derive(Parser)]
@@ -66,7 +76,9 @@ pub(super) fn run(args: &GatewayArgs) -> Result<()> {
     let workspace = Workspace::find()?;
     let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
     let python = servers::jupyter(&workspace)?;
-    report.head(&python, peers::pinned_in(&workspace, servers::JUPYTER_REQUIREMENTS)?);
+    let mut versions = peers::pinned_in(&workspace, servers::JUPYTER_REQUIREMENTS)?;
+    versions.retain(|version| VERSIONS.iter().any(|name| version.split(' ').next() == Some(name)));
+    report.head(&python, versions);
     let arena = Arena::new(&workspace, python)?;
     let size = Size { is_quick: args.options.quick, rounds: args.rounds, kernels: args.kernels };
     let mut tables = Vec::new();
@@ -87,6 +99,14 @@ pub(super) fn run(args: &GatewayArgs) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_figures_depend_on_is_pinned() {
+        let pinned = include_str!("../../requirements-jupyter.txt");
+        let is_pinned =
+            |name: &&str| pinned.lines().any(|line| line.split("==").next() == Some(*name));
+        assert!(VERSIONS.iter().all(is_pinned));
+    }
 
     #[test]
     fn only_families_that_exist_can_be_asked_for() {

@@ -45,7 +45,7 @@ def pace(stream):
 
         def flush(self):
             # ipykernel flushes before it shows something; what programs wrote before that comes before it.
-            if self.watch is not None and self.watch.is_filled():
+            if self.watch is not None:
                 self.watch.take()
             kind.flush(self)
 
@@ -93,25 +93,6 @@ def _send_now(stream):
     sent.wait(10)
 
 
-def _looks(source):
-    """What says whether something can be read. A cell may ask with every line that it prints, so the interpreter's
-    lock is kept meanwhile: another thread that gets it keeps it for longer than the look takes."""
-    try:
-        import ctypes
-
-        class Polled(ctypes.Structure):
-            _fields_ = [("fd", ctypes.c_int), ("events", ctypes.c_short), ("revents", ctypes.c_short)]
-
-        look, polled = ctypes.PyDLL(None).poll, ctypes.byref(Polled(source, select.POLLIN, 0))
-        look.argtypes = [ctypes.c_void_p, ctypes.c_ulong, ctypes.c_int]
-        look(polled, 1, 0)
-        return lambda: look(polled, 1, 0) > 0
-    except Exception:
-        poll = select.poll()
-        poll.register(source, select.POLLIN)
-        return lambda: bool(poll.poll(0))
-
-
 class Watch:
     """Reads what programs and C code write to a descriptor, in the place of ipykernel's thread, which may be
     behind when the cell ends and cuts characters in two. Here the end of a cell takes what is still there."""
@@ -123,7 +104,6 @@ class Watch:
         # What is freed while this is held may print, and so come here again.
         self.lock = threading.RLock()
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        self.is_filled = _looks(self.source)
 
     @classmethod
     def over(cls, stream):
@@ -145,10 +125,13 @@ class Watch:
         return watch
 
     def run(self):
+        while self.stream._should_watch and self._is_filled(None) and self.take():
+            pass
+
+    def _is_filled(self, wait):
         poll = select.poll()
         poll.register(self.source, select.POLLIN)
-        while self.stream._should_watch and poll.poll() and self.take():
-            pass
+        return bool(poll.poll(wait))
 
     def take(self):
         """Passes on what is there now; says whether more can come. A program that writes without end holds nobody
@@ -160,7 +143,7 @@ class Watch:
                 for _ in range(16):
                     if not self.stream._should_watch or self.stream.closed:
                         return False
-                    if not self.is_filled():
+                    if not self._is_filled(0):
                         return True
                     data = os.read(self.source, 1 << 16)
                     if not data:
