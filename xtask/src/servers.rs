@@ -41,7 +41,7 @@ static SERVERS: [Server; 3] = [
         variable: "INKCELL_TEST_JUPYTER_PYTHON",
         excuse: "INKCELL_TEST_NO_JUPYTER",
         dir: "target/test-env-jupyter",
-        requirements: "xtask/requirements-jupyter.txt",
+        requirements: JUPYTER_REQUIREMENTS,
         modules: "kernel_gateway, jupyter_server, ipykernel",
         minors: 11..=13,
     },
@@ -62,6 +62,15 @@ static SERVERS: [Server; 3] = [
         minors: 11..=13,
     },
 ];
+
+/// What the servers that most tests use are made of.
+pub(crate) const JUPYTER_REQUIREMENTS: &str = "xtask/requirements-jupyter.txt";
+
+/// Makes sure of the one with Jupyter's own server and kernel gateway; gives its interpreter.
+pub(crate) fn jupyter(workspace: &Workspace) -> Result<PathBuf> {
+    let [server, ..] = &SERVERS;
+    server.prepare(workspace, &Mutex::new(()))?.with_context(|| server.lack())
+}
 
 /// Makes sure of all of them. A server for which there is no interpreter here is told and done without; one
 /// whose packages cannot be had is a failure.

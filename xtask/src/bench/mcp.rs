@@ -5,7 +5,6 @@
 
 mod client;
 mod host;
-mod jupyter;
 
 use anyhow::{Context as _, Result};
 use clap::Parser;

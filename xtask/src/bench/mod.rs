@@ -3,20 +3,25 @@
 //! Owns the list of families and their command lines. Nothing here is a test: a missed goal is
 //! printed, and only `--check` turns it into a failure. Must not know how a figure is taken.
 
+mod cells;
 mod engine;
 mod family;
 mod floor;
+mod gateway;
+mod jupyter;
 mod kernel;
 mod mcp;
 mod memory;
 mod notebook;
 mod notebook_file;
+mod orders;
 mod peers;
 mod report;
 mod row;
 mod run;
 mod sample;
 mod table;
+mod turns;
 mod zmq;
 
 use std::path::PathBuf;
@@ -31,6 +36,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("mcp", "start, a call and memory of the server for agents, beside the peers"),
     ("run", "notebooks that are run, from the command line and by an agent, beside the peers"),
     ("zmq", "our client of Jupyter kernels beside jupyter_client, on the same kernel"),
+    ("gateway", "our client of gateways beside Python's websocket clients, on the same server"),
 ];
 
 #[derive(Parser)]
@@ -72,12 +78,16 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((family, _)) if family == "mcp" => mcp::run(&mcp::McpArgs::parse_from(args)),
         Some((family, _)) if family == "run" => run::run(&run::RunArgs::parse_from(args)),
         Some((family, _)) if family == "zmq" => zmq::run(&zmq::ZmqArgs::parse_from(args)),
+        Some((family, _)) if family == "gateway" => {
+            gateway::run(&gateway::GatewayArgs::parse_from(args))
+        }
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
         Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),
         Some((hidden, rest)) if hidden == "engine-host" => engine::run_host(rest),
         Some((hidden, rest)) if hidden == "mcp-host" => mcp::run_host(rest),
         Some((hidden, rest)) if hidden == "zmq-host" => zmq::run_host(rest),
+        Some((hidden, rest)) if hidden == "gateway-host" => gateway::run_host(rest),
         Some((other, _)) => {
             let names: Vec<_> = FAMILIES.iter().map(|(name, _)| *name).collect();
             bail!("no family of measurements is called {other:?}; there are: {}", names.join(", "))

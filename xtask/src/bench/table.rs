@@ -43,6 +43,13 @@ impl Table {
         Some(self.row(name)?.median(figure)? / self.row(base)?.median(figure)?)
     }
 
+    /// What one contender needed as a multiple of what the best of some others did; nothing unless all have figures.
+    pub(super) fn to_best(&self, figure: &str, name: &str, others: &[&str]) -> Option<f64> {
+        let ratios: Option<Vec<f64>> =
+            others.iter().map(|other| self.times(figure, name, other)).collect();
+        ratios?.into_iter().max_by(f64::total_cmp)
+    }
+
     fn shown(&self, name: &str, row: &Row, shown: Shown) -> String {
         match shown {
             Shown::Count(figure) => row.count(figure).to_string(),
@@ -85,5 +92,41 @@ impl Table {
             .collect();
         let goals: Vec<Value> = self.goals.iter().map(Goal::to_json).collect();
         json!({"family": self.family, "title": self.title, "rows": rows, "goals": goals, "load": self.load})
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(figures: &[(&'static str, f64)]) -> Table {
+        let rows = figures.iter().map(|(name, ms)| {
+            let mut row = Row::default();
+            row.add(&json!({"ms": ms}));
+            (*name, row)
+        });
+        Table {
+            family: "test",
+            title: String::new(),
+            columns: Vec::new(),
+            rows: rows.collect(),
+            goals: Vec::new(),
+            load: [String::new(), String::new()],
+        }
+    }
+
+    #[test]
+    fn we_are_compared_with_the_quicker_of_the_others() {
+        let found = table(&[("ours", 6.0), ("slow", 12.0), ("quick", 4.0)]);
+        assert_eq!(found.to_best("ms", "ours", &["slow", "quick"]), Some(1.5));
+        assert_eq!(found.to_best("ms", "ours", &["slow"]), Some(0.5));
+    }
+
+    #[test]
+    fn a_row_that_is_missing_or_failed_leaves_no_ratio() {
+        let mut found = table(&[("ours", 6.0), ("quick", 4.0)]);
+        assert_eq!(found.to_best("ms", "ours", &["quick", "absent"]), None);
+        found.rows[0].1.failure = Some("gone".to_owned());
+        assert_eq!(found.to_best("ms", "ours", &["quick"]), None);
     }
 }

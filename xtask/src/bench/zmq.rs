@@ -4,7 +4,6 @@
 //! release build; they take turns within a round. Must not know how a figure is taken.
 
 mod arena;
-mod host;
 mod measure;
 mod ours;
 mod task;
@@ -13,11 +12,11 @@ use anyhow::{Context as _, Result};
 use clap::Parser;
 use serde_json::json;
 
-use self::arena::{Arena, Rounds};
-pub(super) use self::host::run as run_host;
+use self::arena::Arena;
 use super::family::{Family, Options, Report, is_wanted};
-use super::peers;
 use super::table::Table;
+use super::turns::Size;
+use super::{orders, peers};
 use crate::workspace::Workspace;
 
 const FAMILY: Family = Family { name: "zmq", title: "Jupyter kernels over ZeroMQ", notes: NOTES };
@@ -56,21 +55,9 @@ const FAMILIES: [(&str, Measure); 4] = [
     ("clients", measure::clients),
 ];
 
-/// How much is done.
-struct Size {
-    is_quick: bool,
-    rounds: Option<usize>,
-    kernels: usize,
-}
-
-impl Size {
-    fn pick(&self, full: usize, quick: usize) -> usize {
-        if self.is_quick { quick } else { full }
-    }
-
-    fn rounds(&self, full: usize, quick: usize) -> Rounds {
-        Rounds { count: self.rounds.unwrap_or(self.pick(full, quick)), warm_up: 1 }
-    }
+/// Our client, in a process that the family started.
+pub(super) fn run_host(args: &[String]) -> Result<()> {
+    orders::run::<ours::Ours>(args)
 }
 
 pub(super) fn run(args: &ZmqArgs) -> Result<()> {

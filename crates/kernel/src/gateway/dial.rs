@@ -125,7 +125,10 @@ impl AsyncRead for Quick {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let read = Pin::new(&mut self.0).poll_read(context, buffer);
-        self.acknowledge_at_once();
+        // Where nothing has come there is nothing to acknowledge.
+        if read.is_ready() {
+            self.acknowledge_at_once();
+        }
         read
     }
 }

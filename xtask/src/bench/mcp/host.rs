@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::client::Client;
-use super::jupyter::Jupyter;
+use crate::bench::jupyter::{Jupyter, Sort};
 use crate::bench::row::Row;
 use crate::bench::sample::INHERITED;
 
@@ -233,7 +233,8 @@ impl Task {
     fn jupyter(&self) -> Result<Option<Jupyter>> {
         let Some(python) = &self.jupyter_python else { return Ok(None) };
         let command = self.clean(&python.with_file_name("jupyter"), python);
-        Ok(Some(Jupyter::start(command, &self.root.join("stderr-jupyter.txt"))?))
+        let stderr = self.root.join("stderr-jupyter.txt");
+        Ok(Some(Jupyter::start(Sort::Lab, command, &[], &stderr)?))
     }
 
     fn state(&self, who: Who) -> PathBuf {

@@ -1,21 +1,18 @@
-//! Those who take part: each a process of its own, asked for one sample after the other.
+//! Those who take part: what starts each, and what it is told.
 //!
-//! Owns the environment they see, the folders they use, and the order of a round. Must not know what a sample is.
+//! Owns the environment they see and the folders they use. Must not know what a sample is.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
-use serde_json::Value;
 
 use super::task::{Carrier, Client, Job, Queue, Task};
 use crate::bench::family::{empty_root, forget};
 use crate::bench::peers;
 use crate::bench::row::Row;
-use crate::bench::sample::INHERITED;
+use crate::bench::turns::{self, Rounds, Speaker, Starting};
 use crate::workspace::Workspace;
 
 const SCRIPTS: &str = "xtask/src/bench/zmq";
@@ -44,13 +41,6 @@ pub(super) struct Contender {
     pub(super) task: Task,
 }
 
-/// How often each is asked, and whether a first time counts for nothing.
-#[derive(Clone, Copy)]
-pub(super) struct Rounds {
-    pub(super) count: usize,
-    pub(super) warm_up: usize,
-}
-
 impl Arena {
     pub(super) fn new(workspace: &Workspace, python: PathBuf) -> Result<Arena> {
         let root = workspace.path("target/bench/zmq");
@@ -58,20 +48,9 @@ impl Arena {
         let runtime = std::env::temp_dir().join(format!("inkcell-bench-{}", std::process::id()));
         std::fs::create_dir(&runtime)
             .with_context(|| format!("cannot make {}", runtime.display()))?;
-        let mut env = BTreeMap::new();
-        for name in INHERITED {
-            if let Ok(value) = std::env::var(name) {
-                env.insert((*name).to_owned(), value);
-            }
-        }
-        let bin = python.parent().context("an interpreter is in a folder")?;
-        let path = env.get("PATH").cloned().unwrap_or_default();
-        let set = [
-            ("HOME", root.join("home").display().to_string()),
-            ("PATH", format!("{}:{path}", bin.display())),
-            ("JUPYTER_RUNTIME_DIR", runtime.join("jupyter").display().to_string()),
-        ];
-        env.extend(set.map(|(name, value)| (name.to_owned(), value)));
+        let mut env = turns::environment(&python, &root.join("home"))?;
+        let jupyter = runtime.join("jupyter").display().to_string();
+        env.insert("JUPYTER_RUNTIME_DIR".to_owned(), jupyter);
         let xtask = peers::release(workspace, "xtask");
         let scripts = workspace.path(SCRIPTS);
         Ok(Arena { xtask, python, scripts, root, runtime, env })
@@ -135,39 +114,26 @@ impl Arena {
         }
     }
 
-    /// Asks everybody in turn, each round beginning with another one. Who failed is not asked again.
+    /// Asks everybody in turn.
     pub(super) fn interleave(
         &self,
         contenders: &[Contender],
         rounds: Rounds,
     ) -> Result<Vec<(&'static str, Row)>> {
-        let mut rows: Vec<Row> = contenders.iter().map(|_| Row::default()).collect();
-        let mut clients = Vec::new();
-        for (contender, row) in contenders.iter().zip(&mut rows) {
-            let stderr = self.root.join(format!("stderr-{}.txt", clients.len()));
-            match Speaker::start(self.command(contender)?, &stderr)? {
-                Ok(client) => clients.push(Some(client)),
-                Err(failure) => {
-                    row.failure = Some(failure);
-                    clients.push(None);
-                }
-            }
-        }
-        for round in 0..rounds.warm_up + rounds.count {
-            for offset in 0..contenders.len() {
-                let index = (round + offset) % contenders.len();
-                let Some(client) = &mut clients[index] else { continue };
-                match client.ask()? {
-                    Ok(figures) if round >= rounds.warm_up => rows[index].add(&figures),
-                    Ok(_) => {}
-                    Err(failure) => {
-                        rows[index].failure = Some(failure);
-                        clients[index] = None;
-                    }
-                }
-            }
-        }
-        Ok(contenders.iter().map(|contender| contender.name).zip(rows).collect())
+        turns::interleave(self.starting(contenders)?, &self.root, rounds)
+    }
+
+    /// The same with new processes for each sample.
+    pub(super) fn each_anew(
+        &self,
+        contenders: &[Contender],
+        count: usize,
+    ) -> Result<Vec<(&'static str, Row)>> {
+        turns::each_anew(count, &self.root, || self.starting(contenders))
+    }
+
+    fn starting(&self, contenders: &[Contender]) -> Result<Vec<Starting>> {
+        contenders.iter().map(|contender| Ok((contender.name, self.command(contender)?))).collect()
     }
 }
 
@@ -177,55 +143,5 @@ impl Drop for Arena {
             // Nothing can be done about what cannot be removed; the figures are taken all the same.
             let _ = forget(folder);
         }
-    }
-}
-
-/// A process that says a line when it is ready and one for each sample. Dropped, it is told to end and waited for.
-pub(super) struct Speaker {
-    child: Child,
-    stdin: Option<ChildStdin>,
-    stdout: BufReader<ChildStdout>,
-    stderr: PathBuf,
-}
-
-impl Speaker {
-    /// A process that is ready, or in the inner error why it is not.
-    fn start(mut command: Command, stderr: &Path) -> Result<Result<Speaker, String>> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(File::create(stderr)?);
-        let mut child = command.spawn().context("cannot start a client")?;
-        let stdin = Some(child.stdin.take().context("the input is a pipe")?);
-        let stdout = BufReader::new(child.stdout.take().context("the output is a pipe")?);
-        let mut speaker = Speaker { child, stdin, stdout, stderr: stderr.to_owned() };
-        Ok(speaker.answer()?.map(|_| speaker))
-    }
-
-    fn ask(&mut self) -> Result<Result<Value, String>> {
-        if let Some(stdin) = &mut self.stdin {
-            // One that is gone answers with its end.
-            let _ = stdin.write_all(b"go\n");
-        }
-        self.answer()
-    }
-
-    fn answer(&mut self) -> Result<Result<Value, String>> {
-        let mut line = String::new();
-        self.stdout.read_line(&mut line)?;
-        let Ok(value) = serde_json::from_str::<Value>(&line) else {
-            let said = std::fs::read_to_string(&self.stderr).unwrap_or_default();
-            let lines: Vec<&str> = said.trim().lines().collect();
-            let tail = &lines[lines.len().saturating_sub(3)..];
-            return Ok(Err(format!("it ended: {line}{}", tail.join(" / "))));
-        };
-        Ok(match value["error"].as_str() {
-            Some(error) => Err(error.to_owned()),
-            None => Ok(value),
-        })
-    }
-}
-
-impl Drop for Speaker {
-    fn drop(&mut self) {
-        self.stdin = None;
-        let _ = self.child.wait();
     }
 }

@@ -3,15 +3,13 @@
 //! Must not know how a sample is taken.
 
 use anyhow::Result;
-use serde_json::to_value;
 
-use super::Size;
-use super::arena::{Arena, Contender, Rounds, Who};
+use super::arena::{Arena, Contender, Who};
 use super::task::{Carrier, Client, Job, Queue, Task};
 use crate::bench::notebook::load;
 use crate::bench::report::Goal;
-use crate::bench::row::Row;
 use crate::bench::table::{Column, Shown, Table};
+use crate::bench::turns::Size;
 
 const OURS: [&str; 2] = ["inkcell, ipc", "inkcell, tcp"];
 const BLOCKING: [&str; 2] = ["jupyter_client, ipc", "jupyter_client, tcp"];
@@ -49,17 +47,10 @@ fn all(task: &Task) -> Vec<Contender> {
         .collect()
 }
 
-/// What one contender needed as a part of what the best of some others did; nothing unless all have figures.
-fn to_best(table: &Table, figure: &str, name: &str, others: &[&str]) -> Option<f64> {
-    let ratios: Option<Vec<f64>> =
-        others.iter().map(|other| table.times(figure, name, other)).collect();
-    ratios?.into_iter().max_by(f64::total_cmp)
-}
-
 /// No slower than the quicker client of the peer, on each carrier.
 fn no_slower(table: &mut Table, figure: &str, what: &str) {
     for (carrier, name) in OURS.iter().enumerate() {
-        let ratio = to_best(table, figure, name, &[BLOCKING[carrier], AWAITING[carrier]]);
+        let ratio = table.to_best(figure, name, &[BLOCKING[carrier], AWAITING[carrier]]);
         let text = format!("{what}, {}: time to jupyter_client's", Carrier::ALL[carrier].name());
         table.goals.push(Goal::at_most(&text, ratio, 1.0));
     }
@@ -187,7 +178,7 @@ pub(super) fn start(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
         table.goals.push(Goal::at_least(&text, ratio, 1.3));
     }
     // The quicker of the peer's is the one that is harder to beat by so much.
-    let part = to_best(&table, "ms", POOLED, &BLOCKING);
+    let part = table.to_best("ms", POOLED, &BLOCKING);
     let text = "from the pool: quicker than jupyter_client";
     table.goals.push(Goal::at_least(text, part.map(|part| 1.0 / part), 20.0));
     Ok(vec![table])
@@ -199,19 +190,7 @@ pub(super) fn clients(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
     let task = Task { connections, ..arena.task(Job::Clients, "1+1") };
     let contenders = [blocking(&task, 0), ours(&task, 0)];
     let before = load();
-    let mut rows: Vec<(&'static str, Row)> = Vec::new();
-    // New processes for each sample: memory that was let go of would be used again.
-    for _ in 0..size.rounds(3, 1).count {
-        let found = arena.interleave(&contenders, Rounds { count: 1, warm_up: 0 })?;
-        if rows.is_empty() {
-            rows = found;
-            continue;
-        }
-        for ((_, row), (_, more)) in rows.iter_mut().zip(found) {
-            row.add(&to_value(more.figures())?);
-            row.failure = row.failure.take().or(more.failure);
-        }
-    }
+    let rows = arena.each_anew(&contenders, size.rounds(3, 1).count)?;
     drop(kernels);
     let count = size.kernels;
     let mut table = Table {
@@ -241,6 +220,7 @@ pub(super) fn clients(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::row::Row;
     use serde_json::json;
 
     fn table(figures: &[(&'static str, f64)]) -> Table {
@@ -257,21 +237,6 @@ mod tests {
             goals: Vec::new(),
             load: [String::new(), String::new()],
         }
-    }
-
-    #[test]
-    fn we_are_compared_with_the_quicker_of_the_others() {
-        let found = table(&[("ours", 6.0), ("slow", 12.0), ("quick", 4.0)]);
-        assert_eq!(to_best(&found, "ms", "ours", &["slow", "quick"]), Some(1.5));
-        assert_eq!(to_best(&found, "ms", "ours", &["slow"]), Some(0.5));
-    }
-
-    #[test]
-    fn a_row_that_is_missing_or_failed_leaves_no_ratio() {
-        let mut found = table(&[("ours", 6.0), ("quick", 4.0)]);
-        assert_eq!(to_best(&found, "ms", "ours", &["quick", "absent"]), None);
-        found.rows[0].1.failure = Some("gone".to_owned());
-        assert_eq!(to_best(&found, "ms", "ours", &["quick"]), None);
     }
 
     #[test]

@@ -8,15 +8,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use inkcell_kernel::{
-    Backend as _, CodeRequest, ExecEvent, ExecId, History, KernelEvent, KernelSpec, Launched,
-    Origin, Outcome, Prelude, Program, Shell, Startup, StreamName, Transport, ZmqBackend,
-    ZmqConfig,
+    Backend as _, KernelSpec, Launched, Origin, Prelude, Program, Shell, Startup, Transport,
+    ZmqBackend, ZmqConfig,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::task::{Carrier, Job, Task};
-use crate::bench::memory;
+use crate::bench::cells::{Cells, ms};
+use crate::bench::{memory, orders};
 
 /// Longer than anything here takes.
 const LIMIT: Duration = Duration::from_secs(120);
@@ -28,11 +28,13 @@ pub(super) struct Ours {
     spec: KernelSpec,
     /// The kernel that is used again and again, where the job is about one that is there.
     held: Option<Launched>,
-    next: u64,
+    cells: Cells,
 }
 
-impl Ours {
-    pub(super) async fn prepare(task: Task) -> Result<Ours> {
+impl orders::Client for Ours {
+    type Task = Task;
+
+    async fn prepare(task: Task) -> Result<Ours> {
         let transport = match task.transport {
             Carrier::Ipc => Transport::Ipc,
             Carrier::Tcp => Transport::Tcp,
@@ -50,7 +52,7 @@ impl Ours {
         let env: BTreeMap<String, String> = std::env::vars().collect();
         let (python, cwd) = (task.python.clone(), task.cwd.clone());
         let spec = KernelSpec { python, cwd, env, start_timeout: LIMIT, startup };
-        let mut ours = Ours { task, backend, spec, held: None, next: 0 };
+        let mut ours = Ours { task, backend, spec, held: None, cells: Cells::default() };
         if matches!(ours.task.job, Job::Trip | Job::Output) {
             let mut held = ours.launch().await?;
             ours.check_transport(&mut held).await?;
@@ -61,6 +63,23 @@ impl Ours {
         Ok(ours)
     }
 
+    async fn sample(&mut self) -> Result<Value> {
+        match self.task.job {
+            Job::Start => self.start().await,
+            Job::Trip => self.trips().await,
+            Job::Output => self.output().await,
+            Job::Clients => self.clients().await,
+        }
+    }
+
+    async fn end(self) {
+        if let Some(held) = self.held {
+            held.kernel.shutdown(GRACE).await;
+        }
+    }
+}
+
+impl Ours {
     /// A kernel that came to be in the way the task names, or none.
     async fn launch(&self) -> Result<Launched> {
         let launched = self.backend.launch(&self.spec, &CancellationToken::new()).await?;
@@ -84,23 +103,7 @@ impl Ours {
     async fn check_transport(&mut self, launched: &mut Launched) -> Result<()> {
         let name = self.task.transport.name();
         let code = format!("assert get_ipython().kernel.parent.transport == {name:?}");
-        self.run(launched, &code, |_| ()).await.context("the kernel has another transport")
-    }
-
-    pub(super) async fn sample(&mut self) -> Result<Value> {
-        match self.task.job {
-            Job::Start => self.start().await,
-            Job::Trip => self.trips().await,
-            Job::Output => self.output().await,
-            Job::Clients => self.clients().await,
-        }
-    }
-
-    /// Leaves no process behind.
-    pub(super) async fn end(self) {
-        if let Some(held) = self.held {
-            held.kernel.shutdown(GRACE).await;
-        }
+        self.cells.run(launched, &code, |_| ()).await.context("the kernel has another transport")
     }
 
     async fn start(&mut self) -> Result<Value> {
@@ -108,56 +111,25 @@ impl Ours {
         let begin = Instant::now();
         let mut launched = self.launch().await?;
         let ready = begin.elapsed();
-        let mut shown = None;
-        self.run(&mut launched, &code, |event| {
-            if matches!(event, ExecEvent::Result { .. }) {
-                shown = Some(begin.elapsed());
-            }
-        })
-        .await?;
+        let shown = self.cells.value(&mut launched, &code).await? - begin;
         self.check_transport(&mut launched).await?;
         launched.kernel.shutdown(GRACE).await;
         self.wait_for_pool().await?;
-        let shown = shown.context("the cell showed no value")?;
         Ok(json!({"ms": ms(shown), "ready_ms": ms(ready)}))
     }
 
     async fn trips(&mut self) -> Result<Value> {
-        let mut held = self.held.take().context("there is no kernel")?;
-        let code = self.task.code.clone();
-        let mut times = Vec::with_capacity(self.task.count);
-        let cpu = own_cpu_ms()?;
-        for _ in 0..self.task.count {
-            let begin = Instant::now();
-            self.run(&mut held, &code, |_| ()).await?;
-            times.push(begin.elapsed().as_secs_f64() * 1e6);
-        }
-        let cpu = (own_cpu_ms()? - cpu) * 1e3 / self.task.count as f64;
-        self.held = Some(held);
-        Ok(json!({"us": times, "cpu_us": cpu}))
+        let held = self.held.as_mut().context("there is no kernel")?;
+        self.cells.trips(held, &self.task.code, self.task.count).await
     }
 
     async fn output(&mut self) -> Result<Value> {
-        let mut held = self.held.take().context("there is no kernel")?;
-        let (code, wanted) = (self.task.code.clone(), self.task.bytes);
-        let (mut bytes, mut parts) = (0, 0);
-        let cpu = own_cpu_ms()?;
-        let begin = Instant::now();
-        self.run(&mut held, &code, |event| {
-            if let ExecEvent::Stream { name: StreamName::Stdout, data } = event {
-                bytes += data.len();
-                parts += 1;
-            }
-        })
-        .await?;
-        let took = begin.elapsed();
-        let cpu = own_cpu_ms()? - cpu;
-        self.held = Some(held);
-        if bytes != wanted {
-            bail!("{bytes} bytes arrived of {wanted}");
+        let held = self.held.as_mut().context("there is no kernel")?;
+        let found = self.cells.output(held, &self.task.code, self.task.bytes).await?;
+        if found["lost"].as_f64() != Some(0.0) {
+            bail!("{} bytes of {} did not arrive", found["lost"], self.task.bytes);
         }
-        let rate = bytes as f64 / 1e6 / took.as_secs_f64();
-        Ok(json!({"ms": ms(took), "cpu_ms": cpu, "messages": parts, "mb_s": rate, "lost": 0}))
+        Ok(found)
     }
 
     async fn clients(&mut self) -> Result<Value> {
@@ -179,57 +151,7 @@ impl Ours {
         let backend = self.backend.running(Program::Existing(file.to_owned()));
         let mut launched = backend.launch(&self.spec, &CancellationToken::new()).await?;
         let code = self.task.code.clone();
-        self.run(&mut launched, &code, |_| ()).await?;
+        self.cells.run(&mut launched, &code, |_| ()).await?;
         Ok(launched)
     }
-
-    /// Runs code to its end; an error of the cell is an error here.
-    async fn run(
-        &mut self,
-        launched: &mut Launched,
-        code: &str,
-        mut see: impl FnMut(&ExecEvent),
-    ) -> Result<()> {
-        self.next += 1;
-        launched.kernel.execute(CodeRequest {
-            exec: ExecId(self.next),
-            code: code.to_owned(),
-            history: History::Store,
-            env: Vec::new(),
-            cwd: None,
-        })?;
-        loop {
-            match launched.events.next().await.context("the events ended")? {
-                KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => match outcome {
-                    Outcome::Ok => return Ok(()),
-                    Outcome::Error(error) => bail!("{}: {}", error.name, error.value),
-                    Outcome::Aborted => bail!("the cell was not run"),
-                },
-                KernelEvent::Exec { event, .. } => see(&event),
-                KernelEvent::Died(death) => {
-                    bail!("the kernel {}: {}", death.cause, death.stderr_tail)
-                }
-                KernelEvent::Orphan(_) | KernelEvent::Notice(_) | KernelEvent::Answer { .. } => {}
-            }
-        }
-    }
-}
-
-fn ms(took: Duration) -> f64 {
-    took.as_secs_f64() * 1e3
-}
-
-/// What this process has made the processor do; how busy others keep it matters little to that.
-#[cfg(unix)]
-fn own_cpu_ms() -> Result<f64> {
-    use nix::sys::resource::{UsageWho, getrusage};
-    use nix::sys::time::TimeValLike as _;
-    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
-    let micros = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
-    Ok(micros as f64 / 1e3)
-}
-
-#[cfg(not(unix))]
-fn own_cpu_ms() -> Result<f64> {
-    bail!("the processor time of a process is only known how to read on Unix")
 }

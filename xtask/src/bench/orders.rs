@@ -6,35 +6,43 @@
 use std::io::{BufRead as _, Write as _};
 
 use anyhow::{Context as _, Result, bail};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::ours::Ours;
-use super::task::Task;
+/// Who takes samples.
+pub(super) trait Client: Sized {
+    type Task: DeserializeOwned;
 
-/// Runs until the coordinator closes our standard input.
-pub(in crate::bench) fn run(args: &[String]) -> Result<()> {
-    let [task] = args else { bail!("a client is told what to do") };
-    let task: Task = serde_json::from_str(task).context("the task cannot be read")?;
-    // As the product: one thread drives all kernels.
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(serve(task))
+    async fn prepare(task: Self::Task) -> Result<Self>;
+    async fn sample(&mut self) -> Result<Value>;
+    /// Leaves no process behind.
+    async fn end(self);
 }
 
-async fn serve(task: Task) -> Result<()> {
+/// Runs until the coordinator closes our standard input.
+pub(super) fn run<C: Client>(args: &[String]) -> Result<()> {
+    let [task] = args else { bail!("a client is told what to do") };
+    let task = serde_json::from_str(task).context("the task cannot be read")?;
+    // As the product: one thread drives all kernels.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(serve::<C>(task))
+}
+
+async fn serve<C: Client>(task: C::Task) -> Result<()> {
     let mut orders = orders();
-    let mut ours = match Ours::prepare(task).await {
-        Ok(ours) => ours,
+    let mut client = match C::prepare(task).await {
+        Ok(client) => client,
         Err(error) => return say(&json!({"error": format!("{error:#}")})),
     };
     say(&json!({"ready": true}))?;
     while orders.recv().await.is_some() {
-        match ours.sample().await {
+        match client.sample().await {
             Ok(figures) => say(&figures)?,
             Err(error) => say(&json!({"error": format!("{error:#}")}))?,
         }
     }
-    ours.end().await;
+    client.end().await;
     Ok(())
 }
 

@@ -1,6 +1,6 @@
-//! The Jupyter server that jupyter-mcp-server needs: started once, asked over HTTP, shut down at the end.
+//! A Jupyter server that a measurement needs: started once, asked over HTTP, shut down at the end.
 //!
-//! Owns its process. Must not know what is measured.
+//! Owns its process and what each sort of server wants to be told. Must not know what is measured.
 
 use std::fs::File;
 use std::io::{Read as _, Write as _};
@@ -18,6 +18,53 @@ const START: Duration = Duration::from_secs(180);
 const END: Duration = Duration::from_secs(20);
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Which server.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sort {
+    /// `jupyter lab`.
+    Lab,
+    /// `python -m jupyter_server`, the same without what people look at.
+    Server,
+    /// `python -m kernel_gateway`.
+    Gateway,
+}
+
+impl Sort {
+    fn told(self, command: &mut Command, port: u16) {
+        let class = match self {
+            Sort::Lab => {
+                command.arg("lab");
+                "ServerApp"
+            }
+            Sort::Server => {
+                command.args(["-m", "jupyter_server"]);
+                "ServerApp"
+            }
+            Sort::Gateway => {
+                command.args(["-m", "kernel_gateway"]);
+                "KernelGatewayApp"
+            }
+        };
+        if self != Sort::Gateway {
+            // Root is who measures in a container; elsewhere the flag changes nothing.
+            command.args(["--no-browser", "--allow-root"]);
+        }
+        command.args([
+            format!("--{class}.ip=127.0.0.1"),
+            format!("--{class}.port={port}"),
+            format!("--{class}.port_retries=0"),
+        ]);
+    }
+
+    /// What is answered as soon as it is ready.
+    fn ready(self) -> &'static str {
+        match self {
+            Sort::Lab | Sort::Server => "/api/status",
+            Sort::Gateway => "/api/kernelspecs",
+        }
+    }
+}
+
 pub(super) struct Jupyter {
     child: Child,
     port: u16,
@@ -27,23 +74,29 @@ pub(super) struct Jupyter {
 }
 
 impl Jupyter {
-    /// Starts it on loopback and waits until it answers. The command brings the environment.
-    pub(super) fn start(mut command: Command, stderr: &Path) -> Result<Jupyter> {
+    /// Starts it on loopback with these arguments besides its own, and waits until it answers. The command brings
+    /// program and environment.
+    pub(super) fn start(
+        sort: Sort,
+        mut command: Command,
+        arguments: &[&str],
+        stderr: &Path,
+    ) -> Result<Jupyter> {
         let port = TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port();
         let random = inkcell_engine::system_random;
         let token = format!("{:016x}{:016x}", random(), random());
-        // Root is who measures in a container; elsewhere the flag changes nothing.
+        sort.told(&mut command, port);
         command
-            .args(["lab", "--no-browser", "--allow-root", "--ip=127.0.0.1"])
-            .args([format!("--port={port}"), "--port-retries=0".to_owned()])
+            .args(arguments)
             .env("JUPYTER_TOKEN", &token)
+            .env("KG_AUTH_TOKEN", &token)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(stderr)?);
         let begin = Instant::now();
         let child = command.spawn().context("cannot start a Jupyter server")?;
         let mut jupyter = Jupyter { child, port, token, start_ms: 0.0 };
-        while !jupyter.request("GET", "/api/status").is_ok_and(|status| status == 200) {
+        while !jupyter.request("GET", sort.ready()).is_ok_and(|status| status == 200) {
             if let Some(status) = jupyter.child.try_wait()? {
                 bail!("the Jupyter server ended: {status}");
             }
@@ -58,6 +111,10 @@ impl Jupyter {
 
     pub(super) fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    pub(super) fn port(&self) -> u16 {
+        self.port
     }
 
     pub(super) fn token(&self) -> &str {
@@ -88,9 +145,11 @@ impl Jupyter {
 impl Drop for Jupyter {
     /// Asked to shut down, it ends its kernels too; killed, it would leave them.
     fn drop(&mut self) {
-        let asked = self.request("POST", "/api/shutdown").is_ok();
+        let asked = self.request("POST", "/api/shutdown").is_ok_and(|status| status == 200);
+        // A gateway has nothing to ask for it by.
+        let told = asked || self.terminate();
         let begin = Instant::now();
-        while asked && begin.elapsed() < END {
+        while told && begin.elapsed() < END {
             match self.child.try_wait() {
                 Ok(None) => std::thread::sleep(PAUSE),
                 _ => return,
@@ -98,6 +157,20 @@ impl Drop for Jupyter {
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Jupyter {
+    #[cfg(unix)]
+    fn terminate(&self) -> bool {
+        use nix::sys::signal::{Signal, kill};
+        let pid = i32::try_from(self.child.id()).map(nix::unistd::Pid::from_raw);
+        pid.is_ok_and(|pid| kill(pid, Signal::SIGTERM).is_ok())
+    }
+
+    #[cfg(not(unix))]
+    fn terminate(&self) -> bool {
+        false
     }
 }
 
