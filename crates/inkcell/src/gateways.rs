@@ -3,7 +3,7 @@
 //! Owns what the settings mean for gateways. What a gateway is, is the kernel crate's.
 
 use inkcell_engine::kernel::{
-    GatewayConfig, GatewayUrl, LocalConfig, Place, Token, Whose, kernel_environment,
+    GatewayConfig, GatewayUrl, LocalConfig, Place, Token, Whose, kernel_environment, user_of,
 };
 use inkcell_engine::{EngineError, GatewayChoice};
 
@@ -19,6 +19,7 @@ pub(crate) fn choice(
 ) -> impl Fn() -> Result<GatewayChoice, EngineError> + Send + Sync + 'static {
     let (gateway, state_dir) = (settings.gateway(profile), settings.state_dir.clone());
     let env = kernel_environment(settings.parent_env().iter());
+    let user = user_of(settings.parent_env().iter());
     move || {
         let (state_dir, runtime_dir) = (state_dir.clone(), sockets.find());
         let Some((url, token)) = address(&gateway)? else {
@@ -33,6 +34,7 @@ pub(crate) fn choice(
             place: Place::Unknown,
             kernel_name: None,
             env: env.clone(),
+            user: user.clone(),
             start_limit: gateway.start_limit,
             authorities: gateway.authorities.clone(),
             state_dir,

@@ -35,6 +35,7 @@ pub use gateway::{
     GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Overwrite, Place, PlainHttp, Refused,
     RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig, SharedGateway,
     SharedStatus, Sharing, Token, TokenFileError, UrlError, Whose, kernel_environment, left_behind,
+    user_of,
 };
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,

@@ -164,6 +164,7 @@ fn of_this_machine(
         place: Place::Here,
         kernel_name: None,
         env: BTreeMap::new(),
+        user: None,
         start_limit: None,
         authorities: None,
         state_dir: settings.state_dir.clone(),

@@ -138,6 +138,7 @@ impl LocalGatewayBackend {
                 place: Place::Here,
                 kernel_name: None,
                 env: BTreeMap::new(),
+                user: None,
                 start_limit: None,
                 authorities: None,
                 state_dir: self.config.state_dir.clone(),

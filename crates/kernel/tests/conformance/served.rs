@@ -129,6 +129,7 @@ pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
         place: if start == Start::Elsewhere { Place::Elsewhere } else { Place::Here },
         kernel_name: None,
         env: std::collections::BTreeMap::new(),
+        user: None,
         start_limit: None,
         authorities: CERTIFICATE.with_borrow(Clone::clone),
         state_dir: folder.join("state"),
