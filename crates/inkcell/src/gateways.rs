@@ -6,7 +6,7 @@ use std::fmt;
 
 use inkcell_engine::kernel::{
     GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, LocalConfig, Place, Token, TokenSent,
-    Whose, kernel_environment,
+    Whose, kernel_environment, user_of,
 };
 use inkcell_engine::{EngineError, GatewayChoice};
 
@@ -30,6 +30,7 @@ pub(crate) fn choice_at(
 ) -> impl Fn(&RuntimeFolder) -> Result<GatewayChoice, EngineError> + Send + Sync + 'static {
     let (gateway, state_dir) = (settings.gateway(profile), settings.state_dir.clone());
     let env = kernel_environment(settings.parent_env().iter());
+    let user = user_of(settings.parent_env().iter());
     let page = page.map(str::to_owned);
     move |sockets| {
         let (state_dir, runtime_dir) = (state_dir.clone(), sockets.find());
@@ -49,6 +50,7 @@ pub(crate) fn choice_at(
             place: Place::Unknown,
             kernel_name: None,
             env: env.clone(),
+            user: user.clone(),
             start_limit: gateway.start_limit,
             beside: None,
             authorities: gateway.authorities.clone(),

@@ -35,7 +35,7 @@ pub use gateway::{
     GatewayUrl, LeftBehind, LocalConfig, LocalGatewayBackend, Named, Open, Overwrite, Place,
     PlainHttp, Refused, RemoteKernel, RemoteKernels, ServerContents, ServerNotebook, SharedConfig,
     SharedGateway, SharedStatus, Sharing, Token, TokenFileError, TokenSent, UrlError, Whose,
-    kernel_environment, left_behind,
+    kernel_environment, left_behind, user_of,
 };
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,

@@ -9,7 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use inkcell_kernel::{
     Backend, GatewayBackend, GatewayConfig, GatewayError, KernelSpec, Kernelspec, KernelspecError,
-    Kernelspecs, LaunchError, LocalConfig, LocalGatewayBackend, RemoteKernel, RemoteKernels, ServerContents, Trace,
+    Kernelspecs, LaunchError, LocalConfig, LocalGatewayBackend, RemoteKernel, RemoteKernels,
+    ServerContents, Trace,
 };
 
 use crate::error::EngineError;

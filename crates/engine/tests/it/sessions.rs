@@ -39,7 +39,13 @@ pub(crate) fn session_of(backend: Arc<dyn Backend>, retry: Retry, loss: Option<L
 
 fn cell(code: &str) -> CellRequest {
     let timeout = Some(Duration::from_secs(10));
-    CellRequest { code: code.to_owned(), history: History::Store, env: Vec::new(), timeout, patience: timeout }
+    CellRequest {
+        code: code.to_owned(),
+        history: History::Store,
+        env: Vec::new(),
+        timeout,
+        patience: timeout,
+    }
 }
 
 /// Runs a cell and keeps what it wrote.

@@ -187,6 +187,7 @@ fn of_this_machine(
         place: Place::Here,
         kernel_name: None,
         env: BTreeMap::new(),
+        user: None,
         start_limit: None,
         beside: None,
         authorities: None,

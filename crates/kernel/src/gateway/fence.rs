@@ -14,7 +14,7 @@ use crate::jupyter::fold::{Channel, Wait};
 use crate::jupyter::message::Message;
 use crate::jupyter::speak::Speak as _;
 use crate::question::Answer;
-use crate::zmq::ask::Asking;
+use crate::zmq::ask::{Asking, Behind};
 use crate::zmq::guest::Guest;
 
 /// How long it may take to hear that a kernel is idle that has answered since.
@@ -26,8 +26,7 @@ const ECHO: Duration = Duration::from_secs(30);
 /// A request behind others: when it is answered, those are over, whether we heard it or not.
 pub(crate) struct Fence {
     pub(crate) request: String,
-    /// The execution before it.
-    before: Option<String>,
+    behind: Behind,
     why: Why,
 }
 
@@ -42,45 +41,48 @@ impl Pump {
     /// Requests are answered in order, so one that is sent now is answered when what is open is over.
     pub(crate) fn raise_fence(&mut self, why: Why) {
         let state = &mut self.state;
-        let is_open = state.fold.is_running() || state.asking.is_some();
+        let behind = Behind::what(&state.fold, state.asking.as_ref());
         // Not every kernel answers in order; after a loss there is no other way to know.
         let is_known = self.guest == Guest::Present;
         let is_lost = matches!(why, Why::Loss(_));
-        if is_open && (is_lost || (is_known && state.fence.is_none())) {
-            let before = state.fold.running().map(str::to_owned);
+        if let Some(behind) = behind
+            && (is_lost || (is_known && state.fence.is_none()))
+        {
             let request = self.talk.request(Channel::Shell, "kernel_info_request", &json!({}));
-            state.fence = Some(Fence { request, before, why });
+            state.fence = Some(Fence { request, behind, why });
         }
     }
 
     pub(crate) async fn pass_fence(&mut self) {
         let Some(fence) = self.state.fence.take() else { return };
-        if fence.before.is_some() && self.state.fold.running() == fence.before.as_deref() {
-            match fence.why {
-                Why::Interrupt => {
-                    let effects = self.state.fold.passed();
-                    self.apply(effects).await;
+        match fence.behind {
+            Behind::Execution(request) if self.state.fold.running() == Some(request.as_str()) => {
+                match fence.why {
+                    Why::Interrupt => {
+                        let effects = self.state.fold.passed();
+                        self.apply(effects).await;
+                    }
+                    Why::Loss(why) => self.state.lost = Some((Instant::now() + LAST_WORD, why)),
                 }
-                Why::Loss(why) => self.state.lost = Some((Instant::now() + LAST_WORD, why)),
             }
-        } else if fence.before.is_none()
-            && let Some(asking) = self.state.asking.take()
-        {
-            let answer = match fence.why {
-                Why::Interrupt => Asking::interrupted(),
-                Why::Loss(why) => Answer::Failed(format!("The answer was lost: {why}")),
-            };
-            self.send(KernelEvent::Answer { id: asking.id, answer }).await;
+            Behind::Question(id) if self.state.asking.take_if(|it| it.id == id).is_some() => {
+                let answer = match fence.why {
+                    Why::Interrupt => Asking::interrupted(),
+                    Why::Loss(why) => Answer::Failed(format!("The answer was lost: {why}")),
+                };
+                self.send(KernelEvent::Answer { id, answer }).await;
+            }
+            Behind::Execution(_) | Behind::Question(_) => {}
         }
     }
 
-    /// A reply was lost, but what the kernel publishes comes to everybody: if it said that it is idle, it
-    /// has also said whether the code failed. Else nobody knows.
+    /// A reply was lost, and with it perhaps what was published before. An error that was heard is proof of how the
+    /// code ended; else nobody knows.
     pub(crate) async fn settle(&mut self) {
         let Some((until, why)) = &self.state.lost else { return };
         let effects = match self.state.fold.awaited() {
             _ if !self.state.fold.is_running() => Vec::new(),
-            Some(Wait::Reply) => self.state.fold.gave_up(),
+            Some(Wait::Reply) if self.state.fold.has_failed() => self.state.fold.gave_up(),
             _ if Instant::now() >= *until => self.state.fold.lost(why),
             _ => return,
         };

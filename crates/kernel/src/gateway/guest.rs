@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::gateway::contents::ContentsPath;
+use crate::gateway::near::Seen;
 use crate::kernel::KernelSpec;
 use crate::runner::files;
 
@@ -28,10 +29,11 @@ const MODULE: &str = "__import__('sys').modules['inkcell_runner.guest']";
 /// Imports our package from texts.
 const CARRIER: &str = include_str!("carrier.py");
 
-/// What a kernel says about where it is: process, machine, namespace of processes, interpreter.
+/// What a kernel says about where it is: process and when that began, machine, namespace of processes, interpreter.
 pub(crate) const WHERE: &str = "(lambda os, sys: '|'.join([str(os.getpid()), \
+    open('/proc/self/stat').read().rpartition(')')[2].split()[19], \
     open('/proc/sys/kernel/random/boot_id').read().strip(), os.readlink('/proc/self/ns/pid'), \
-    sys.executable]) if os.path.exists('/proc/self/ns/pid') else '|||' + sys.executable)\
+    sys.executable]) if os.path.exists('/proc/self/ns/pid') else '||||' + sys.executable)\
     (__import__('os'), __import__('sys'))";
 
 /// What a kernel says that sees the files of this machine: which start of the machine, which files, whose.
@@ -95,13 +97,15 @@ fn literal(text: &str) -> String {
 }
 
 /// Where a kernel is that answered [`WHERE`] with this, and the interpreter.
-pub(crate) fn found(shown: &str, ours: &Namespace) -> (Option<u32>, String) {
+pub(crate) fn found(shown: &str, ours: &Namespace) -> (Option<Seen>, String) {
     let shown = shown.trim_matches(['\'', '"']);
-    let mut parts = shown.splitn(4, '|');
+    let mut parts = shown.splitn(5, '|');
     let mut part = || parts.next().unwrap_or("");
-    let (pid, boot, namespace, executable) = (part(), part(), part(), part());
+    let (pid, began, boot) = (part(), part(), part());
+    let (namespace, executable) = (part(), part());
     let is_ours = !boot.is_empty() && boot == ours.boot && namespace == ours.pids;
-    (pid.parse().ok().filter(|_| is_ours), executable.to_owned())
+    let seen = pid.parse().ok().map(|pid| Seen { pid, began: began.to_owned() });
+    (seen.filter(|_| is_ours), executable.to_owned())
 }
 
 /// Which processes we see.
@@ -140,12 +144,15 @@ mod tests {
     fn a_process_is_ours_only_on_our_machine() {
         let ours = Namespace { boot: "b".to_owned(), pids: "pid:[1]".to_owned() };
         let check = |shown: &str, wanted: (Option<u32>, &str)| {
-            assert_eq!(found(shown, &ours), (wanted.0, wanted.1.to_owned()), "{shown}");
+            let (seen, executable) = found(shown, &ours);
+            let pid = seen.map(|Seen { pid, began }| (pid, began));
+            let wanted = (wanted.0.map(|pid| (pid, "99".to_owned())), wanted.1);
+            assert_eq!((pid, executable.as_str()), wanted, "{shown}");
         };
-        check("'12|b|pid:[1]|/usr/bin/py'", (Some(12), "/usr/bin/py"));
-        check("'12|other|pid:[1]|/usr/bin/py'", (None, "/usr/bin/py"));
-        check("'12|b|pid:[2]|/usr/bin/py'", (None, "/usr/bin/py"));
-        check("'|||C:/py'", (None, "C:/py"));
+        check("'12|99|b|pid:[1]|/usr/bin/py'", (Some(12), "/usr/bin/py"));
+        check("'12|99|other|pid:[1]|/usr/bin/py'", (None, "/usr/bin/py"));
+        check("'12|99|b|pid:[2]|/usr/bin/py'", (None, "/usr/bin/py"));
+        check("'||||C:/py'", (None, "C:/py"));
         check("", (None, ""));
     }
 }

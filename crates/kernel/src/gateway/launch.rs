@@ -22,11 +22,13 @@ use crate::gateway::end::Ending;
 use crate::gateway::error::{GatewayError, Named, Whose};
 use crate::gateway::guest::{self, Namespace, Place};
 use crate::gateway::handle::{GatewayKernel, Intent};
+use crate::gateway::kernel_env::{self, Told};
 use crate::gateway::meet::{self, Unmet};
-use crate::gateway::near::Near;
+use crate::gateway::near::{Near, Seen};
 use crate::gateway::pump::{Pump, State};
 use crate::gateway::record::Record;
-use crate::gateway::rest::{NewKernel, RemoteKernels, Rest};
+use crate::gateway::rest::{NewKernel, RemoteKernels, Rest, Starts};
+use crate::gateway::socket;
 use crate::gateway::talk::Talk;
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::kernelspec::InterruptMode;
@@ -35,6 +37,9 @@ use crate::runner::install;
 use crate::trace::{MessageTrace, Trace};
 use crate::zmq::connection::random_hex;
 use crate::zmq::guest::Guest;
+
+/// How much sooner than a start a websocket is given up, so that its own words are heard.
+const LEEWAY: Duration = Duration::from_millis(500);
 
 /// How many events may wait for the session.
 const EVENT_QUEUE: usize = 64;
@@ -54,6 +59,8 @@ pub struct GatewayConfig {
     pub kernel_name: Option<String>,
     /// Variables that are named when a kernel is made. Gateways take those that begin with `KERNEL_`.
     pub env: BTreeMap<String, String>,
+    /// Whom kernels belong to, for a gateway that starts them on other machines.
+    pub user: Option<String>,
     /// How long its kernels may take to be ready, where that is longer than others are given: a cluster has to
     /// find room for them first.
     pub start_limit: Option<Duration>,
@@ -180,7 +187,11 @@ impl GatewayBackend {
             let names = found.kernels.into_keys().collect();
             return Err(GatewayError::NoSuchKernel { at: self.rest.named(), name, names });
         };
-        Ok(Chosen { name, interrupts: spec.interrupt_mode })
+        let told = match spec.starts() {
+            Starts::Elsewhere => Told::Everything,
+            Starts::Usually => Told::WhatIsSet,
+        };
+        Ok(Chosen { name, interrupts: spec.interrupt_mode, told })
     }
 
     async fn attempt(
@@ -189,24 +200,26 @@ impl GatewayBackend {
         chosen: &Chosen,
         deadline: Instant,
     ) -> Result<Launched, LaunchError> {
-        let ending = self.create(&chosen.name, deadline).await?;
+        let ending = self.create(chosen, deadline).await?;
         let session = random_hex::<16>();
         let what = "get randomness";
         let session = session.map_err(|source| LaunchError::Resources { what, source })?;
         let trace = MessageTrace::new(self.trace.as_ref(), None);
         let (rest, id) = (Arc::clone(&self.rest), ending.id.clone());
-        let talk = Talk::open(rest, id, session, &self.config.runtime_dir, trace).await?;
+        // A server may open it only when the kernel has answered.
+        let within = deadline.saturating_duration_since(Instant::now() + LEEWAY).max(socket::OPEN);
+        let talk = Talk::open(rest, id, session, &self.config.runtime_dir, within, trace).await?;
         let met = self.meet(spec, &talk).await.map_err(|unmet| self.unmet(unmet))?;
         Ok(self.launched(talk, ending, met, chosen.interrupts))
     }
 
     /// Makes a kernel. Also when nobody waits for it any more, it is known and removed.
-    async fn create(&self, name: &str, deadline: Instant) -> Result<Ending, GatewayError> {
+    async fn create(&self, chosen: &Chosen, deadline: Instant) -> Result<Ending, GatewayError> {
         let (done, made) = oneshot::channel();
         let (rest, record) = (Arc::clone(&self.rest), Arc::clone(&self.record));
         let new = NewKernel {
-            name: name.to_owned(),
-            env: self.environment(),
+            name: chosen.name.clone(),
+            env: self.environment(chosen.told),
             beside: self.config.beside.clone(),
         };
         tokio::spawn(async move {
@@ -219,15 +232,9 @@ impl GatewayBackend {
         made.await.map_err(gone)?
     }
 
-    /// What is named when a kernel is made. A gateway that starts kernels elsewhere gives up by a limit of its
-    /// own, unless it is told ours.
-    fn environment(&self) -> BTreeMap<String, String> {
-        let mut env = self.config.env.clone();
-        if let Some(limit) = self.config.start_limit {
-            let seconds = limit.as_secs().max(1).to_string();
-            env.entry("KERNEL_LAUNCH_TIMEOUT".to_owned()).or_insert(seconds);
-        }
-        env
+    fn environment(&self, told: Told) -> BTreeMap<String, String> {
+        let GatewayConfig { env, user, start_limit, .. } = &*self.config;
+        kernel_env::named(env, user.as_deref(), *start_limit, told)
     }
 
     async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<Met, Unmet> {
@@ -235,8 +242,8 @@ impl GatewayBackend {
         let (language, version) = (about.language_info.name, about.language_info.version);
         if !language.eq_ignore_ascii_case("python") {
             let executable = format!("{language} on {}", self.rest.url);
-            let (guest, place, pid) = (Guest::Absent, Place::Elsewhere, None);
-            return Ok(Met { guest, place, language, version, executable, pid });
+            let (guest, place, seen) = (Guest::Absent, Place::Elsewhere, None);
+            return Ok(Met { guest, place, language, version, executable, seen });
         }
         let place = match self.config.place {
             Place::Unknown => guest::place(&meet::run_at_start(talk, "", guest::WHOSE).await?),
@@ -253,13 +260,19 @@ impl GatewayBackend {
             Place::Elsewhere | Place::Unknown => guest::elsewhere(spec),
         };
         let shown = meet::run_at_start(talk, &code, guest::WHERE).await?;
-        let (pid, executable) = guest::found(&shown, &Namespace::ours());
-        Ok(Met { guest: Guest::Present, place, language, version, executable, pid })
+        let (seen, executable) = guest::found(&shown, &Namespace::ours());
+        Ok(Met { guest: Guest::Present, place, language, version, executable, seen })
     }
 
     fn unmet(&self, unmet: Unmet) -> LaunchError {
         match unmet {
             Unmet::Closed(reason) => GatewayError::Socket { reason }.into(),
+            Unmet::Lost(reason) => LaunchError::Startup {
+                reason: format!("the connection to the kernel was lost while it began ({reason})"),
+            },
+            Unmet::Died(problem) => LaunchError::Startup {
+                reason: format!("the kernel {problem}, before it was ready"),
+            },
             // Our own code says why in words; whatever else is raised there is known by its name.
             Unmet::Startup { name, value } if name == "ModuleLoadError" => {
                 LaunchError::Startup { reason: value }
@@ -277,7 +290,7 @@ impl GatewayBackend {
         met: Met,
         interrupts: InterruptMode,
     ) -> Launched {
-        let near = met.pid.and_then(|pid| Near::new(pid, interrupts).ok());
+        let near = met.seen.and_then(|seen| Near::new(&seen, interrupts));
         let pid = near.as_ref().map(|near| near.pid);
         talk.trace = MessageTrace::new(self.trace.as_ref(), pid);
         let info = KernelInfo {
@@ -335,6 +348,7 @@ fn rest(config: &GatewayConfig) -> Rest {
 struct Chosen {
     name: String,
     interrupts: InterruptMode,
+    told: Told,
 }
 
 /// A kernel that is ready.
@@ -344,5 +358,5 @@ struct Met {
     language: String,
     version: String,
     executable: String,
-    pid: Option<u32>,
+    seen: Option<Seen>,
 }

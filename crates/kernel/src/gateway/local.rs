@@ -138,6 +138,7 @@ impl LocalGatewayBackend {
                 place: Place::Here,
                 kernel_name: None,
                 env: BTreeMap::new(),
+                user: None,
                 start_limit: None,
                 beside: None,
                 authorities: None,

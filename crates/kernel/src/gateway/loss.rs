@@ -1,16 +1,23 @@
 //! What is lost on the way: connections, output beyond a gateway's limits, kernels that a gateway restarts.
 //!
-//! Owns how each is known, and how long a connection is tried to be had again.
+//! Owns how each is known, how long a connection is tried to be had again, and what is said of it. What runs is in
+//! `pump.rs`.
 
 use std::time::Duration;
 
 use serde::Deserialize;
 use tokio::time::Instant;
 
+use crate::event::DeathCause;
 use crate::gateway::end::Lost;
 use crate::gateway::error::{GatewayError, Refused};
+use crate::gateway::fence::Why;
+use crate::gateway::handle::Post;
+use crate::gateway::near::is_over;
+use crate::gateway::pump::Pump;
 use crate::gateway::rest::Presence;
 use crate::gateway::talk::Talk;
+use crate::jupyter::fold::Channel;
 use crate::jupyter::message::Message;
 
 /// How long a gateway whose machine says that nobody listens is given to come back.
@@ -32,6 +39,13 @@ const TRY: Duration = Duration::from_secs(5);
 pub(crate) const LIMIT: &str = "the gateway dropped output because it came faster than its limits allow; \
     what is shown is not all. Raise ServerApp.iopub_data_rate_limit and iopub_msg_rate_limit there.";
 
+/// What is said about a cell whose reply was lost.
+const UNKNOWN: &str = "the connection to the gateway was lost while the cell ran; whether it succeeded is not \
+    known, and output may be incomplete";
+
+/// How a kernel ended whose process is gone.
+pub(crate) const EXITED: &str = "ended on its gateway, which does not say why";
+
 /// Whether this is a server's word that it drops output.
 pub(crate) fn is_limit(text: &[u8]) -> bool {
     let text = text.trim_ascii_start();
@@ -39,8 +53,13 @@ pub(crate) fn is_limit(text: &[u8]) -> bool {
         || text.starts_with(b"IOPub message rate exceeded")
 }
 
-/// Why the kernel is gone, if this says so. Such a message belongs to no request.
-pub(crate) fn death(message: &Message) -> Option<&'static str> {
+/// Why the kernel is gone, if this says so.
+pub(crate) fn death_on(channel: Channel, message: &Message) -> Option<&'static str> {
+    if channel == Channel::Iopub { death(message) } else { None }
+}
+
+/// Such a message belongs to no request.
+fn death(message: &Message) -> Option<&'static str> {
     #[derive(Deserialize)]
     struct Status {
         execution_state: String,
@@ -59,8 +78,69 @@ pub(crate) fn death(message: &Message) -> Option<&'static str> {
     }
 }
 
+impl Pump {
+    /// The connection is gone; the kernel need not be.
+    pub(crate) async fn regain(&mut self) -> Option<DeathCause> {
+        let why = self.talk.why();
+        let is_open = self.state.fold.is_running() || self.state.asking.is_some();
+        let mut posted = Vec::new();
+        let regained = {
+            let regaining = regain(&mut self.talk);
+            tokio::pin!(regaining);
+            loop {
+                let post = tokio::select! {
+                    regained = &mut regaining => break regained,
+                    () = self.intent.stop.cancelled() => return Some(DeathCause::Shutdown),
+                    () = is_over(self.near.as_ref()) => return Some(self.state.ended(EXITED)),
+                    post = self.posts.recv() => post,
+                };
+                match post {
+                    // What ends the kernel must not wait for a gateway that may be gone.
+                    Some(Post::Force(force)) => {
+                        let near = self.near.as_ref();
+                        let cause = self.state.force(force, near, &mut self.ending);
+                        if cause.is_some() {
+                            return cause;
+                        }
+                    }
+                    Some(post) => posted.push(post),
+                    None => return Some(DeathCause::Shutdown),
+                }
+            }
+        };
+        match regained {
+            Ok(()) => {
+                // What was to come behind others on the old connection will not come.
+                (self.state.fence, self.state.probe) = (None, None);
+                if is_open {
+                    let notice =
+                        format!("the connection to the gateway was lost for a moment ({why})");
+                    self.notice(notice).await;
+                    self.raise_fence(Why::Loss(UNKNOWN.to_owned()));
+                }
+                self.rearm();
+                for post in posted {
+                    let cause = self.post(post).await;
+                    if cause.is_some() {
+                        return cause;
+                    }
+                }
+                None
+            }
+            Err(Lost::Kernel) => Some(self.state.ended("was removed by its gateway")),
+            Err(Lost::Gateway(problem)) => {
+                self.ending.abandon();
+                let outcome = if is_open { "; the outcome of the cell is unknown" } else { "" };
+                Some(self.state.ended(&format!(
+                    "is out of reach, as is its gateway ({why}; {problem}){outcome}"
+                )))
+            }
+        }
+    }
+}
+
 /// Opens a connection anew, if the kernel is still there.
-pub(crate) async fn regain(talk: &mut Talk) -> Result<(), Lost> {
+async fn regain(talk: &mut Talk) -> Result<(), Lost> {
     // Only a server that has noticed the loss itself keeps for us what comes meanwhile.
     tokio::time::sleep(NOTICED).await;
     let began = Instant::now();

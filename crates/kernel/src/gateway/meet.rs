@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
+use crate::gateway::loss;
 use crate::gateway::talk::Talk;
 use crate::jupyter::fold::Channel;
 use crate::jupyter::speak::Speak as _;
@@ -19,8 +20,12 @@ const AGAIN: Duration = Duration::from_secs(2);
 /// Why the first words failed.
 #[derive(Debug)]
 pub(crate) enum Unmet {
-    /// The connection ended.
+    /// The connection ended before anything was run.
     Closed(String),
+    /// It ended later, so that nobody knows what was run.
+    Lost(String),
+    /// The kernel is gone, as its gateway says.
+    Died(&'static str),
     /// The code that it begins with failed, with this.
     Startup { name: String, value: String },
 }
@@ -46,6 +51,9 @@ pub(crate) async fn meet(talk: &Talk) -> Result<About, Unmet> {
         let Some(read) = next else { return Err(Unmet::Closed(talk.why())) };
         // What is no message says nothing about the kernel.
         let Ok((channel, message)) = read else { continue };
+        if let Some(problem) = loss::death_on(channel, &message) {
+            return Err(Unmet::Died(problem));
+        }
         if !asked.iter().any(|request| message.is_of(request)) {
             continue;
         }
@@ -79,8 +87,14 @@ pub(crate) async fn run_at_start(
         "user_expressions": {"it": expression}, "allow_stdin": false, "stop_on_error": false});
     let request = talk.request(Channel::Shell, "execute_request", &content);
     loop {
-        let Some(read) = talk.next().await else { return Err(Unmet::Closed(talk.why())) };
-        let Ok((Channel::Shell, message)) = read else { continue };
+        let Some(read) = talk.next().await else { return Err(Unmet::Lost(talk.why())) };
+        let Ok((channel, message)) = read else { continue };
+        if let Some(problem) = loss::death_on(channel, &message) {
+            return Err(Unmet::Died(problem));
+        }
+        if channel != Channel::Shell {
+            continue;
+        }
         if message.header.msg_type != "execute_reply" || !message.is_of(&request) {
             continue;
         }
@@ -90,7 +104,7 @@ pub(crate) async fn run_at_start(
                 Ok(text.unwrap_or("").to_owned())
             }
             Ok(Reply { ename, evalue, .. }) => Err(Unmet::Startup { name: ename, value: evalue }),
-            Err(error) => Err(Unmet::Closed(error.to_string())),
+            Err(error) => Err(Unmet::Lost(error.to_string())),
         };
     }
 }

@@ -34,7 +34,7 @@ pub use contents::{ContentsError, ContentsPath, Open, Overwrite, ServerContents,
 pub use error::{GatewayError, Named, Refused, TokenSent, Whose};
 pub use gc::{LeftBehind, left_behind};
 pub use guest::Place;
-pub use kernel_env::kernel_environment;
+pub use kernel_env::{kernel_environment, user_of};
 pub use launch::{GatewayBackend, GatewayConfig};
 pub use local::{LocalConfig, LocalGatewayBackend, Sharing};
 pub use rest::{RemoteKernel, RemoteKernels};

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::event::{Death, DeathCause, ExecEvent, KernelEvent, StreamName};
-use crate::gateway::end::{Ending, Lost};
+use crate::gateway::end::Ending;
 use crate::gateway::error::GatewayError;
 use crate::gateway::fence::{Fence, Why};
 use crate::gateway::guest::Place;
@@ -27,6 +27,7 @@ use crate::gateway::talk::Talk;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::Message;
+use crate::jupyter::pieces::in_pieces;
 use crate::jupyter::speak::Speak as _;
 use crate::kernel::{CodeRequest, Force, History};
 use crate::question::Answer;
@@ -71,7 +72,7 @@ pub(crate) struct State {
     /// When the last one was asked for.
     interrupted: Option<Instant>,
     pub(crate) deadline: Option<Instant>,
-    notices_left: u8,
+    odd_left: u8,
     forced: bool,
 }
 
@@ -87,9 +88,35 @@ impl State {
             lost: None,
             interrupted: None,
             deadline: None,
-            notices_left: NOTICES,
+            odd_left: NOTICES,
             forced: false,
         }
+    }
+
+    /// How it came to an end that was not asked for, or was.
+    pub(crate) fn ended(&self, problem: &str) -> DeathCause {
+        if self.forced {
+            return DeathCause::IgnoredInterrupt;
+        }
+        DeathCause::Remote { problem: problem.to_owned() }
+    }
+
+    /// A process that we see is ended as one of our own; of others the gateway is asked to, and those that take
+    /// long are given up: they are written down, and the gateway goes on trying.
+    pub(crate) fn force(
+        &mut self,
+        force: Force,
+        near: Option<&Near>,
+        ending: &mut Ending,
+    ) -> Option<DeathCause> {
+        self.forced = true;
+        match (force, near) {
+            (Force::Terminate, Some(near)) => near.signal(Signal::TERM),
+            (Force::Kill, Some(near)) => near.signal(Signal::KILL),
+            (Force::Terminate, None) => ending.begin(),
+            (Force::Kill, None) => return Some(DeathCause::IgnoredInterrupt),
+        }
+        None
     }
 }
 
@@ -163,7 +190,10 @@ impl Pump {
                 Woke::Post(Some(post)) => self.post(post).await,
                 Woke::Heard(channel, message) => self.heard(channel, &message).await,
                 Woke::Odd(problem) => {
-                    self.notice(format!("the gateway sent {problem}")).await;
+                    if self.state.odd_left > 0 {
+                        self.state.odd_left -= 1;
+                        self.notice(format!("the gateway sent {problem}")).await;
+                    }
                     None
                 }
                 Woke::Closed => self.regain().await,
@@ -175,7 +205,7 @@ impl Pump {
                     self.late().await;
                     None
                 }
-                Woke::Exited => Some(self.ended("ended on its gateway, which does not say why")),
+                Woke::Exited => Some(self.state.ended(loss::EXITED)),
                 Woke::Post(None) | Woke::Stopped => Some(DeathCause::Shutdown),
             };
             if let Some(cause) = cause {
@@ -184,14 +214,7 @@ impl Pump {
         }
     }
 
-    fn ended(&self, problem: &str) -> DeathCause {
-        if self.state.forced {
-            return DeathCause::IgnoredInterrupt;
-        }
-        DeathCause::Remote { problem: problem.to_owned() }
-    }
-
-    async fn post(&mut self, post: Post) -> Option<DeathCause> {
+    pub(crate) async fn post(&mut self, post: Post) -> Option<DeathCause> {
         match post {
             Post::Execute(_) => self.state.queue.push_back(post),
             Post::Ask(id, _) => {
@@ -212,7 +235,10 @@ impl Pump {
                 self.talk.trace.sent_as("rest", "interrupt", None);
                 self.state.interrupts.spawn(async move { rest.interrupt(&id).await });
             }
-            Post::Force(force) => return self.force(force),
+            Post::Force(force) => {
+                let (near, ending) = (self.near.as_ref(), &mut self.ending);
+                return self.state.force(force, near, ending);
+            }
         }
         None
     }
@@ -232,19 +258,6 @@ impl Pump {
     fn signals_interrupts(&self) -> bool {
         let near = self.near.as_ref().filter(|near| near.interrupts == InterruptMode::Signal);
         near.inspect(|near| near.signal(Signal::INT)).is_some()
-    }
-
-    /// A process that we see is ended as one of our own; of others the gateway is asked to, and those that take
-    /// long are given up: they are written down, and the gateway goes on trying.
-    fn force(&mut self, force: Force) -> Option<DeathCause> {
-        self.state.forced = true;
-        match (force, &self.near) {
-            (Force::Terminate, Some(near)) => near.signal(Signal::TERM),
-            (Force::Kill, Some(near)) => near.signal(Signal::KILL),
-            (Force::Terminate, None) => self.ending.begin(),
-            (Force::Kill, None) => return Some(DeathCause::IgnoredInterrupt),
-        }
-        None
     }
 
     async fn interrupted(&mut self, done: Result<(), GatewayError>) {
@@ -307,10 +320,8 @@ impl Pump {
         channel: Channel,
         message: &Message,
     ) -> Option<DeathCause> {
-        if channel == Channel::Iopub
-            && let Some(problem) = loss::death(message)
-        {
-            return Some(self.ended(problem));
+        if let Some(problem) = loss::death_on(channel, message) {
+            return Some(self.state.ended(problem));
         }
         if channel == Channel::Shell {
             if let Some(asking) = &self.state.asking
@@ -334,41 +345,8 @@ impl Pump {
         None
     }
 
-    /// The connection is gone; the kernel need not be.
-    async fn regain(&mut self) -> Option<DeathCause> {
-        let why = self.talk.why();
-        let is_open = self.state.fold.is_running() || self.state.asking.is_some();
-        let stop = self.intent.stop.clone();
-        let regained = tokio::select! {
-            regained = loss::regain(&mut self.talk) => regained,
-            () = stop.cancelled() => return Some(DeathCause::Shutdown),
-        };
-        match regained {
-            Ok(()) if is_open => {
-                let notice = format!("the connection to the gateway was lost for a moment ({why})");
-                self.notice(notice).await;
-                let why = "the connection to the gateway was lost while the cell ran; whether it \
-                           succeeded is not known, and output may be incomplete";
-                self.raise_fence(Why::Loss(why.to_owned()));
-                None
-            }
-            Ok(()) => None,
-            Err(Lost::Kernel) => Some(self.ended("was removed by its gateway")),
-            Err(Lost::Gateway(problem)) => {
-                self.ending.abandon();
-                let outcome = if is_open { "; the outcome of the cell is unknown" } else { "" };
-                Some(self.ended(&format!(
-                    "is out of reach, as is its gateway ({why}; {problem}){outcome}"
-                )))
-            }
-        }
-    }
-
     pub(crate) async fn notice(&mut self, text: String) {
-        if self.state.notices_left > 0 {
-            self.state.notices_left -= 1;
-            self.send(KernelEvent::Notice(text)).await;
-        }
+        self.send(KernelEvent::Notice(text)).await;
     }
 
     pub(crate) async fn apply(&mut self, effects: Vec<Effect>) {
@@ -404,8 +382,15 @@ impl Pump {
         self.send(event).await;
     }
 
-    /// Waits for room, unless nobody listens any more.
+    /// Reports it, much text in pieces.
     pub(crate) async fn send(&mut self, event: KernelEvent) {
+        for event in in_pieces(event) {
+            self.send_whole(event).await;
+        }
+    }
+
+    /// Waits for room, unless nobody listens any more.
+    async fn send_whole(&mut self, event: KernelEvent) {
         let event = match self.events.try_send(event) {
             Ok(()) => return,
             Err(TrySendError::Full(event) | TrySendError::Closed(event)) => event,

@@ -78,6 +78,26 @@ pub struct RemoteKernel {
     /// How it wants to be interrupted.
     #[serde(default)]
     pub interrupt_mode: InterruptMode,
+    /// What else is said about it.
+    #[serde(default)]
+    pub metadata: serde_json::Map<String, serde_json::Value>,
+}
+
+/// Where a gateway starts a kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Starts {
+    Usually,
+    /// By a process proxy, as Enterprise Gateway has them: on a cluster.
+    Elsewhere,
+}
+
+impl RemoteKernel {
+    pub(crate) fn starts(&self) -> Starts {
+        match self.metadata.get("process_proxy") {
+            Some(_) => Starts::Elsewhere,
+            None => Starts::Usually,
+        }
+    }
 }
 
 /// The kernels that a gateway can make, by name.

@@ -39,6 +39,7 @@ impl Talk {
         id: RemoteId,
         session: String,
         runtime_dir: &Path,
+        within: Duration,
         trace: MessageTrace,
     ) -> Result<Talk, LaunchError> {
         let made = Home::make(runtime_dir);
@@ -46,7 +47,7 @@ impl Talk {
             what: "make a folder for the kernel's output",
             source,
         })?;
-        let line = socket::open(&rest, &id, &session, home.folder(), socket::OPEN).await?;
+        let line = socket::open(&rest, &id, &session, home.folder(), within).await?;
         // The gateway signs what it passes on.
         let author = Author::new(session, Signer::new(""));
         Ok(Talk { rest, id, line, author, home, trace })

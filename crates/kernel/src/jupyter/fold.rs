@@ -158,6 +158,11 @@ impl Fold {
         self.wait().flatten()
     }
 
+    /// Whether what runs is known to have failed.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.running.as_ref().is_some_and(|running| running.error.is_some())
+    }
+
     /// The outer one: whether it is not over; the inner one: whether its end is under way.
     fn wait(&self) -> Option<Option<Wait>> {
         let Some(running) = &self.running else { return Some(None) };

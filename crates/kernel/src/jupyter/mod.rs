@@ -5,5 +5,6 @@ pub(crate) mod fold;
 pub(crate) mod kernelspec;
 pub(crate) mod lenient;
 pub(crate) mod message;
+pub(crate) mod pieces;
 pub(crate) mod sign;
 pub(crate) mod speak;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::jupyter::fold::Channel;
+use crate::jupyter::fold::{Channel, Fold};
 use crate::jupyter::message::Message;
 use crate::jupyter::speak::Speak;
 use crate::question::{Answer, AskId, Question};
@@ -18,6 +18,22 @@ pub(crate) struct Asking {
     pub(crate) id: AskId,
     pub(crate) request: String,
     form: Form,
+}
+
+/// What was open when a request was sent behind it. Answers come in order, so when that one is answered, this is
+/// over.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Behind {
+    Execution(String),
+    Question(AskId),
+}
+
+impl Behind {
+    /// What is open now.
+    pub(crate) fn what(fold: &Fold, asking: Option<&Asking>) -> Option<Behind> {
+        let execution = fold.running().map(|request| Behind::Execution(request.to_owned()));
+        execution.or_else(|| Some(Behind::Question(asking?.id)))
+    }
 }
 
 enum Form {

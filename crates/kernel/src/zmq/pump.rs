@@ -18,11 +18,12 @@ use tokio::time::Instant;
 
 use crate::event::{Death, DeathCause, ExecEvent, KernelEvent};
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
+use crate::jupyter::pieces::in_pieces;
 use crate::kernel::{CodeRequest, History};
 use crate::process::kill_group;
 use crate::question::Answer;
 use crate::trace::Trace;
-use crate::zmq::ask::{self, Asking};
+use crate::zmq::ask::{self, Asking, Behind};
 use crate::zmq::connection::Home;
 use crate::zmq::guest::{self, Guest};
 use crate::zmq::handle::{Intent, Post};
@@ -35,9 +36,6 @@ const AFTERMATH: Duration = Duration::from_millis(200);
 /// How often a kernel is asked for a sign of life, and how many it may miss.
 const BEAT: Duration = Duration::from_secs(5);
 const MISSED: u32 = 2;
-
-/// No event carries more of a stream: what waits for the session is counted in events, and is to be small.
-const PIECE_BYTES: usize = 1 << 16;
 
 /// How many messages that make no sense are told of; the others are the same.
 const NOTICES: u8 = 5;
@@ -63,7 +61,7 @@ pub(crate) struct State {
     queue: VecDeque<Post>,
     asking: Option<Asking>,
     /// A request behind the one that was interrupted, and that one's name.
-    fence: Option<(String, Option<String>)>,
+    fence: Option<(String, Behind)>,
     /// When the end of an execution is given up, unless more has come by then.
     deadline: Option<(Instant, u64)>,
     missed_beats: u32,
@@ -176,11 +174,12 @@ impl Pump {
     /// answered in order, so one that is sent now is answered when the interrupted one is over.
     fn raise_fence(&mut self) {
         let state = &mut self.state;
-        let is_open = state.fold.is_running() || state.asking.is_some();
-        if self.guest == Guest::Present && is_open && state.fence.is_none() {
-            let before = state.fold.running().map(str::to_owned);
+        if self.guest == Guest::Present
+            && state.fence.is_none()
+            && let Some(behind) = Behind::what(&state.fold, state.asking.as_ref())
+        {
             let fence = self.speaker.request(Channel::Shell, "kernel_info_request", &json!({}));
-            state.fence = Some((fence, before));
+            state.fence = Some((fence, behind));
         }
     }
 
@@ -244,15 +243,17 @@ impl Pump {
     }
 
     async fn pass_fence(&mut self) {
-        let Some((_, before)) = self.state.fence.take() else { return };
-        if before.is_some() && self.state.fold.running() == before.as_deref() {
-            let effects = self.state.fold.passed();
-            self.apply(effects).await;
-        } else if before.is_none()
-            && let Some(asking) = self.state.asking.take()
-        {
-            let (id, answer) = (asking.id, Asking::interrupted());
-            self.send(KernelEvent::Answer { id, answer }).await;
+        let Some((_, behind)) = self.state.fence.take() else { return };
+        match behind {
+            Behind::Execution(request) if self.state.fold.running() == Some(request.as_str()) => {
+                let effects = self.state.fold.passed();
+                self.apply(effects).await;
+            }
+            Behind::Question(id) if self.state.asking.take_if(|it| it.id == id).is_some() => {
+                let answer = Asking::interrupted();
+                self.send(KernelEvent::Answer { id, answer }).await;
+            }
+            Behind::Execution(_) | Behind::Question(_) => {}
         }
     }
 
@@ -332,19 +333,8 @@ impl Pump {
 
     /// Reports it, much text in pieces.
     async fn send(&mut self, event: KernelEvent) {
-        match event {
-            KernelEvent::Exec { exec, event: ExecEvent::Stream { name, data } } => {
-                for data in pieces(data) {
-                    let event = ExecEvent::Stream { name, data };
-                    self.send_whole(KernelEvent::Exec { exec, event }).await;
-                }
-            }
-            KernelEvent::Orphan(ExecEvent::Stream { name, data }) => {
-                for data in pieces(data) {
-                    self.send_whole(KernelEvent::Orphan(ExecEvent::Stream { name, data })).await;
-                }
-            }
-            other => self.send_whole(other).await,
+        for event in in_pieces(event) {
+            self.send_whole(event).await;
         }
     }
 
@@ -428,15 +418,6 @@ impl Pump {
             self.heard(Channel::Iopub, &frames).await;
         }
     }
-}
-
-/// The same bytes in order; at least one piece.
-fn pieces(mut data: Bytes) -> impl Iterator<Item = Bytes> {
-    let first = data.split_to(data.len().min(PIECE_BYTES));
-    let rest = std::iter::from_fn(move || {
-        (!data.is_empty()).then(|| data.split_to(data.len().min(PIECE_BYTES)))
-    });
-    std::iter::once(first).chain(rest)
 }
 
 /// Waits for a moment, if there is one.

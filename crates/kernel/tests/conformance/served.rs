@@ -127,6 +127,7 @@ pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
         place: if start == Start::Elsewhere { Place::Elsewhere } else { Place::Here },
         kernel_name: None,
         env: std::collections::BTreeMap::new(),
+        user: None,
         start_limit: None,
         beside: None,
         authorities: CERTIFICATE.with_borrow(Clone::clone),

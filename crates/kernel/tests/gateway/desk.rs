@@ -38,6 +38,7 @@ pub(crate) fn config(url: GatewayUrl, folder: &TempDir) -> GatewayConfig {
         place: Place::Elsewhere,
         kernel_name: None,
         env: BTreeMap::new(),
+        user: None,
         start_limit: None,
         beside: None,
         authorities: None,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use inkcell_kernel::kernel_environment;
+use inkcell_kernel::{kernel_environment, user_of};
 use inkcell_testkit::need::named_python;
 
 use crate::desk::{LIMIT, run};
@@ -28,6 +28,7 @@ async fn kernels_come_from_an_enterprise_gateway() {
     let told = [("USER", "ann"), ("KERNEL_MARK", "ours"), ("SECRET", "s")];
     let real = Real::start(&python, ARGUMENTS, "", |config| {
         config.env = kernel_environment(told);
+        config.user = user_of(told);
         config.start_limit = Some(Duration::from_secs(90));
     })
     .await;

@@ -154,13 +154,17 @@ pub(crate) async fn talk(stream: TcpStream, seen: &Seen, inside: &Arc<Inside>) {
 
 fn steps(channel: &str, header: &Value, content: &Value, inside: &Inside) -> Vec<Step> {
     match (channel, header["msg_type"].as_str().unwrap_or("")) {
+        (_, kind) if *inside.dies_of.lock().unwrap() == Some(kind) => {
+            let status = json!({"execution_state": "restarting"});
+            vec![Step::SayTo(json!({}), "iopub", "status", status)]
+        }
         ("shell", "kernel_info_request") => {
             let language = *inside.language.lock().unwrap();
             let info = json!({"status": "ok", "language_info": {"name": language, "version": "3"}});
             vec![busy(), Step::Say("shell", "kernel_info_reply", info), idle()]
         }
         ("shell", "execute_request") if content["silent"] == true => {
-            let it = json!({"it": {"status": "ok", "data": {"text/plain": "'|||/fake/python'"}}});
+            let it = json!({"it": {"status": "ok", "data": {"text/plain": "'||||/fake/python'"}}});
             let content = match *inside.startup.lock().unwrap() {
                 None => json!({"status": "ok", "user_expressions": it}),
                 Some((name, value)) => {

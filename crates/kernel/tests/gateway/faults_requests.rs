@@ -308,3 +308,32 @@ async fn a_kernel_that_is_never_ready_is_removed() {
     assert!(matches!(launched, Err(inkcell_kernel::LaunchError::TimedOut { .. })));
     assert!(gateway.is_empty_soon().await);
 }
+
+/// A kernel that dies while it begins is told at once, not when the time is up; and it is not begun again, since
+/// nobody knows how far it came.
+#[tokio::test]
+async fn a_kernel_that_dies_while_it_begins_is_told() {
+    for request in ["kernel_info_request", "execute_request"] {
+        let gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+        *gateway.inside.dies_of.lock().unwrap() = Some(request);
+        let refusal = Desk::at(gateway.url()).refusal().await;
+        let wanted =
+            "the kernel died, and its gateway started another in its place, before it was ready";
+        assert_eq!(refusal, wanted, "{request}");
+        assert!(gateway.is_empty_soon().await);
+        assert_eq!(gateway.count("POST", "/api/kernels"), 1);
+    }
+}
+
+/// A server opens the websocket of a kernel that begins slowly only when that has answered: it has the time that
+/// kernels have to start.
+#[tokio::test]
+async fn a_websocket_that_opens_late_is_waited_for() {
+    let long = Duration::from_secs(11);
+    let script = move |seen: &Seen| match seen.path.contains("/channels") {
+        true => Act::After(long),
+        false => Act::Usual,
+    };
+    let gateway = Scripted::start(script, |_| vec![]).await;
+    Desk::at(gateway.url()).launch().await.expect("a kernel");
+}

@@ -38,6 +38,8 @@ pub(crate) enum Act {
     Hang,
     /// Does what it should, after a while.
     Slowly,
+    /// The same, after so long.
+    After(Duration),
 }
 
 /// What a Hub puts before the paths of a user's server.
@@ -61,6 +63,8 @@ pub(crate) struct Inside {
     pub(crate) language: Mutex<&'static str>,
     /// What is raised by the code that its kernels begin with, if anything is.
     pub(crate) startup: Mutex<Option<(&'static str, &'static str)>>,
+    /// Which of the first requests its kernels do not survive.
+    pub(crate) dies_of: Mutex<Option<&'static str>>,
     /// How many requests are being answered, and how many ever were at once.
     answering: Mutex<(usize, usize)>,
 }
@@ -95,6 +99,7 @@ impl Scripted {
             made: Mutex::new(0),
             language: Mutex::new("python"),
             startup: Mutex::default(),
+            dies_of: Mutex::default(),
             answering: Mutex::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -174,12 +179,15 @@ async fn serve(mut stream: TcpStream, inside: Arc<Inside>) {
     if matches!(act, Act::Slowly) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
+    if let Act::After(long) = act {
+        tokio::time::sleep(long).await;
+    }
     let bytes = match act {
-        Act::Usual | Act::Slowly if is_socket => {
+        Act::Usual | Act::Slowly | Act::After(_) if is_socket => {
             drop(answering);
             return fake_kernel::talk(stream, &seen, &inside).await;
         }
-        Act::Usual | Act::Slowly => {
+        Act::Usual | Act::Slowly | Act::After(_) => {
             let (status, body) = usual(&seen, &inside);
             reply(status, "", &body)
         }

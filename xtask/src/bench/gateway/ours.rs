@@ -44,6 +44,8 @@ impl orders::Client for Ours {
             place: Place::Unknown,
             kernel_name: Some("python3".to_owned()),
             env: BTreeMap::new(),
+            user: None,
+            beside: None,
             start_limit: None,
             authorities: None,
             state_dir: task.state_dir.clone(),
