@@ -54,6 +54,8 @@ enum Chore {
     },
     /// Run the runner's suites on every CPython that is found.
     Pythons,
+    /// Make the environments with real servers that tests take kernels from, and say where they are.
+    Servers,
     /// List the statements of the source documents with the tests that show them.
     Spec {
         /// The folder with behaviour.md and reliability.md [default: ../shared/spec].
@@ -120,6 +122,14 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             loud.iter().for_each(|line| println!("!! {line}"));
             Ok(())
         }
+        Chore::Servers => {
+            let servers = servers::prepare(&workspace)?;
+            servers.loud.iter().for_each(|line| println!("!! {line}"));
+            // As a shell takes it.
+            let told = servers.told.iter();
+            told.for_each(|(name, value)| println!("export {name}={}", value.display()));
+            Ok(())
+        }
         Chore::Spec { dir } => {
             let dir = dir.unwrap_or_else(|| workspace.path(spec::DEFAULT_DIR));
             spec::run(&workspace, &dir, spec::Listing::Every)
@@ -154,6 +164,7 @@ mod tests {
             "test",
             "--quick",
             "pythons",
+            "servers",
             "spec",
             "laws",
             "fuzz",

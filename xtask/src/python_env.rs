@@ -80,7 +80,7 @@ pub(crate) fn stamp(dir: &Path, wanted: &str) -> Result<()> {
 }
 
 /// Debian and its kin ship python3 without the module that puts pip into a new environment.
-fn ensure_pip_bootstrap(base: &Path) -> Result<()> {
+pub(crate) fn ensure_pip_bootstrap(base: &Path) -> Result<()> {
     let present = || child::succeeds(Command::new(base).args(["-c", "import ensurepip"]));
     if present() {
         return Ok(());

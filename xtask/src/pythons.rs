@@ -99,10 +99,10 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
     Ok(loud)
 }
 
-/// The newest interpreter of these minor versions.
-pub(crate) fn newest_of(minors: &RangeInclusive<u32>) -> Option<PathBuf> {
-    let found = one_of_each(places());
-    found.into_values().rev().find(|one| minors.contains(&one.version.minor)).map(|one| one.path)
+/// One interpreter of each of these minor versions, the newest first.
+pub(crate) fn newest_first(minors: &RangeInclusive<u32>) -> Vec<PathBuf> {
+    let found = one_of_each(places()).into_values().rev();
+    found.filter(|one| minors.contains(&one.version.minor)).map(|one| one.path).collect()
 }
 
 /// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a

@@ -46,6 +46,7 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
     })?;
     let python = stages.run("python", || python_env::prepare(workspace))?;
     let servers = stages.run("servers", || servers::prepare(workspace))?;
+    servers.loud.into_iter().for_each(|line| stages.warn(line));
     let tracing = stages.run("strace", || Ok(strace::prepare()))?;
     if let Tracing::Missing(why) = tracing {
         stages.warn(format!("{why}: the crash enumeration of a save (F-060) will NOT run"));
@@ -55,7 +56,7 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
 
     let told = |command: &mut Command| {
         tell(command, &python, &tracing, depth);
-        command.envs(servers.iter().map(|(variable, python)| (*variable, python)));
+        command.envs(servers.told.iter().map(|(variable, value)| (*variable, value)));
     };
     stages.run("tests", || {
         let mut tests = if has_nextest(workspace) {

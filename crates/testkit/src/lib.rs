@@ -9,4 +9,5 @@ pub mod env;
 pub mod laws;
 pub mod need;
 pub mod notebooks;
+pub mod ports;
 pub mod scripted;

@@ -1,7 +1,8 @@
 //! What a test needs of the machine, and what it says where that is missing.
 //!
 //! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
-//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`.
+//! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`, and for each Python that has servers of a kind,
+//! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -50,12 +51,8 @@ pub fn python_package(test: &str, python: &OsStr, package: &str) -> bool {
 
 /// Whether a Python is named that has Jupyter's servers. Where one must be and is not, the test fails.
 pub fn jupyter_server(test: &str) -> bool {
-    let python = std::env::var_os("INKCELL_TEST_JUPYTER_PYTHON");
-    let why =
-        "INKCELL_TEST_JUPYTER_PYTHON names no Python that has kernel_gateway and jupyter_server";
-    let has =
-        |python| succeeds(python, &["-c", "import kernel_gateway, jupyter_server, ipykernel"]);
-    python.is_some_and(has) || missing(test, why, "INKCELL_TEST_NO_PACKAGES")
+    let modules = "kernel_gateway, jupyter_server, ipykernel";
+    named_python(test, "INKCELL_TEST_JUPYTER_PYTHON", modules).is_some()
 }
 
 /// The Python that this variable names, if it has these modules. Where one must be named and is not, the test
@@ -66,7 +63,8 @@ pub fn named_python(test: &str, variable: &str, modules: &str) -> Option<PathBuf
     let found = python.filter(|python| succeeds(python, &["-c", &code]));
     if found.is_none() {
         let why = format!("{variable} names no Python that has {modules}");
-        missing(test, &why, "INKCELL_TEST_NO_PACKAGES");
+        let kind = variable.trim_start_matches("INKCELL_TEST_").trim_end_matches("_PYTHON");
+        missing(test, &why, &format!("INKCELL_TEST_NO_{kind}"));
     }
     found
 }

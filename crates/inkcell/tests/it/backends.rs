@@ -1,16 +1,22 @@
 //! One script of calls on every backend: a client cannot tell by the answers which one made the kernel.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
+use inkcell_testkit::env::TestEnv;
 use inkcell_testkit::need;
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::env;
+use crate::gateways::{self, Elsewhere};
 
 fn python() -> OsString {
     std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into())
 }
+
+/// What is said of a process that ended, by whoever saw it.
+const EXITED: &str = "exited with code 7";
+const KILLED: &str = "was killed by signal 9";
 
 /// What clients do in a day, with everything that goes wrong.
 fn script() -> Vec<(&'static str, Value)> {
@@ -75,10 +81,13 @@ fn script() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Takes out what differs from one run to the next, the name of the backend, and the frames of ipykernel's own code,
-/// which IPython shows where `input` fails.
+/// Takes out what differs from one run to the next, the name of the backend, the frames of ipykernel's own code,
+/// which IPython shows where `input` fails, and how a process ended, which nobody can know who is not its parent.
 fn redacted(text: &str, folder: &str) -> String {
-    let text = text.replace(folder, "[folder]").replace("; zmq kernel", "");
+    let text = text.replace(folder, "[folder]");
+    let text = text.replace("; zmq kernel", "").replace("; gateway kernel", "");
+    let causes = [EXITED, KILLED, "ended on its gateway, which does not say why"];
+    let text = causes.into_iter().fold(text, |text, cause| text.replace(cause, "[ended]"));
     let mut lines = Vec::new();
     let mut is_own = false;
     for line in text.lines() {
@@ -101,10 +110,10 @@ fn redacted(text: &str, folder: &str) -> String {
     lines.join("\n")
 }
 
-fn answers(backend: &str) -> Vec<String> {
-    let env = env();
-    let mut client = Client::with(&env, &[], |command| {
-        command.env("INKCELL_PYTHON_BACKEND", backend).env("INKCELL_PYTHON_SHELL", "ipython");
+/// What the script is answered by a server that is told this.
+fn answers(env: &TestEnv, told: &[(&str, &OsStr)]) -> Vec<String> {
+    let mut client = Client::with(env, &[], |command| {
+        command.envs(told.iter().copied()).env("INKCELL_PYTHON_SHELL", "ipython");
     });
     let folder = env.dir().display().to_string();
     let calls = script().into_iter().map(|(tool, arguments)| {
@@ -119,6 +128,27 @@ fn answers(backend: &str) -> Vec<String> {
     calls.collect()
 }
 
+/// The answers of kernels that this backend makes of this interpreter.
+fn answers_of(backend: &str, interpreter: &OsStr) -> Vec<String> {
+    let backend = ("INKCELL_PYTHON_BACKEND", backend.as_ref());
+    answers(&env(), &[backend, ("INKCELL_PYTHON_INTERPRETER", interpreter)])
+}
+
+#[track_caller]
+fn assert_same(one: (&str, &[String]), other: (&str, &[String])) {
+    let mut different = Vec::new();
+    for (at, (tool, arguments)) in script().into_iter().enumerate() {
+        let [ours, theirs] = [&one.1[at], &other.1[at]];
+        if ours != theirs {
+            different.push(format!(
+                "call {at}: {tool} {arguments}\n--- {}\n{ours}\n--- {}\n{theirs}",
+                one.0, other.0
+            ));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n\n"));
+}
+
 /// The same answers, whatever makes the kernel.
 #[test]
 fn answers_do_not_tell_which_backend_it_is() {
@@ -126,15 +156,26 @@ fn answers_do_not_tell_which_backend_it_is() {
     if !need::python_package(test, &python(), "ipykernel") {
         return;
     }
-    let (runner, zmq) = (answers("runner"), answers("zmq"));
-    let mut different = Vec::new();
-    for (at, (tool, arguments)) in script().into_iter().enumerate() {
-        if runner[at] != zmq[at] {
-            let [runner, zmq] = [&runner[at], &zmq[at]];
-            different.push(format!(
-                "call {at}: {tool} {arguments}\n--- runner\n{runner}\n--- zmq\n{zmq}"
-            ));
-        }
+    let (runner, zmq) = (answers_of("runner", &python()), answers_of("zmq", &python()));
+    assert_same(("runner", &runner), ("zmq", &zmq));
+}
+
+/// B:G-35: nor do those of a gateway that is shared on this machine, and of one that somebody else started.
+#[test]
+fn answers_do_not_tell_that_a_gateway_is_between() {
+    if !need::jupyter_server("answers_do_not_tell_that_a_gateway_is_between") {
+        return;
     }
-    assert!(different.is_empty(), "{}", different.join("\n\n"));
+    let interpreter = OsString::from(gateways::python());
+    let runner = answers_of("runner", &interpreter);
+    let env = env();
+    let backend = ("INKCELL_PYTHON_BACKEND", "gateway".as_ref());
+    let shared = answers(&env, &[backend, ("INKCELL_PYTHON_INTERPRETER", &interpreter)]);
+    env.run(&["gateway", "stop"]).ok();
+    assert_same(("runner", &runner), ("shared gateway", &shared));
+    let gateway = Elsewhere::start(&env);
+    let url = ("PI_PYTHON_GATEWAY_URL", gateway.url.as_ref());
+    let token = ("PI_PYTHON_GATEWAY_TOKEN", gateways::TOKEN.as_ref());
+    let external = answers(&env, &[url, token]);
+    assert_same(("runner", &runner), ("external gateway", &external));
 }

@@ -1,19 +1,24 @@
 //! Kernels of gateways with the real binary: one of this machine that is shared, and one that is there already.
 
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need::jupyter_server;
-use serde_json::Value;
+use inkcell_testkit::ports::free_port;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::env;
 use crate::notebook_runs::{notebook, until};
 
-const TOKEN: &str = "a-token-of-the-tests";
+pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 
-fn python() -> String {
+pub(crate) fn python() -> String {
     std::env::var("INKCELL_TEST_JUPYTER_PYTHON").expect("it was looked for")
 }
 
@@ -24,19 +29,24 @@ fn done(env: &TestEnv, variables: &[(&str, &str)], args: &[&str]) -> Ran {
 }
 
 /// A gateway that somebody else started; it ends with the test.
-struct Elsewhere {
+pub(crate) struct Elsewhere {
     child: Child,
-    url: String,
+    port: u16,
+    pub(crate) url: String,
 }
 
 impl Elsewhere {
-    fn start(env: &TestEnv) -> Elsewhere {
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let port = listener.local_addr().expect("an address").port();
-        drop(listener);
+    pub(crate) fn start(env: &TestEnv) -> Elsewhere {
+        Elsewhere::on(env, free_port())
+    }
+
+    fn on(env: &TestEnv, port: u16) -> Elsewhere {
         let child = Command::new(python())
             .args(["-m", "kernel_gateway", "--KernelGatewayApp.ip=127.0.0.1"])
             .arg(format!("--KernelGatewayApp.port={port}"))
+            .arg("--KernelGatewayApp.port_retries=0")
+            // A test looks for its kernel.
+            .arg("--JupyterWebsocketPersonality.list_kernels=True")
             .env("KG_AUTH_TOKEN", TOKEN)
             .env("HOME", env.dir())
             .current_dir(env.dir())
@@ -46,16 +56,34 @@ impl Elsewhere {
             .process_group(0)
             .spawn()
             .expect("a gateway");
-        until(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Elsewhere { child, url: format!("http://127.0.0.1:{port}/") }
+        until(|| TcpStream::connect(("127.0.0.1", port)).is_ok());
+        Elsewhere { child, port, url: format!("http://127.0.0.1:{port}/") }
+    }
+
+    /// It ends without a word.
+    fn kill(mut self) {
+        self.child.kill().expect("it is killed");
+        self.child.wait().expect("it is gone");
+    }
+
+    /// Asks it something, as its owner; gives the answer as it comes.
+    fn ask(&self, request: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
+        let head = "HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\nauthorization: token";
+        write!(stream, "{request} {head} {TOKEN}\r\n\r\n").expect("it listens");
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).expect("an answer");
+        reply
     }
 }
 
 impl Drop for Elsewhere {
     fn drop(&mut self) {
-        let pid = self.child.id().to_string();
-        let _ = Command::new("kill").args(["-TERM", &pid]).status();
-        let _ = self.child.wait();
+        // Nobody else has its number while it has not been waited for.
+        if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            let _ = self.child.wait();
+        }
     }
 }
 
@@ -124,6 +152,90 @@ fn a_gateway_is_started_shared_and_stopped() {
     let stopped = done(&env, &[], &["gateway", "stop"]).exits(0);
     assert_eq!(stopped.stdout, "1 gateway ended.\n");
     assert_eq!(known(), Value::from([0; 0]));
+    let stopped = done(&env, &[], &["gateway", "stop"]).exits(0);
+    assert_eq!(stopped.stdout, "No gateway of inkcell's was running.\n");
+}
+
+/// F-110 F-117: a kernel that is removed while nothing runs, and a gateway that dies in a cell and comes back empty:
+/// what happened is told, nothing is run again, and the next call has a new kernel.
+#[test]
+fn a_session_outlives_its_kernel_and_its_gateway() {
+    if !jupyter_server("a_session_outlives_its_kernel_and_its_gateway") {
+        return;
+    }
+    let env = env();
+    let gateway = Elsewhere::start(&env);
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("PI_PYTHON_GATEWAY_URL", &gateway.url).env("PI_PYTHON_GATEWAY_TOKEN", TOKEN);
+    });
+    client.ok("python", json!({"code": "x = 1"}));
+    let list = gateway.ask("GET /api/kernels");
+    let id = list.split("\"id\": \"").nth(1).and_then(|rest| rest.split('"').next()).expect("one");
+    let removed = gateway.ask(&format!("DELETE /api/kernels/{id}"));
+    assert!(removed.starts_with("HTTP/1.1 204"), "{removed}");
+    let next = client.ok("python", json!({"code": "print('x' in globals())"})).text();
+    // Whether the end of its process is seen first, or the gateway's word.
+    let told = ["was removed by its gateway", "ended on its gateway"];
+    assert!(next.contains("False") && told.iter().any(|told| next.contains(told)), "{next}");
+
+    let code = "import time\nwith open('ran', 'a') as file: file.write('x')\ntime.sleep(600)";
+    let running = client.begin_call("python", json!({"code": code}));
+    until(|| env.path("ran").exists());
+    let port = gateway.port;
+    gateway.kill();
+    let answer = client.called(running);
+    assert!(answer.is_error(), "{answer:?}");
+    assert!(answer.text().contains("the outcome of the cell is unknown"), "{}", answer.text());
+    let _gateway = Elsewhere::on(&env, port);
+    let next = client.ok("python", json!({"code": "print(6 * 7)"})).text();
+    assert!(next.contains("42"), "{next}");
+    assert_eq!(env.get("ran"), b"x", "nothing is run again");
+}
+
+/// F-027: hosts that need a gateway in the same moment have one; where the host that starts it is killed, the
+/// next takes over at once, and what that one had begun is gone.
+#[test]
+fn hosts_that_begin_together_share_and_one_that_is_killed_holds_nobody_up() {
+    let test = "hosts_that_begin_together_share_and_one_that_is_killed_holds_nobody_up";
+    if !jupyter_server(test) {
+        return;
+    }
+    let env = env();
+    let real = python();
+    let start = |interpreter: &str| {
+        let mut command = env.inkcell();
+        command.args(["gateway", "start", "--json"]);
+        command.env("INKCELL_PYTHON_INTERPRETER", interpreter);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.spawn().expect("inkcell")
+    };
+    let hosts: Vec<Child> = (0..3).map(|_| start(&real)).collect();
+    let told: Vec<Value> = hosts
+        .into_iter()
+        .map(|host| {
+            let ran = host.wait_with_output().expect("it ends");
+            assert!(ran.status.success(), "{ran:?}");
+            let told: Value = serde_json::from_slice(&ran.stdout).expect("JSON");
+            told["shared"][0]["pid"].clone()
+        })
+        .collect();
+    assert!(told[0].is_u64() && told.iter().all(|pid| *pid == told[0]), "{told:?}");
+
+    // An interpreter whose gateway never answers.
+    let silent = env.outside("python");
+    let begun = env.outside("begun");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *kernel_gateway\\ *) : > '{}'; exec sleep 600;; esac\nexec '{real}' \"$@\"\n",
+        begun.display()
+    );
+    std::fs::write(&silent, script).expect("a script");
+    std::fs::set_permissions(&silent, std::fs::Permissions::from_mode(0o700)).expect("a mode");
+    let mut killed = start(&silent.display().to_string());
+    until(|| begun.exists());
+    killed.kill().expect("it is killed");
+    killed.wait().expect("it is gone");
+    let stopped = done(&env, &[], &["gateway", "stop"]).exits(0);
+    assert_eq!(stopped.stdout, "2 gateways ended.\n");
     let stopped = done(&env, &[], &["gateway", "stop"]).exits(0);
     assert_eq!(stopped.stdout, "No gateway of inkcell's was running.\n");
 }

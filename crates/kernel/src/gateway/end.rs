@@ -1,17 +1,26 @@
 //! The end of a kernel on a gateway: asked for once, seen to, and written down.
 //!
-//! Owns that no kernel of ours is forgotten: what could not be removed stays in the record.
+//! Owns that no kernel of ours is forgotten: what could not be removed stays in the record. And that what it said
+//! before its end is passed on.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
+use crate::gateway::pump::Pump;
 use crate::gateway::record::Record;
 use crate::gateway::rest::{RemoteId, Rest};
 
 /// How long a gateway may take before nobody waits for it any more. It goes on.
 const WAIT: Duration = Duration::from_secs(8);
+
+/// How long output may still come of a kernel that is gone.
+const AFTERMATH: Duration = Duration::from_millis(300);
+
+/// How long it is passed on, however much there is.
+const ALL_OF_IT: Duration = Duration::from_secs(2);
 
 /// What a connection that is gone means.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -72,5 +81,32 @@ impl Ending {
 impl Drop for Ending {
     fn drop(&mut self) {
         self.begin();
+    }
+}
+
+impl Pump {
+    /// What was sent before the end. A gateway can have much of it, so there is a bound for all.
+    pub(crate) async fn rest(&mut self) {
+        let until = Instant::now() + ALL_OF_IT;
+        self.rest_until(until).await;
+        // We can see the end of a process before its gateway has passed on what came before it. One that is slow to
+        // do so is slow to answer, too: when it has, it had its turn.
+        if self.near.is_some() {
+            let _ = self.talk.rest.has(&self.talk.id, ALL_OF_IT).await;
+            self.rest_until(until + ALL_OF_IT).await;
+        }
+    }
+
+    async fn rest_until(&mut self, until: Instant) {
+        while let Ok(Some(read)) = tokio::time::timeout(AFTERMATH, self.talk.next()).await {
+            if Instant::now() > until {
+                self.notice("output from before the end of the kernel was left out".to_owned())
+                    .await;
+                break;
+            }
+            if let Ok((channel, message)) = read {
+                self.heard(channel, &message).await;
+            }
+        }
     }
 }

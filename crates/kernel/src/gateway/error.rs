@@ -75,6 +75,8 @@ pub enum GatewayError {
     Create {
         /// Whose it is.
         whose: Whose,
+        /// The number of its answer.
+        status: u16,
         /// What it said.
         said: String,
     },
@@ -102,6 +104,12 @@ pub enum GatewayError {
     /// The one that is shared on this machine cannot be had.
     #[error("Shared Python gateway unavailable: {reason}")]
     Shared {
+        /// Why.
+        reason: String,
+    },
+    /// Neither can another one in its place.
+    #[error("Shared Python gateway unavailable after retry: {reason}")]
+    SharedAgain {
         /// Why.
         reason: String,
     },

@@ -87,7 +87,10 @@ impl Rest {
         if let Some(form) = form {
             request = request.header(SEC_WEBSOCKET_PROTOCOL, form);
         }
-        let response = self.sent(&mut sender, request, Bytes::new()).await?;
+        let response = match self.sent(&mut sender, request, Bytes::new()).await {
+            Err(GatewayError::Unreachable { reason, .. }) => return Err(closed(reason)),
+            answered => answered?,
+        };
         if response.status() != StatusCode::SWITCHING_PROTOCOLS {
             let (head, body) = response.into_parts();
             let body = self.whole(body, REFUSAL_BYTES).await.unwrap_or_default();

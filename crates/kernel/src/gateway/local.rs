@@ -50,7 +50,7 @@ pub struct LocalGatewayBackend {
     config: LocalConfig,
     trace: Option<Arc<dyn Trace>>,
     /// The backends of gateways that were used, so that kernels of one are written down in one place.
-    used: Arc<Mutex<HashMap<GatewayUrl, GatewayBackend>>>,
+    used: Arc<Mutex<HashMap<GatewayUrl, (Token, GatewayBackend)>>>,
     /// Which of its kernels is taken; none means Python.
     kernel_name: Option<String>,
 }
@@ -74,7 +74,7 @@ impl LocalGatewayBackend {
     /// Which kernels the gateway of this interpreter can make; it is started where it does not run.
     pub async fn kernelspecs(&self, spec: &KernelSpec) -> Result<RemoteKernels, LaunchError> {
         let (url, token) = self.shared(spec)?.acquire().await?;
-        Ok(self.backend(&url, token).kernelspecs().await?)
+        Ok(self.backend(&url, &token).kernelspecs().await?)
     }
 
     /// The gateway of an interpreter, where there may be one.
@@ -98,42 +98,42 @@ impl LocalGatewayBackend {
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
         let shared = self.shared(spec)?;
-        let first = self.attempt(&shared, spec, cancel).await;
+        let found = acquired(&shared, cancel).await?;
+        let first = self.launch_on(&found, spec, cancel).await;
         let Err(LaunchError::Gateway(problem)) = &first else { return first };
         if !is_fault_of_gateway(problem) {
             return first;
         }
-        // Nothing was started by one that failed so.
-        let _ = shared.shutdown().await;
-        match self.attempt(&shared, spec, cancel).await {
+        // Nothing was started by one that failed so. Whether one that could not be asked is still good for
+        // anything is looked at when it is acquired again: it may have kernels of others.
+        if is_failure(problem) {
+            let _ = shared.retire(&found).await;
+        }
+        let found = acquired(&shared, cancel).await?;
+        match self.launch_on(&found, spec, cancel).await {
             Err(LaunchError::Gateway(problem)) if is_fault_of_gateway(&problem) => {
-                let reason = format!("after retry: {problem}");
-                Err(GatewayError::Shared { reason }.into())
+                Err(GatewayError::SharedAgain { reason: problem.to_string() }.into())
             }
             done => done,
         }
     }
 
-    async fn attempt(
+    async fn launch_on(
         &self,
-        shared: &SharedGateway,
+        (url, token): &(GatewayUrl, Token),
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        let (url, token) = tokio::select! {
-            acquired = shared.acquire() => acquired?,
-            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
-        };
-        let backend = self.backend(&url, token).running(self.kernel_name.clone());
+        let backend = self.backend(url, token).running(self.kernel_name.clone());
         backend.launch(spec, cancel).await
     }
 
-    fn backend(&self, url: &GatewayUrl, token: Token) -> GatewayBackend {
+    fn backend(&self, url: &GatewayUrl, token: &Token) -> GatewayBackend {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let made = || {
             let config = GatewayConfig {
                 url: url.clone(),
-                token: Some(token),
+                token: Some(token.clone()),
                 whose: Whose::Shared,
                 place: Place::Here,
                 kernel_name: None,
@@ -148,19 +148,41 @@ impl LocalGatewayBackend {
                 None => GatewayBackend::new(config),
             }
         };
-        used.entry(url.clone()).or_insert_with(made).clone()
+        // Another gateway can get the port of one that is gone.
+        let entry = used.entry(url.clone()).or_insert_with(|| (token.clone(), made()));
+        if entry.0 != *token {
+            *entry = (token.clone(), made());
+        }
+        entry.1.clone()
     }
 }
 
-/// Whether another gateway may do better.
+async fn acquired(
+    shared: &SharedGateway,
+    cancel: &CancellationToken,
+) -> Result<(GatewayUrl, Token), LaunchError> {
+    tokio::select! {
+        acquired = shared.acquire() => Ok(acquired?),
+        () = cancel.cancelled() => Err(LaunchError::Cancelled),
+    }
+}
+
+/// Whether another try, or another gateway, may do better.
 fn is_fault_of_gateway(problem: &GatewayError) -> bool {
+    let is_out_of_reach = matches!(
+        problem,
+        GatewayError::Timeout { .. }
+            | GatewayError::Unreachable { .. }
+            | GatewayError::Nonsense { .. }
+            | GatewayError::Authentication { .. }
+    );
+    is_out_of_reach || is_failure(problem)
+}
+
+/// Whether the gateway said that it failed.
+fn is_failure(problem: &GatewayError) -> bool {
     match problem {
-        GatewayError::Create { .. }
-        | GatewayError::Timeout { .. }
-        | GatewayError::Unreachable { .. }
-        | GatewayError::Nonsense { .. }
-        | GatewayError::Authentication { .. } => true,
-        GatewayError::Status { status, .. } => *status >= 500,
+        GatewayError::Create { status, .. } | GatewayError::Status { status, .. } => *status >= 500,
         _ => false,
     }
 }

@@ -34,12 +34,6 @@ use crate::trace::Trace;
 use crate::zmq::ask::{self, Asking};
 use crate::zmq::guest::{self, Guest};
 
-/// How long output may still come of a kernel that is gone.
-const AFTERMATH: Duration = Duration::from_millis(300);
-
-/// How long it is passed on, however much there is.
-const ALL_OF_IT: Duration = Duration::from_secs(2);
-
 /// How long a process that we see has to end by itself.
 const POLITE: Duration = Duration::from_secs(2);
 
@@ -135,21 +129,6 @@ impl Pump {
         }
         died.send_replace(Some(death.clone()));
         self.send(KernelEvent::Died(death)).await;
-    }
-
-    /// What was sent before the end. A gateway can have much of it, so there is a bound for all.
-    async fn rest(&mut self) {
-        let until = Instant::now() + ALL_OF_IT;
-        while let Ok(Some(read)) = tokio::time::timeout(AFTERMATH, self.talk.next()).await {
-            if Instant::now() > until {
-                self.notice("output from before the end of the kernel was left out".to_owned())
-                    .await;
-                break;
-            }
-            if let Ok((channel, message)) = read {
-                self.heard(channel, &message).await;
-            }
-        }
     }
 
     /// Those that were killed take a moment to end.
@@ -318,10 +297,16 @@ impl Pump {
         let (channel, kind) = (Channel::Shell, "execute_request");
         let sent = self.talk.request_with(channel, kind, &metadata, &content);
         self.state.probe = None;
+        // What was interrupted before was another one.
+        self.state.interrupted = None;
         self.state.fold.begin(request.exec, sent, request.history);
     }
 
-    async fn heard(&mut self, channel: Channel, message: &Message) -> Option<DeathCause> {
+    pub(crate) async fn heard(
+        &mut self,
+        channel: Channel,
+        message: &Message,
+    ) -> Option<DeathCause> {
         if channel == Channel::Iopub
             && let Some(problem) = loss::death(message)
         {
@@ -379,7 +364,7 @@ impl Pump {
         }
     }
 
-    async fn notice(&mut self, text: String) {
+    pub(crate) async fn notice(&mut self, text: String) {
         if self.state.notices_left > 0 {
             self.state.notices_left -= 1;
             self.send(KernelEvent::Notice(text)).await;

@@ -177,7 +177,10 @@ impl Rest {
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                     retry_after(&reply.headers).unwrap_or(Duration::from_secs(1))
                 }
-                status if status.is_server_error() => Duration::ZERO,
+                // Another gateway is tried in the place of one that is ours.
+                status if status.is_server_error() && self.whose == Whose::External => {
+                    Duration::ZERO
+                }
                 _ => return Err(self.not_created(&reply)),
             };
             if is_last || wait > PATIENCE || Instant::now() + wait >= deadline {
@@ -202,7 +205,7 @@ impl Rest {
         match self.status(reply) {
             GatewayError::Status { status, said, .. } => {
                 let said = if said.is_empty() { format!("status {status}") } else { said };
-                GatewayError::Create { whose: self.whose, said }
+                GatewayError::Create { whose: self.whose, status, said }
             }
             other => other,
         }

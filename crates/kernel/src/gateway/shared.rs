@@ -29,8 +29,10 @@ use crate::zmq::connection::random_hex;
 const HEALTH_AGAIN: Duration = Duration::from_millis(100);
 const START_LIMIT: Duration = Duration::from_secs(30);
 
-/// How long a gateway that runs may take to answer.
+/// How long a gateway that runs may take to answer, and how often it is asked: one that is replaced takes the kernels
+/// of everybody along, and on a machine that is busy an answer can be late.
 const HEALTH_LIMIT: Duration = Duration::from_secs(3);
+const HEALTH_TRIES: usize = 3;
 
 /// How often a gateway is started whose port somebody else took.
 const ATTEMPTS: usize = 3;
@@ -117,12 +119,26 @@ impl SharedGateway {
         self.site.end().await
     }
 
+    /// Ends the gateway if it is this one still: somebody may have put another in its place by now.
+    pub(crate) async fn retire(&self, found: &(GatewayUrl, Token)) -> Result<(), GatewayError> {
+        let _lock = self.site.lock().await?;
+        if self.site.living().as_ref() == Some(found) {
+            self.site.end().await?;
+        }
+        Ok(())
+    }
+
     /// The gateway that was written down, if it lives and answers.
     async fn healthy(&self) -> Option<(GatewayUrl, Token)> {
         let (url, token) = self.site.living()?;
-        let asked = tokio::time::timeout(HEALTH_LIMIT, rest(&url, &token).kernelspecs()).await;
-        asked.ok()?.ok()?;
-        Some((url, token))
+        for _ in 0..HEALTH_TRIES {
+            match tokio::time::timeout(HEALTH_LIMIT, rest(&url, &token).kernelspecs()).await {
+                Ok(Ok(_)) => return Some((url, token)),
+                Err(_) | Ok(Err(GatewayError::Timeout { .. })) if self.site.is_alive() => {}
+                _ => return None,
+            }
+        }
+        None
     }
 
     async fn start(&self) -> Result<(GatewayUrl, Token), GatewayError> {

@@ -246,3 +246,79 @@ pub(crate) fn unavailable(reason: &str) -> GatewayError {
 pub(crate) fn in_folder(path: &Path) -> impl Fn(io::Error) -> GatewayError {
     move |error| unavailable(&format!("{}: {error}", path.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn site(folder: &Path) -> Site {
+        Site { folder: folder.join("site") }
+    }
+
+    fn touched(site: &Site) -> SystemTime {
+        fs::metadata(site.folder.join("gateway.lock")).unwrap().modified().unwrap()
+    }
+
+    /// B:G-10: whoever looks at the file sees who holds it, and that it is at work; it is free again at the end.
+    #[tokio::test]
+    async fn a_lock_that_is_held_shows_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let site = site(temp.path());
+        let lock = site.lock().await.unwrap();
+        let path = site.folder.join("gateway.lock");
+        let content: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(content["pid"], std::process::id());
+        assert!(content["startedAt"].as_u64().is_some_and(|at| at.abs_diff(millis()) < 600_000));
+        let long_ago = UNIX_EPOCH + Duration::from_secs(1);
+        File::options().write(true).open(&path).unwrap().set_modified(long_ago).unwrap();
+        let beat = async {
+            while touched(&site) == long_ago {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(12 * HEARTBEAT, beat).await.expect("it is touched while it is held");
+        drop(lock);
+        File::open(&path).unwrap().try_lock().expect("it is free");
+    }
+
+    /// B:G-12 F-027: whatever the file says about who holds it, the lock of the system decides: one that nobody
+    /// holds is taken at once, though the process that is named lives; one that somebody holds is not, though
+    /// nobody is named.
+    #[tokio::test]
+    async fn what_a_lock_says_proves_nothing() {
+        let temp = tempfile::tempdir().unwrap();
+        let site = site(temp.path());
+        site.make_folder().unwrap();
+        let path = site.folder.join("gateway.lock");
+        let living = serde_json::json!({"pid": 1, "startedAt": millis()}).to_string();
+        let dead = serde_json::json!({"pid": i32::MAX, "startedAt": millis()}).to_string();
+        for content in [living.as_str(), &dead, "", "nonsense", "{\"pid\":\"x\"}"] {
+            fs::write(&path, content).unwrap();
+            let lock = site.lock().now_or_never().expect("at once").unwrap();
+            let text = fs::read_to_string(&path).unwrap();
+            assert!(text.contains(&std::process::id().to_string()), "{text}");
+            fs::write(&path, "").unwrap();
+            assert!(site.lock().now_or_never().is_none(), "somebody holds it");
+            drop(lock);
+        }
+    }
+
+    /// B:G-13: what cannot be understood counts as absent.
+    #[test]
+    fn what_was_written_down_is_read_or_absent() {
+        let temp = tempfile::tempdir().unwrap();
+        let site = site(temp.path());
+        site.make_folder().unwrap();
+        let path = site.folder.join("gateway.json");
+        let good = "{\"url\":\"http://127.0.0.1:1\",\"pid\":7,\"startedAt\":9,\"venvPath\":null,\"cwd\":\"/\"}";
+        fs::write(&path, good).unwrap();
+        let info = site.info().expect("it is whole");
+        assert_eq!((info.pid, info.started_at, info.venv_path), (7, 9, None));
+        for bad in ["", "{}", "[]", "null", &good[..20], &good.replace('7', "\"7\""), "\u{0}"] {
+            fs::write(&path, bad).unwrap();
+            assert!(site.info().is_none(), "{bad}");
+        }
+    }
+}

@@ -4,13 +4,13 @@
 //! `INKCELL_TEST_JUPYTER_PYTHON`.
 
 use std::cell::RefCell;
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token, Whose};
+use inkcell_testkit::ports::free_port;
 use tempfile::TempDir;
 
 use crate::bench::{LIMIT, Start};
@@ -61,9 +61,7 @@ impl Served {
         // Where it is looked for what other tests leave; these have a state folder each.
         std::fs::create_dir_all(crate::bench::state_dir().join("runner")).expect("a folder");
         for _ in 0..3 {
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-            let port = listener.local_addr().expect("an address").port();
-            drop(listener);
+            let port = free_port();
             let scheme = if manner == Manner::Tls { "https" } else { "http" };
             let url = format!("{scheme}://127.0.0.1:{port}");
             let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;

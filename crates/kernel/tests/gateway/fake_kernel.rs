@@ -161,7 +161,12 @@ fn steps(channel: &str, header: &Value, content: &Value, inside: &Inside) -> Vec
         }
         ("shell", "execute_request") if content["silent"] == true => {
             let it = json!({"it": {"status": "ok", "data": {"text/plain": "'|||/fake/python'"}}});
-            let content = json!({"status": "ok", "user_expressions": it});
+            let content = match *inside.startup.lock().unwrap() {
+                None => json!({"status": "ok", "user_expressions": it}),
+                Some((name, value)) => {
+                    json!({"status": "error", "ename": name, "evalue": value, "traceback": []})
+                }
+            };
             vec![busy(), Step::Say("shell", "execute_reply", content), idle()]
         }
         ("shell", "execute_request") => (inside.cell)(content["code"].as_str().unwrap_or("")),

@@ -111,7 +111,7 @@ async fn a_gateway_may_fail_once() {
 /// F-112: each status on the websocket and on the end; a kernel that is gone before its start is made anew.
 #[tokio::test]
 async fn each_status_of_the_other_requests_is_borne() {
-    for status in [401, 403, 404, 429, 500, 503] {
+    for status in [401, 403, 404, 409, 429, 500, 502, 503] {
         let is_socket = |seen: &Seen| seen.path.contains("/channels");
         let gateway = answering(is_socket, status, "", "").await;
         let refusal = Desk::at(gateway.url()).refusal().await;
@@ -224,7 +224,7 @@ async fn nobody_there_has_its_sentence() {
     let mut gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
     let url = gateway.url();
     gateway.kill();
-    tokio::time::sleep(Duration::from_millis(50)).await;
+    while tokio::net::TcpStream::connect(gateway.address).await.is_ok() {}
     let refusal = Desk::at(url.clone()).refusal().await;
     let wanted = format!("External gateway at {url} is not reachable: Connection refused");
     assert!(refusal.starts_with(&wanted), "{refusal}");
@@ -257,6 +257,43 @@ async fn a_name_that_there_is_not_is_an_error() {
     desk.backend = inkcell_kernel::GatewayBackend::new(config);
     let refusal = desk.refusal().await;
     assert!(refusal.ends_with("has no kernel named \"julia\"; it has: python3"), "{refusal}");
+}
+
+/// B:G-32: a websocket that is never open, and one that ends before it is.
+#[tokio::test]
+async fn a_websocket_that_does_not_open_has_its_sentence() {
+    let is_socket = |seen: &Seen| seen.path.contains("/channels");
+    let script = move |seen: &Seen| if is_socket(seen) { Act::Hang } else { Act::Usual };
+    let gateway = Scripted::start(script, |_| vec![]).await;
+    assert_eq!(Desk::at(gateway.url()).refusal().await, "WebSocket connection timeout");
+    assert!(gateway.is_empty_soon().await);
+    let script = move |seen: &Seen| match is_socket(seen) {
+        true => Act::Bytes(Vec::new()),
+        false => Act::Usual,
+    };
+    let gateway = Scripted::start(script, |_| vec![]).await;
+    let refusal = Desk::at(gateway.url()).refusal().await;
+    assert!(refusal.starts_with("WebSocket closed before connection"), "{refusal}");
+    assert!(gateway.is_empty_soon().await);
+}
+
+/// B:G-34: whatever fails after a kernel was made removes it; our own code says why in its words.
+#[tokio::test]
+async fn a_kernel_that_cannot_begin_is_removed() {
+    for (name, value, wanted) in [
+        (
+            "ImportError",
+            "no module",
+            "Failed to initialize Python kernel environment: ImportError: no module",
+        ),
+        ("ModuleLoadError", "cannot load a.py", "cannot load a.py"),
+    ] {
+        let gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
+        *gateway.inside.startup.lock().unwrap() = Some((name, value));
+        assert_eq!(Desk::at(gateway.url()).refusal().await, wanted);
+        assert!(gateway.is_empty_soon().await);
+        assert_eq!(gateway.count("POST", "/api/kernels"), 1, "it would fail again");
+    }
 }
 
 /// A kernel that is never ready is given up when the time is over, and removed.

@@ -64,7 +64,7 @@ async fn the_next_start_removes_what_was_left() {
     left_by_a_dead_host(&desk, &gateway.url().to_string(), "old");
     let one = desk.launch().await.unwrap();
     let two = desk.launch().await.unwrap();
-    for _ in 0..500 {
+    for _ in 0..3000 {
         if !gateway.kernels().contains(&"old".to_owned()) {
             break;
         }

@@ -44,7 +44,7 @@ async fn a_broken_websocket_is_opened_again() {
     }
 }
 
-/// F-114: each request has a limit of its own.
+/// B:G-38 B:G-39 F-114: each request has a limit of its own.
 #[tokio::test]
 async fn requests_that_are_not_answered_are_given_up() {
     let hangs = |seen: &Seen| seen.path.ends_with("/interrupt") || seen.method == "DELETE";
@@ -115,7 +115,7 @@ async fn a_prefix_is_before_every_path() {
     }
 }
 
-/// A cell that was interrupted ends as one, also where its reply never comes.
+/// B:G-38: a cell that was interrupted ends as one, also where its reply never comes.
 #[tokio::test]
 async fn an_interrupt_is_waited_for() {
     let gateway = Scripted::start(|_| Act::Usual, |_| vec![busy(), input(), stream("a")]).await;

@@ -6,6 +6,7 @@ mod desk;
 mod enterprise;
 mod fake_kernel;
 mod faults_requests;
+mod faults_shared;
 mod faults_socket;
 mod leftovers;
 mod limits;

@@ -1,12 +1,12 @@
 //! Real servers of a kind: a process on this machine that is gone when the test is over.
 
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token};
+use inkcell_testkit::ports::free_port;
 use tempfile::TempDir;
 
 use crate::desk::{Desk, LIMIT, config};
@@ -30,9 +30,7 @@ impl Real {
         change: impl FnOnce(&mut GatewayConfig),
     ) -> Real {
         let folder = TempDir::new().unwrap();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        drop(listener);
+        let port = free_port();
         let log = std::fs::File::create(folder.path().join("log")).unwrap();
         let home = folder.path().join("home");
         std::fs::create_dir(&home).unwrap();

@@ -59,6 +59,8 @@ pub(crate) struct Inside {
     made: Mutex<u32>,
     /// What its kernels say that they speak.
     pub(crate) language: Mutex<&'static str>,
+    /// What is raised by the code that its kernels begin with, if anything is.
+    pub(crate) startup: Mutex<Option<(&'static str, &'static str)>>,
     /// How many requests are being answered, and how many ever were at once.
     answering: Mutex<(usize, usize)>,
 }
@@ -92,6 +94,7 @@ impl Scripted {
             kernels: Mutex::default(),
             made: Mutex::new(0),
             language: Mutex::new("python"),
+            startup: Mutex::default(),
             answering: Mutex::default(),
         });
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -135,7 +138,7 @@ impl Scripted {
 
     /// Waits until it has no kernel any more.
     pub(crate) async fn is_empty_soon(&self) -> bool {
-        for _ in 0..500 {
+        for _ in 0..3000 {
             if self.kernels().is_empty() {
                 return true;
             }

@@ -99,9 +99,12 @@ async fn hosts_share_one_gateway() {
 
     // One that does not live any more is replaced.
     Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
-    while one.status().active {
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
-    }
+    let ended = async {
+        while one.status().active {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(crate::desk::LIMIT, ended).await.expect("it was killed");
     let (next, token) = two.acquire().await.unwrap();
     assert_ne!(two.status().pid, Some(pid));
 
@@ -268,7 +271,7 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
     let starting = gateway.acquire();
     let given_up = tokio::time::timeout(std::time::Duration::from_millis(300), starting).await;
     assert!(given_up.is_err(), "it never answers");
-    for _ in 0..500 {
+    for _ in 0..3000 {
         let alive = std::fs::File::open(files(&folder).join("gateway.alive")).unwrap();
         if alive.try_lock().is_ok() {
             return;
