@@ -2,6 +2,8 @@
 //!
 //! Owns the sentences. None of them holds a token: tokens are in no address that is shown here.
 
+use serde::{Deserialize, Serialize};
+
 /// Why a gateway did not do what it was asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GatewayError {
@@ -125,7 +127,8 @@ pub enum Refused {
 }
 
 /// Whose gateway it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Whose {
     /// The one that is shared on this machine.
     Shared,
