@@ -82,6 +82,14 @@ pub enum GatewayError {
         /// What it said.
         said: String,
     },
+    /// It did not say whether it made a kernel, so it is not asked again.
+    #[error(
+        "{problem} (it may have made a kernel all the same, which inkcell does not know; look at what runs there)"
+    )]
+    PerhapsMade {
+        /// What went wrong.
+        problem: String,
+    },
     /// It has no kernel of that name.
     #[error(
         "External gateway at {url} has no kernel named {name:?}; it has: {}", .names.join(", ")

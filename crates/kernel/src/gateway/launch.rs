@@ -194,7 +194,7 @@ impl GatewayBackend {
         let (rest, record) = (Arc::clone(&self.rest), Arc::clone(&self.record));
         let (name, env) = (name.to_owned(), self.environment());
         tokio::spawn(async move {
-            let created = rest.create(&name, &env, deadline).await;
+            let created = rest.create(&name, &env, deadline, || !done.is_closed()).await;
             let ending = created.map(|id| Ending::of(Arc::clone(&rest), record, id));
             // What is not taken is dropped, and removed thereby.
             let _ = done.send(ending);

@@ -11,6 +11,7 @@ mod guest;
 mod handle;
 mod http;
 mod kernel_env;
+mod lanes;
 mod launch;
 mod local;
 mod loss;
