@@ -228,7 +228,7 @@ impl GatewayBackend {
         };
         let code = match place {
             Place::Here => match install(&self.config.state_dir) {
-                Ok(root) => guest::here(&root, spec),
+                Ok(root) => guest::here(&root, spec, self.config.whose),
                 Err(error) => {
                     let (name, value) = ("OSError".to_owned(), error.to_string());
                     return Err(Unmet::Startup { name, value });
