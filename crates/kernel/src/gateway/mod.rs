@@ -13,6 +13,7 @@ mod http;
 mod kernel_env;
 mod lanes;
 mod launch;
+mod listener;
 mod local;
 mod loss;
 mod meet;
