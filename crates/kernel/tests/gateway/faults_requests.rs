@@ -85,7 +85,7 @@ async fn a_kernel_that_is_not_made_has_its_sentence() {
         match status {
             401 | 403 => assert!(refusal.contains("PI_PYTHON_GATEWAY_TOKEN"), "{refusal}"),
             502 | 504 => {
-                assert!(refusal.contains("no room (it may have made a kernel"), "{refusal}")
+                assert!(refusal.contains("no room (it may have made a kernel"), "{refusal}");
             }
             _ => assert_eq!(refusal, "Failed to create kernel on external gateway: no room"),
         }
