@@ -141,9 +141,13 @@ async fn remove(settings: &Settings) -> Result<Shown, Failure> {
     let tokens: HashMap<_, _> = SharedGateway::living(&settings.state_dir).into_iter().collect();
     let (mut lines, mut told) = (Vec::new(), Vec::new());
     for left in find_left(&settings.state_dir)? {
-        let config = match &chosen {
-            Some(config) if config.url.to_string() == left.url => Some((**config).clone()),
-            _ => of_this_machine(&left, &tokens, settings),
+        let config = match (left.whose, &chosen) {
+            (Whose::Shared, _) => of_this_machine(&left, &tokens, settings),
+            (Whose::External, Some(config)) if config.url.to_string() == left.url => {
+                Some((**config).clone())
+            }
+            // Also where the address is one of this machine: it can be a way to another one.
+            (Whose::External, _) => None,
         };
         let (url, kernels) = (&left.url, count(left.kernels, "kernel"));
         let done = match config {
@@ -177,9 +181,6 @@ fn of_this_machine(
     settings: &Settings,
 ) -> Option<GatewayConfig> {
     let (url, _) = GatewayUrl::parse(&left.url, PlainHttp::OnlyHere).ok()?;
-    if !url.is_here() {
-        return None;
-    }
     Some(GatewayConfig {
         token: tokens.get(&url).cloned(),
         url,

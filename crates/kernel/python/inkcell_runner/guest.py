@@ -113,6 +113,31 @@ def begin(shell, options):
     shell.user_ns_hidden.update(shell.user_ns)
 
 
+def add_environment(given):
+    """Gives the kernel the host's variables."""
+    import json
+
+    os.environ.update(json.loads(given))
+
+
+def replace_environment(given):
+    """The same for a gateway that another host may have started: what the kernel has of the gateway's variables is
+    that host's, and goes. What the gateway added for the kernel stays."""
+    # What a parent cannot be asked for is as good as inherited.
+    for process in (os.environ.get("JPY_PARENT_PID", "self"), "self"):
+        try:
+            with open("/proc/%s/environ" % process, "rb") as file:
+                inherited = os.fsdecode(file.read()).split("\0")
+            break
+        except OSError:
+            inherited = []
+    for variable in inherited:
+        name, _, value = variable.partition("=")
+        if os.environ.get(name) == value and not name.startswith("JPY_"):
+            del os.environ[name]
+    add_environment(given)
+
+
 def _settle_in(shell, options):
     """Ties the kernel to its host, and makes its output and its interrupts what the host relies on."""
     global _session

@@ -11,10 +11,11 @@ use serde::Deserialize;
 
 use crate::gateway::contents::{ContentsPath, ServerContents};
 use crate::gateway::error::GatewayError;
+use crate::gateway::lanes::Lane;
 use crate::gateway::rest::{Limits, RemoteId};
 
 /// How long each question may take, and its answer be.
-const LOOK: Limits = Limits { within: Duration::from_secs(5), longest: 1 << 20 };
+const LOOK: Limits = Limits { lane: Lane::Files, within: Duration::from_secs(5), longest: 1 << 20 };
 
 /// What a server says about a document.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

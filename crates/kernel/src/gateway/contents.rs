@@ -14,12 +14,14 @@ use serde_json::value::RawValue;
 
 use crate::gateway::collaboration::Collaboration;
 use crate::gateway::error::{GatewayError, Named};
+use crate::gateway::lanes::Lane;
 use crate::gateway::launch::GatewayBackend;
 use crate::gateway::rest::{Limits, Rest};
 use crate::gateway::url::percent_decoded;
 
 /// How long a notebook may take, and how large it may be.
-const NOTEBOOK: Limits = Limits { within: Duration::from_secs(60), longest: 256 << 20 };
+const NOTEBOOK: Limits =
+    Limits { lane: Lane::Files, within: Duration::from_secs(60), longest: 256 << 20 };
 
 /// Pages of a server that show a file, whose path follows.
 const PAGES: &[&str] = &["/lab/tree/", "/doc/tree/", "/notebooks/", "/edit/", "/tree/"];

@@ -1,7 +1,7 @@
 //! The end of a kernel on a gateway: asked for once, seen to, and written down.
 //!
-//! Owns that no kernel of ours is forgotten: what could not be removed stays in the record. And that what it said
-//! before its end is passed on.
+//! Owns that no kernel of ours is forgotten: what could not be removed stays in the record, and is tried again when
+//! the gateway has made the next one. And that what it said before its end is passed on.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::gateway::pump::Pump;
-use crate::gateway::record::Record;
+use crate::gateway::record::{Made, Record};
 use crate::gateway::rest::{RemoteId, Rest};
 
 /// How long a gateway may take before nobody waits for it any more. It goes on.
@@ -43,7 +43,12 @@ pub(crate) struct Ending {
 impl Ending {
     /// Writes down that the kernel is ours. Where that fails, nobody can remove it after us, but it works.
     pub(crate) fn of(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) -> Ending {
-        let _ = record.made(&rest.url.to_string(), &id);
+        let _ = record.made(&Made::on(&rest, &id));
+        for stuck in record.take_stuck() {
+            if let Some(id) = RemoteId::parse(&stuck.id) {
+                tokio::spawn(remove(Arc::clone(&rest), Arc::clone(&record), id));
+            }
+        }
         Ending { rest, record, id, under_way: None, is_done: false }
     }
 
@@ -52,15 +57,9 @@ impl Ending {
         if self.is_done || self.under_way.is_some() {
             return;
         }
-        let (rest, record, id) =
-            (Arc::clone(&self.rest), Arc::clone(&self.record), self.id.clone());
-        let work = async move {
-            if rest.delete(&id).await.is_ok() {
-                record.removed(&rest.url.to_string(), &id);
-            }
-        };
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-            self.under_way = Some(runtime.spawn(work));
+            let (rest, record) = (Arc::clone(&self.rest), Arc::clone(&self.record));
+            self.under_way = Some(runtime.spawn(remove(rest, record, self.id.clone())));
         }
     }
 
@@ -74,7 +73,16 @@ impl Ending {
 
     /// There is nobody to ask. What is written down stays, should the gateway come back.
     pub(crate) fn abandon(&mut self) {
+        self.record.stuck(Made::on(&self.rest, &self.id));
         self.is_done = true;
+    }
+}
+
+async fn remove(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) {
+    let made = Made::on(&rest, &id);
+    match rest.delete(&id).await {
+        Ok(()) => record.removed(&made),
+        Err(_) => record.stuck(made),
     }
 }
 

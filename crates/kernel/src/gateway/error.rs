@@ -4,6 +4,8 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// Why a gateway did not do what it was asked.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum GatewayError {
@@ -83,6 +85,14 @@ pub enum GatewayError {
         /// What it said.
         said: String,
     },
+    /// It did not say whether it made a kernel, so it is not asked again.
+    #[error(
+        "{problem} (it may have made a kernel all the same, which inkcell does not know; look at what runs there)"
+    )]
+    PerhapsMade {
+        /// What went wrong.
+        problem: String,
+    },
     /// It has no kernel of that name.
     #[error(
         "{at} has no kernel named {name:?}; it has: {}", .names.join(", ")
@@ -128,7 +138,8 @@ pub enum Refused {
 }
 
 /// Whose gateway it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Whose {
     /// The one that is shared on this machine.
     Shared,

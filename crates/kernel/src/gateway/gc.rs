@@ -8,9 +8,9 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use crate::gateway::error::{GatewayError, Refused};
+use crate::gateway::error::{GatewayError, Refused, Whose};
 use crate::gateway::launch::GatewayBackend;
-use crate::gateway::record::Leftover;
+use crate::gateway::record::{Leftover, Made};
 use crate::gateway::rest::RemoteId;
 
 /// What dead hosts left on one gateway.
@@ -18,6 +18,8 @@ use crate::gateway::rest::RemoteId;
 pub struct LeftBehind {
     /// Where the gateway is.
     pub url: String,
+    /// Whose it is.
+    pub whose: Whose,
     /// How many kernels.
     pub kernels: usize,
 }
@@ -28,10 +30,11 @@ pub fn left_behind(state_dir: &Path) -> io::Result<Vec<LeftBehind>> {
     let mut counts = BTreeMap::new();
     for left in Leftover::find(state_dir)? {
         for made in left.kernels() {
-            *counts.entry(made.url).or_insert(0) += 1;
+            *counts.entry((made.url, made.whose)).or_insert(0) += 1;
         }
     }
-    Ok(counts.into_iter().map(|(url, kernels)| LeftBehind { url, kernels }).collect())
+    let left = |((url, whose), kernels)| LeftBehind { url, whose, kernels };
+    Ok(counts.into_iter().map(left).collect())
 }
 
 impl GatewayBackend {
@@ -43,16 +46,22 @@ impl GatewayBackend {
             reason: format!("the record of kernels cannot be read: {source}"),
             refused: Refused::Unknown,
         };
-        let url = self.rest.url.to_string();
-        let mut removed = 0;
+        let (url, whose) = (self.rest.url.to_string(), self.rest.whose);
+        let (mut removed, mut failed) = (0, None);
         for mut left in Leftover::find(&self.config.state_dir).map_err(unreadable)? {
-            for made in left.kernels().into_iter().filter(|made| made.url == url) {
+            let is_here = |made: &Made| made.url == url && made.whose == whose;
+            for made in left.kernels().into_iter().filter(is_here) {
                 if let Some(id) = RemoteId::parse(&made.id) {
                     match self.rest.delete(&id).await {
-                        // Where nobody listens on this very machine, the gateway has ended and its kernels
-                        // with it.
+                        // Where nobody listens any more, the gateway of this machine has ended and its kernels
+                        // with it. Of a way to another machine that is not known.
                         Err(GatewayError::Unreachable { refused: Refused::Yes, .. })
-                            if self.rest.url.is_here() => {}
+                            if whose == Whose::Shared => {}
+                        // It did not like this one; the others may go.
+                        Err(problem @ GatewayError::Status { .. }) => {
+                            failed = failed.or(Some(problem));
+                            continue;
+                        }
                         deleted => deleted?,
                     }
                     removed += 1;
@@ -60,7 +69,7 @@ impl GatewayBackend {
                 left.removed(&made).map_err(unreadable)?;
             }
         }
-        Ok(removed)
+        failed.map_or(Ok(removed), Err)
     }
 
     /// The same, once and beside what is being done. Where it fails, it is done the next time.

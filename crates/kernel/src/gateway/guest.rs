@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::gateway::contents::ContentsPath;
+use crate::gateway::error::Whose;
 use crate::gateway::near::Seen;
 use crate::kernel::KernelSpec;
 use crate::runner::files;
@@ -52,18 +53,28 @@ pub(crate) fn place(shown: &str) -> Place {
     if is_here { Place::Here } else { Place::Elsewhere }
 }
 
-/// The code that a kernel on this machine begins with: it leaves no name behind. One that is for a notebook of its
-/// server stays where the server put it.
-pub(crate) fn here(root: &Path, spec: &KernelSpec, beside: Option<&ContentsPath>) -> String {
+/// The code that a kernel on this machine begins with: it leaves no name behind. On a gateway that is shared, the
+/// kernel has the variables of whichever host started that, and they are not for this one. One that is for a notebook
+/// of its server stays where the server put it.
+pub(crate) fn here(
+    root: &Path,
+    spec: &KernelSpec,
+    whose: Whose,
+    beside: Option<&ContentsPath>,
+) -> String {
+    let take = match whose {
+        Whose::Shared => "replace_environment",
+        Whose::External => "add_environment",
+    };
     let module = |(name, path): &(String, PathBuf)| (name.clone(), path.display().to_string());
     let modules: Vec<(String, String)> = spec.startup.modules.iter().map(module).collect();
     let cwd = beside.is_none().then(|| spec.cwd.display().to_string());
     let options = options(spec, &json!(cwd), &json!(modules));
     format!(
-        "__import__('os').environ.update(__import__('json').loads({env}))\n\
-         __import__('sys').path.insert(0, {root})\n\
+        "__import__('sys').path.insert(0, {root})\n\
          try: __import__('inkcell_runner.guest')\n\
          finally: __import__('sys').path.remove({root})\n\
+         {MODULE}.{take}({env})\n\
          {MODULE}.begin(get_ipython(), {options})",
         env = literal(&json!(spec.env).to_string()),
         root = literal(&root.display().to_string()),

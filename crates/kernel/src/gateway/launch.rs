@@ -223,7 +223,7 @@ impl GatewayBackend {
             beside: self.config.beside.clone(),
         };
         tokio::spawn(async move {
-            let created = rest.create(&new, deadline).await;
+            let created = rest.create(&new, deadline, || !done.is_closed()).await;
             let ending = created.map(|id| Ending::of(Arc::clone(&rest), record, id));
             // What is not taken is dropped, and removed thereby.
             let _ = done.send(ending);
@@ -251,7 +251,10 @@ impl GatewayBackend {
         };
         let code = match place {
             Place::Here => match install(&self.config.state_dir) {
-                Ok(root) => guest::here(&root, spec, self.config.beside.as_ref()),
+                Ok(root) => {
+                    let GatewayConfig { whose, beside, .. } = &*self.config;
+                    guest::here(&root, spec, *whose, beside.as_ref())
+                }
                 Err(error) => {
                     let (name, value) = ("OSError".to_owned(), error.to_string());
                     return Err(Unmet::Startup { name, value });

@@ -1,10 +1,10 @@
-//! Kernels on the gateway that is shared on this machine: found or started, and replaced once when it fails.
+//! Kernels on the gateway that is shared on this machine: found or started, and asked once more when it fails.
 //!
 //! Owns what a failure of that gateway means. What the gateway is, is in `shared.rs`; kernels on it are as on
 //! any other.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -49,8 +49,9 @@ pub enum Sharing {
 pub struct LocalGatewayBackend {
     config: LocalConfig,
     trace: Option<Arc<dyn Trace>>,
-    /// The backends of gateways that were used, so that kernels of one are written down in one place.
-    used: Arc<Mutex<HashMap<GatewayUrl, (Token, GatewayBackend)>>>,
+    /// The backend of the gateway that each interpreter has now, so that kernels of one are written down in one
+    /// place.
+    used: Arc<Mutex<HashMap<PathBuf, (Token, GatewayBackend)>>>,
     /// Which of its kernels is taken; none means Python.
     kernel_name: Option<String>,
 }
@@ -71,10 +72,16 @@ impl LocalGatewayBackend {
         LocalGatewayBackend { kernel_name, ..self.clone() }
     }
 
-    /// Which kernels the gateway of this interpreter can make; it is started where it does not run.
+    /// Which kernels the gateway of this interpreter can make; it is started where it does not run. That may take
+    /// as long as the start of a kernel.
     pub async fn kernelspecs(&self, spec: &KernelSpec) -> Result<RemoteKernels, LaunchError> {
-        let (url, token) = self.shared(spec)?.acquire().await?;
-        Ok(self.backend(&url, &token).kernelspecs().await?)
+        let shared = self.shared(spec)?;
+        let look = async {
+            let found = shared.acquire().await?;
+            Ok(self.backend(&spec.python, &found).kernelspecs().await?)
+        };
+        let looked = tokio::time::timeout(spec.start_timeout, look).await;
+        looked.unwrap_or_else(|_| Err(late(spec)))
     }
 
     /// The gateway of an interpreter, where there may be one.
@@ -92,24 +99,35 @@ impl LocalGatewayBackend {
         }))
     }
 
+    /// The whole start has one limit, whatever of it has to wait.
     async fn start(
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
         let shared = self.shared(spec)?;
-        let found = acquired(&shared, cancel).await?;
+        tokio::select! {
+            started = self.attempts(&shared, spec, cancel) => started,
+            () = tokio::time::sleep(spec.start_timeout) => Err(late(spec)),
+            () = cancel.cancelled() => Err(LaunchError::Cancelled),
+        }
+    }
+
+    /// A gateway that failed is asked once more. It may have kernels of others and fail at this one alone, so
+    /// another is put in its place only where it does not answer at all.
+    async fn attempts(
+        &self,
+        shared: &SharedGateway,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let found = shared.acquire().await?;
         let first = self.launch_on(&found, spec, cancel).await;
         let Err(LaunchError::Gateway(problem)) = &first else { return first };
         if !is_fault_of_gateway(problem) {
             return first;
         }
-        // Nothing was started by one that failed so. Whether one that could not be asked is still good for
-        // anything is looked at when it is acquired again: it may have kernels of others.
-        if is_failure(problem) {
-            let _ = shared.retire(&found).await;
-        }
-        let found = acquired(&shared, cancel).await?;
+        let found = shared.acquire().await?;
         match self.launch_on(&found, spec, cancel).await {
             Err(LaunchError::Gateway(problem)) if is_fault_of_gateway(&problem) => {
                 Err(GatewayError::SharedAgain { reason: problem.to_string() }.into())
@@ -120,71 +138,64 @@ impl LocalGatewayBackend {
 
     async fn launch_on(
         &self,
-        (url, token): &(GatewayUrl, Token),
+        found: &(GatewayUrl, Token),
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        let backend = self.backend(url, token).running(self.kernel_name.clone());
+        let backend = self.backend(&spec.python, found).running(self.kernel_name.clone());
         backend.launch(spec, cancel).await
     }
 
-    fn backend(&self, url: &GatewayUrl, token: &Token) -> GatewayBackend {
+    fn backend(&self, python: &Path, (url, token): &(GatewayUrl, Token)) -> GatewayBackend {
         let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = || {
-            let config = GatewayConfig {
-                url: url.clone(),
-                token: Some(token.clone()),
-                whose: Whose::Shared,
-                place: Place::Here,
-                kernel_name: None,
-                env: BTreeMap::new(),
-                user: None,
-                start_limit: None,
-                beside: None,
-                authorities: None,
-                state_dir: self.config.state_dir.clone(),
-                runtime_dir: self.config.runtime_dir.clone(),
-            };
-            match &self.trace {
-                Some(trace) => GatewayBackend::traced(config, Arc::clone(trace)),
-                None => GatewayBackend::new(config),
-            }
-        };
-        // Another gateway can get the port of one that is gone.
-        let entry = used.entry(url.clone()).or_insert_with(|| (token.clone(), made()));
-        if entry.0 != *token {
-            *entry = (token.clone(), made());
+        // Another gateway can get the port of one that is gone, but not its token.
+        if let Some((known, backend)) = used.get(python)
+            && known == token
+            && backend.url() == url
+        {
+            return backend.clone();
         }
-        entry.1.clone()
+        let config = GatewayConfig {
+            url: url.clone(),
+            token: Some(token.clone()),
+            whose: Whose::Shared,
+            place: Place::Here,
+            kernel_name: None,
+            env: BTreeMap::new(),
+            user: None,
+            start_limit: None,
+            beside: None,
+            authorities: None,
+            state_dir: self.config.state_dir.clone(),
+            runtime_dir: self.config.runtime_dir.clone(),
+        };
+        let backend = match &self.trace {
+            Some(trace) => GatewayBackend::traced(config, Arc::clone(trace)),
+            None => GatewayBackend::new(config),
+        };
+        used.insert(python.to_owned(), (token.clone(), backend.clone()));
+        backend
     }
 }
 
-async fn acquired(
-    shared: &SharedGateway,
-    cancel: &CancellationToken,
-) -> Result<(GatewayUrl, Token), LaunchError> {
-    tokio::select! {
-        acquired = shared.acquire() => Ok(acquired?),
-        () = cancel.cancelled() => Err(LaunchError::Cancelled),
+fn late(spec: &KernelSpec) -> LaunchError {
+    LaunchError::TimedOut {
+        python: format!("a kernel on the shared gateway of {}", spec.python.display()),
+        seconds: spec.start_timeout.as_secs_f64(),
+        stderr_tail: String::new(),
     }
 }
 
-/// Whether another try, or another gateway, may do better.
+/// Whether another try, or another gateway, may do better. Where a kernel may have been made, there is no other
+/// try; and a gateway that was busy was asked again already.
 fn is_fault_of_gateway(problem: &GatewayError) -> bool {
-    let is_out_of_reach = matches!(
-        problem,
-        GatewayError::Timeout { .. }
-            | GatewayError::Unreachable { .. }
-            | GatewayError::Nonsense { .. }
-            | GatewayError::Authentication { .. }
-    );
-    is_out_of_reach || is_failure(problem)
-}
-
-/// Whether the gateway said that it failed.
-fn is_failure(problem: &GatewayError) -> bool {
     match problem {
-        GatewayError::Create { status, .. } | GatewayError::Status { status, .. } => *status >= 500,
+        GatewayError::Timeout { .. }
+        | GatewayError::Unreachable { .. }
+        | GatewayError::Nonsense { .. }
+        | GatewayError::Authentication { .. } => true,
+        GatewayError::Create { status, .. } => *status == 500,
+        GatewayError::Status { status, .. } => *status >= 500,
         _ => false,
     }
 }

@@ -6,13 +6,14 @@
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
-use crate::gateway::rest::RemoteId;
+use crate::gateway::error::Whose;
+use crate::gateway::rest::{RemoteId, Rest};
 use crate::zmq::connection::random_hex;
 
 /// How long a line may be: nothing of ours comes near, and what is not ours is not read into memory.
@@ -28,6 +29,20 @@ pub(crate) struct Made {
     pub(crate) url: String,
     /// Which.
     pub(crate) id: String,
+    /// On whose gateway. One that is shared here ends with its kernels, and another cannot be known to have.
+    #[serde(default = "external")]
+    pub(crate) whose: Whose,
+}
+
+fn external() -> Whose {
+    Whose::External
+}
+
+impl Made {
+    /// This kernel of this gateway.
+    pub(crate) fn on(rest: &Rest, id: &RemoteId) -> Made {
+        Made { url: rest.url.to_string(), id: id.as_str().to_owned(), whose: rest.whose }
+    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,6 +62,8 @@ struct Open {
     path: PathBuf,
     file: File,
     left: BTreeSet<Made>,
+    /// Those of them that are not used any more and could not be removed.
+    stuck: BTreeSet<Made>,
     /// How much was written since it was made.
     written: usize,
 }
@@ -57,25 +74,37 @@ impl Record {
     }
 
     /// Writes down that a kernel was made.
-    pub(crate) fn made(&self, url: &str, id: &RemoteId) -> io::Result<()> {
-        let made = Made { url: url.to_owned(), id: id.as_str().to_owned() };
+    pub(crate) fn made(&self, made: &Made) -> io::Result<()> {
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         if open.is_none() {
             *open = Some(Open::new(&self.folder)?);
         }
         let Some(open) = open.as_mut() else { return Ok(()) };
         open.left.insert(made.clone());
-        open.append(&Line::Made(made))
+        open.append(&Line::Made(made.clone()))
+    }
+
+    /// Remembers that one is not used any more and could not be removed.
+    pub(crate) fn stuck(&self, made: Made) {
+        let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(open) = slot.as_mut().filter(|open| open.left.contains(&made)) {
+            open.stuck.insert(made);
+        }
+    }
+
+    /// Those that could not be removed; whoever asks tries again.
+    pub(crate) fn take_stuck(&self) -> BTreeSet<Made> {
+        let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+        slot.as_mut().map(|open| std::mem::take(&mut open.stuck)).unwrap_or_default()
     }
 
     /// Writes down that it is gone.
-    pub(crate) fn removed(&self, url: &str, id: &RemoteId) {
-        let made = Made { url: url.to_owned(), id: id.as_str().to_owned() };
+    pub(crate) fn removed(&self, made: &Made) {
         let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(open) = slot.as_mut() else { return };
-        if open.left.remove(&made) {
+        if open.left.remove(made) {
             // Where this fails the kernel is asked for once more later, and is not there.
-            let _ = open.append(&Line::Removed(made));
+            let _ = open.append(&Line::Removed(made.clone()));
         }
         if open.left.is_empty() {
             let _ = fs::remove_file(&open.path);
@@ -102,10 +131,17 @@ impl Open {
     fn new(folder: &Path) -> io::Result<Open> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let path = folder.join(format!("{}.jsonl", random_hex::<8>()?));
+        // Under its own name, a file without a lock is that of a host that is dead; under this one nobody looks.
+        let fresh = path.with_extension("new");
         let mut options = OpenOptions::new();
-        let file = options.append(true).read(true).create_new(true).mode(0o600).open(&path)?;
-        file.lock()?;
-        Ok(Open { path, file, left: BTreeSet::new(), written: 0 })
+        let file = options.append(true).read(true).create_new(true).mode(0o600).open(&fresh)?;
+        if let Err(error) =
+            file.try_lock().map_err(io::Error::from).and_then(|()| fs::rename(&fresh, &path))
+        {
+            let _ = fs::remove_file(&fresh);
+            return Err(error);
+        }
+        Ok(Open { path, file, left: BTreeSet::new(), stuck: BTreeSet::new(), written: 0 })
     }
 
     fn append(&mut self, line: &Line) -> io::Result<()> {
@@ -123,6 +159,7 @@ impl Open {
             fresh.append(&Line::Made(made.clone()))?;
         }
         fresh.left.clone_from(&self.left);
+        fresh.stuck.clone_from(&self.stuck);
         fresh.written = 0;
         Ok(fresh)
     }
@@ -169,12 +206,20 @@ impl Leftover {
             Err(TryLockError::WouldBlock) => return Ok(None),
             Err(TryLockError::Error(error)) => return Err(error),
         }
-        let mut text = String::new();
+        // Its host was done with it after we opened it; what it says may be written anew elsewhere.
+        if file.metadata()?.nlink() == 0 {
+            return Ok(None);
+        }
+        let mut text = Vec::new();
         file.rewind()?;
+        // What was not read whole is left as it is: there may be kernels in it.
+        match (&file).take(FILE_BYTES).read_to_end(&mut text) {
+            Ok(size) if (size as u64) < FILE_BYTES => {}
+            _ => return Ok(None),
+        }
         // A line that was cut off is that of a kernel whose id nobody got.
-        let read = (&file).take(FILE_BYTES).read_to_string(&mut text);
-        let left = if read.is_ok() { left_in(&text) } else { BTreeSet::new() };
-        Ok(Some(Leftover { open: Open { path, file, left, written: 0 } }))
+        let (left, stuck) = (left_in(&text), BTreeSet::new());
+        Ok(Some(Leftover { open: Open { path, file, left, stuck, written: 0 } }))
     }
 
     /// The kernels that are still to be removed.
@@ -197,10 +242,10 @@ impl Drop for Leftover {
     }
 }
 
-fn left_in(text: &str) -> BTreeSet<Made> {
+fn left_in(text: &[u8]) -> BTreeSet<Made> {
     let mut left = BTreeSet::new();
-    for line in text.lines() {
-        match serde_json::from_str(line) {
+    for line in text.split(|byte| *byte == b'\n') {
+        match serde_json::from_slice(line) {
             Ok(Line::Made(made)) => drop(left.insert(made)),
             Ok(Line::Removed(made)) => drop(left.remove(&made)),
             Err(_) => {}
@@ -213,8 +258,8 @@ fn left_in(text: &str) -> BTreeSet<Made> {
 mod tests {
     use super::*;
 
-    fn id(text: &str) -> RemoteId {
-        RemoteId::parse(text).unwrap()
+    fn kernel(url: &str, id: &str) -> Made {
+        Made { url: url.to_owned(), id: id.to_owned(), whose: Whose::External }
     }
 
     fn files(state: &Path) -> usize {
@@ -226,11 +271,11 @@ mod tests {
     fn only_what_the_dead_made_is_found() {
         let state = tempfile::tempdir().unwrap();
         let (living, dead) = (Record::new(state.path()), Record::new(state.path()));
-        living.made("u", &id("a")).unwrap();
-        dead.made("u", &id("b")).unwrap();
-        dead.made("v", &id("c")).unwrap();
-        dead.made("u", &id("d")).unwrap();
-        dead.removed("u", &id("b"));
+        living.made(&kernel("u", "a")).unwrap();
+        dead.made(&kernel("u", "b")).unwrap();
+        dead.made(&kernel("v", "c")).unwrap();
+        dead.made(&kernel("u", "d")).unwrap();
+        dead.removed(&kernel("u", "b"));
         drop(dead);
         let mut found = Leftover::find(state.path()).unwrap();
         assert_eq!(found.len(), 1);
@@ -248,7 +293,7 @@ mod tests {
         found[0].removed(&last).unwrap();
         drop(found);
         assert_eq!(files(state.path()), 1, "that of the host that lives");
-        living.removed("u", &id("a"));
+        living.removed(&kernel("u", "a"));
         assert_eq!(files(state.path()), 0);
     }
 
@@ -257,11 +302,11 @@ mod tests {
     fn the_file_of_a_host_that_lives_long_stays_small() {
         let state = tempfile::tempdir().unwrap();
         let record = Record::new(state.path());
-        record.made("https://hub.example.org/user/me", &id("first")).unwrap();
+        record.made(&kernel("https://hub.example.org/user/me", "first")).unwrap();
         for number in 0..15_000 {
-            let other = id(&format!("{number:036}"));
-            record.made("https://hub.example.org/user/me", &other).unwrap();
-            record.removed("https://hub.example.org/user/me", &other);
+            let other = kernel("https://hub.example.org/user/me", &format!("{number:036}"));
+            record.made(&other).unwrap();
+            record.removed(&other);
         }
         assert_eq!(files(state.path()), 1);
         let entry = fs::read_dir(folder(state.path())).unwrap().next().unwrap().unwrap();
@@ -277,10 +322,55 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let state = tempfile::tempdir().unwrap();
         let record = Record::new(state.path());
-        record.made("u", &id("a")).unwrap();
+        record.made(&kernel("u", "a")).unwrap();
         let entry = fs::read_dir(folder(state.path())).unwrap().next().unwrap().unwrap();
         assert_eq!(entry.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-        let text = "nonsense\n{\"made\":{\"url\":\"u\",\"id\":\"a\"}}\n{\"made\":{\"ur";
-        assert_eq!(left_in(text).len(), 1);
+        let text = b"nonsense\n\xff\n{\"made\":{\"url\":\"u\",\"id\":\"a\"}}\n{\"made\":{\"ur";
+        assert_eq!(left_in(text), BTreeSet::from([kernel("u", "a")]));
+    }
+
+    /// F-118: whoever looks for what the dead left while a host begins its file takes nothing from it.
+    #[test]
+    fn a_file_that_is_just_made_is_not_taken_for_that_of_the_dead() {
+        use std::sync::atomic::{AtomicBool, Ordering};
+        let state = tempfile::tempdir().unwrap();
+        let is_done = AtomicBool::new(false);
+        std::thread::scope(|threads| {
+            for _ in 0..2 {
+                threads.spawn(|| {
+                    while !is_done.load(Ordering::SeqCst) {
+                        assert!(
+                            Leftover::find(state.path()).unwrap().is_empty(),
+                            "all of them live"
+                        );
+                    }
+                });
+            }
+            let mut lost = 0;
+            for number in 0..3000 {
+                let record = Record::new(state.path());
+                let made = kernel("u", &number.to_string());
+                record.made(&made).unwrap();
+                lost += usize::from(files(state.path()) == 0);
+                record.removed(&made);
+            }
+            is_done.store(true, Ordering::SeqCst);
+            assert_eq!(lost, 0, "files of a host that lives");
+        });
+    }
+
+    /// F-118: a file that cannot be read whole is left for whoever can.
+    #[test]
+    fn what_cannot_be_read_stays() {
+        let state = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder(state.path())).unwrap();
+        let path = folder(state.path()).join("long.jsonl");
+        File::create(&path).unwrap().set_len(FILE_BYTES).unwrap();
+        assert!(Leftover::find(state.path()).unwrap().is_empty());
+        assert!(path.exists());
+        // Bytes that are no text hide nothing of the rest.
+        fs::write(&path, b"\xff\n{\"made\":{\"url\":\"u\",\"id\":\"a\"}}\n").unwrap();
+        assert_eq!(Leftover::find(state.path()).unwrap()[0].kernels(), [kernel("u", "a")]);
+        assert!(path.exists());
     }
 }

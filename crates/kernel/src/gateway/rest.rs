@@ -12,22 +12,18 @@ use hyper::header::{AUTHORIZATION, COOKIE, HeaderMap, LOCATION, RETRY_AFTER, SET
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
 use crate::gateway::contents::ContentsPath;
 use crate::gateway::dial::Dial;
-use crate::gateway::error::{GatewayError, Named, TokenSent, Whose};
+use crate::gateway::error::{GatewayError, Named, Refused, TokenSent, Whose};
 use crate::gateway::http::Reply;
+use crate::gateway::lanes::{Lane, Lanes};
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::kernelspec::InterruptMode;
 
 /// No answer about kernels is longer.
 const ANSWER_BYTES: usize = 16 << 20;
-
-/// How many requests one gateway gets from us at once, of those that begin something and of the others: what
-/// ends or interrupts a kernel must not wait behind a hundred that start.
-const AT_ONCE: usize = 8;
 
 /// How long a look at a gateway may take.
 pub(crate) const LOOK: Duration = Duration::from_secs(5);
@@ -126,17 +122,15 @@ pub(crate) struct Rest {
     pub(crate) url: GatewayUrl,
     pub(crate) whose: Whose,
     pub(crate) dial: Dial,
+    pub(crate) lanes: Lanes,
     token: Option<Token>,
-    begins: Semaphore,
-    others: Semaphore,
     /// What a server without tokens wants to see again with every change.
     xsrf: Mutex<Option<String>>,
 }
 
 impl Rest {
     pub(crate) fn new(url: GatewayUrl, token: Option<Token>, whose: Whose, dial: Dial) -> Rest {
-        let (begins, others) = (Semaphore::new(AT_ONCE), Semaphore::new(AT_ONCE));
-        Rest { url, whose, dial, token, begins, others, xsrf: Mutex::new(None) }
+        Rest { url, whose, dial, lanes: Lanes::new(), token, xsrf: Mutex::new(None) }
     }
 
     /// What a request to it carries, whatever it is.
@@ -152,17 +146,6 @@ impl Rest {
         headers
     }
 
-    /// Waits until a request may be made.
-    pub(crate) async fn room(&self, method: &Method, path: &str) -> Option<SemaphorePermit<'_>> {
-        let begins = match path {
-            "/api/kernels" => *method == Method::POST,
-            "/api/kernelspecs" => true,
-            path => path.contains("/channels"),
-        };
-        // Neither is ever closed.
-        if begins { self.begins.acquire().await.ok() } else { self.others.acquire().await.ok() }
-    }
-
     /// Which kernels it can make; the first question to any gateway.
     pub(crate) async fn kernelspecs(&self) -> Result<RemoteKernels, GatewayError> {
         #[derive(Deserialize)]
@@ -176,7 +159,7 @@ impl Rest {
             #[serde(default)]
             spec: RemoteKernel,
         }
-        let reply = self.ask(Method::GET, "/api/kernelspecs", None, of(LOOK)).await?;
+        let reply = self.ask(Method::GET, "/api/kernelspecs", None, of(Lane::Begin, LOOK)).await?;
         let reply = self.expect(reply, StatusCode::OK)?;
         let read: Answer = self.read(&reply)?;
         let kernels = read.kernelspecs.into_iter().map(|(name, entry)| (name, entry.spec));
@@ -189,17 +172,18 @@ impl Rest {
         struct Answer {
             version: String,
         }
-        let reply = self.ask(Method::GET, "/api", None, of(LOOK)).await?;
+        let reply = self.ask(Method::GET, "/api", None, of(Lane::Begin, LOOK)).await?;
         let read = serde_json::from_slice::<Answer>(&reply.body).ok();
         Ok(read.map(|read| cleaned(&read.version)).filter(|version| !version.is_empty()))
     }
 
-    /// Makes a kernel. A gateway that fails is asked once more, and one that is busy when it says so: neither
-    /// has started anything.
+    /// Makes a kernel, unless nobody wants it any more when there is room for the request. A gateway that fails is
+    /// asked once more, and one that is busy when it says so: neither has started anything.
     pub(crate) async fn create(
         &self,
         new: &NewKernel,
         deadline: Instant,
+        is_wanted: impl Fn() -> bool,
     ) -> Result<RemoteId, GatewayError> {
         let mut body = json!({"name": new.name});
         if !new.env.is_empty() {
@@ -208,20 +192,33 @@ impl Rest {
         if let Some(path) = &new.beside {
             body["path"] = json!(path.as_str());
         }
+        let body = Bytes::from(body.to_string());
+        let late = || GatewayError::Timeout { at: self.named() };
         let mut is_last = false;
         loop {
+            let room = tokio::time::timeout_at(deadline, self.lanes.room(Lane::Begin)).await;
+            let room = room.map_err(|_| late())?;
             let within = deadline.saturating_duration_since(Instant::now());
-            let reply = self
-                .ask(Method::POST, "/api/kernels", Some(Bytes::from(body.to_string())), of(within))
-                .await?;
+            if within.is_zero() || !is_wanted() {
+                return Err(late());
+            }
+            let limits = of(Lane::Begin, within);
+            let answered = self.answer(Method::POST, "/api/kernels", Some(body.clone()), limits);
+            let reply = answered.await.map_err(perhaps_made)?;
+            drop(room);
             let wait = match reply.status {
-                status if status.is_success() => return self.created(&reply),
+                status if status.is_success() => return self.created(&reply).map_err(perhaps_made),
                 StatusCode::TOO_MANY_REQUESTS | StatusCode::SERVICE_UNAVAILABLE => {
                     retry_after(&reply.headers).unwrap_or(Duration::from_secs(1))
                 }
-                // Another gateway is tried in the place of one that is ours.
-                status if status.is_server_error() && self.whose == Whose::External => {
+                // One that is shared is looked at before it is asked again.
+                StatusCode::INTERNAL_SERVER_ERROR if self.whose == Whose::External => {
                     Duration::ZERO
+                }
+                // Somebody in between does not know what became of the request.
+                StatusCode::BAD_GATEWAY | StatusCode::GATEWAY_TIMEOUT => {
+                    let problem = self.not_created(&reply).to_string();
+                    return Err(GatewayError::PerhapsMade { problem });
                 }
                 _ => return Err(self.not_created(&reply)),
             };
@@ -260,7 +257,7 @@ impl Rest {
         within: Duration,
     ) -> Result<Presence, GatewayError> {
         let path = format!("/api/kernels/{}", id.as_str());
-        let reply = self.ask(Method::GET, &path, None, of(within)).await?;
+        let reply = self.ask(Method::GET, &path, None, of(Lane::Control, within)).await?;
         if reply.status == StatusCode::NOT_FOUND {
             return Ok(Presence::Gone);
         }
@@ -272,20 +269,32 @@ impl Rest {
     /// Interrupts what a kernel runs.
     pub(crate) async fn interrupt(&self, id: &RemoteId) -> Result<(), GatewayError> {
         let path = format!("/api/kernels/{}/interrupt", id.as_str());
-        let reply = self.ask(Method::POST, &path, None, of(INTERRUPT)).await?;
+        let reply = self.ask(Method::POST, &path, None, of(Lane::Control, INTERRUPT)).await?;
         if reply.status.is_success() { Ok(()) } else { Err(self.status(&reply)) }
     }
 
     /// Ends a kernel. One that is not there has ended.
     pub(crate) async fn delete(&self, id: &RemoteId) -> Result<(), GatewayError> {
         let path = format!("/api/kernels/{}", id.as_str());
-        let reply = self.ask(Method::DELETE, &path, None, of(DELETE)).await?;
+        let reply = self.ask(Method::DELETE, &path, None, of(Lane::End, DELETE)).await?;
         let is_gone = reply.status.is_success() || reply.status == StatusCode::NOT_FOUND;
         if is_gone { Ok(()) } else { Err(self.status(&reply)) }
     }
 
-    /// Asks; once more with what the server wants to see, where it wants something.
+    /// Asks when there is room for it. A request has its time from then on; until then it is the caller's.
     pub(crate) async fn ask(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Bytes>,
+        limits: Limits,
+    ) -> Result<Reply, GatewayError> {
+        let _room = self.lanes.room(limits.lane).await;
+        self.answer(method, path, body, limits).await
+    }
+
+    /// Asks; once more with what the server wants to see, where it wants something.
+    async fn answer(
         &self,
         method: Method,
         path: &str,
@@ -308,8 +317,6 @@ impl Rest {
             }
             Ok(reply)
         };
-        // A request has its time from when there is room for it; until then it is the caller's.
-        let _room = self.room(&method, path).await;
         let reply = tokio::time::timeout(limits.within, asked).await.map_err(late)??;
         if reply.status.is_redirection() {
             return Err(self.redirected(&reply));
@@ -366,16 +373,30 @@ impl Rest {
     }
 }
 
-/// How long a request may take, and how many bytes its answer may have.
+/// Which requests one waits for, how long it may take then, and how many bytes its answer may have.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
+    pub(crate) lane: Lane,
     pub(crate) within: Duration,
     pub(crate) longest: usize,
 }
 
 /// Those of a request about kernels.
-fn of(within: Duration) -> Limits {
-    Limits { within, longest: ANSWER_BYTES }
+fn of(lane: Lane, within: Duration) -> Limits {
+    Limits { lane, within, longest: ANSWER_BYTES }
+}
+
+/// What went wrong with a request for a kernel. One that was sent and not answered may have made one, and nobody
+/// got its id.
+fn perhaps_made(problem: GatewayError) -> GatewayError {
+    match problem {
+        GatewayError::Timeout { .. }
+        | GatewayError::Nonsense { .. }
+        | GatewayError::Unreachable { refused: Refused::Unknown, .. } => {
+            GatewayError::PerhapsMade { problem: problem.to_string() }
+        }
+        other => other,
+    }
 }
 
 /// Whether a gateway has a kernel.
@@ -435,48 +456,4 @@ fn contains(text: &[u8], wanted: &[u8]) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// S-032: what a gateway calls its kernels cannot lead a request elsewhere.
-    #[test]
-    fn ids_are_ids() {
-        for id in ["", "a/b", "..", "a b", "a?b", "%2e", &"a".repeat(65)] {
-            assert_eq!(RemoteId::parse(id), None, "{id:?}");
-        }
-        let id = "1f2e-ABC_9";
-        assert_eq!(RemoteId::parse(id).unwrap().as_str(), id);
-    }
-
-    /// B:G-30: Python is what a gateway's default is, or what it has of Python.
-    #[test]
-    fn python_is_found_among_the_kernels() {
-        let check = |default: &str, kernels: &[(&str, &str)], wanted: Option<&str>| {
-            let kernel = |language: &str| RemoteKernel {
-                language: language.to_owned(),
-                ..RemoteKernel::default()
-            };
-            let kernels =
-                kernels.iter().map(|(name, language)| ((*name).to_owned(), kernel(language)));
-            let found = RemoteKernels { default: default.to_owned(), kernels: kernels.collect() };
-            assert_eq!(found.python(), wanted, "{found:?}");
-        };
-        check("conda", &[("conda", "python"), ("python3", "python")], Some("conda"));
-        check("ir", &[("apy", "python"), ("ir", "R"), ("python3", "Python")], Some("python3"));
-        check("", &[("ir", "R"), ("spark", "python")], Some("spark"));
-        check("ir", &[("ir", "R")], None);
-        check("", &[], None);
-    }
-
-    #[test]
-    fn what_a_gateway_says_is_one_clean_line() {
-        assert_eq!(said(br#"{"message": "no\n\u001b[31m such"}"#), "no [31m such");
-        assert_eq!(said(br#"{"reason": "Forbidden", "message": null}"#), "Forbidden");
-        assert_eq!(said(br#"{"reason": "not you", "message": ""}"#), "not you");
-        assert_eq!(said(b"<html>\n  gone"), "");
-        assert_eq!(said(b"\n<!DOCTYPE html><title>Jupyter Server</title>"), "");
-        assert_eq!(said(b"gone\n<b>"), "gone <b>");
-        assert_eq!(said(b""), "");
-        assert_eq!(said("x".repeat(5000).as_bytes()).len(), 300);
-    }
-}
+mod tests;

@@ -17,7 +17,8 @@ use tokio::process::{Child, Command};
 use tokio::time::Instant;
 
 use crate::gateway::dial::Dial;
-use crate::gateway::error::{GatewayError, Whose};
+use crate::gateway::error::{GatewayError, Refused, Whose};
+use crate::gateway::listener;
 use crate::gateway::rest::Rest;
 use crate::gateway::site::{
     Info, SharedStatus, Site, folder, in_folder, millis, private, unavailable,
@@ -33,6 +34,7 @@ const START_LIMIT: Duration = Duration::from_secs(30);
 /// of everybody along, and on a machine that is busy an answer can be late.
 const HEALTH_LIMIT: Duration = Duration::from_secs(3);
 const HEALTH_TRIES: usize = 3;
+const HEALTH_PAUSE: Duration = Duration::from_millis(500);
 
 /// How often a gateway is started whose port somebody else took.
 const ATTEMPTS: usize = 3;
@@ -83,23 +85,25 @@ impl SharedGateway {
 
     /// Where each of them is, and what opens it.
     pub fn living(state_dir: &Path) -> Vec<(GatewayUrl, Token)> {
-        Site::all(state_dir).into_iter().filter_map(|site| site.living()).collect()
+        Site::all(state_dir).into_iter().filter_map(|site| site.living().ok().flatten()).collect()
     }
 
-    /// Ends every one of them; says how many there were.
+    /// Ends every one of them; says how many there were. One that cannot be ended is told when the others are.
     pub async fn shutdown_all(state_dir: &Path) -> Result<usize, GatewayError> {
-        let mut ended = 0;
+        let (mut ended, mut failed) = (0, None);
         for site in Site::all(state_dir) {
-            let _lock = site.lock().await?;
-            ended += usize::from(site.end().await?);
+            match ended_at(&site).await {
+                Ok(was_alive) => ended += usize::from(was_alive),
+                Err(problem) => failed = failed.or(Some(problem)),
+            }
         }
-        Ok(ended)
+        failed.map_or(Ok(ended), Err)
     }
 
     /// Where the gateway is and what opens it; started when it does not run, or does not answer.
     pub async fn acquire(&self) -> Result<(GatewayUrl, Token), GatewayError> {
         let _lock = self.site.lock().await?;
-        if let Some(found) = self.healthy().await {
+        if let Some(found) = self.healthy().await? {
             return Ok(found);
         }
         self.site.end().await?;
@@ -115,30 +119,33 @@ impl SharedGateway {
 
     /// Ends the gateway, and its kernels with it; says whether there was one.
     pub async fn shutdown(&self) -> Result<bool, GatewayError> {
-        let _lock = self.site.lock().await?;
-        self.site.end().await
+        ended_at(&self.site).await
     }
 
-    /// Ends the gateway if it is this one still: somebody may have put another in its place by now.
-    pub(crate) async fn retire(&self, found: &(GatewayUrl, Token)) -> Result<(), GatewayError> {
-        let _lock = self.site.lock().await?;
-        if self.site.living().as_ref() == Some(found) {
-            self.site.end().await?;
-        }
-        Ok(())
-    }
-
-    /// The gateway that was written down, if it lives and answers.
-    async fn healthy(&self) -> Option<(GatewayUrl, Token)> {
-        let (url, token) = self.site.living()?;
-        for _ in 0..HEALTH_TRIES {
-            match tokio::time::timeout(HEALTH_LIMIT, rest(&url, &token).kernelspecs()).await {
-                Ok(Ok(_)) => return Some((url, token)),
-                Err(_) | Ok(Err(GatewayError::Timeout { .. })) if self.site.is_alive() => {}
-                _ => return None,
+    /// The gateway that was written down, if it lives and answers. One that lives has kernels of everybody, so it
+    /// is given up only where it cannot be used time and again; one that is busy, or an error of our own, is told.
+    async fn healthy(&self) -> Result<Option<(GatewayUrl, Token)>, GatewayError> {
+        let in_folder = in_folder(&self.site.folder);
+        let Some((url, token)) = self.site.living().map_err(&in_folder)? else { return Ok(None) };
+        let rest = rest(&url, &token);
+        let mut excused = None;
+        for tried in 0..HEALTH_TRIES {
+            if tried > 0 {
+                tokio::time::sleep(HEALTH_PAUSE).await;
+            }
+            let Err(problem) = ask(&rest).await else { return Ok(Some((url, token))) };
+            if !self.site.is_alive().map_err(&in_folder)? {
+                return Ok(None);
+            }
+            if !is_beyond_use(&problem) {
+                excused = Some(problem);
             }
         }
-        None
+        let told = |problem| {
+            let stays = "it may have kernels of others, so it was left alone; try again, or end it with `inkcell gateway stop`";
+            Err(unavailable(&format!("{problem}; {stays}")))
+        };
+        excused.map_or(Ok(None), told)
     }
 
     async fn start(&self) -> Result<(GatewayUrl, Token), GatewayError> {
@@ -203,12 +210,13 @@ impl SharedGateway {
     async fn ready(&self, child: &mut Unwritten, rest: &Rest) -> Result<(), GatewayError> {
         let until = Instant::now() + START_LIMIT;
         while Instant::now() < until {
-            let asked = tokio::time::timeout(HEALTH_LIMIT, rest.kernelspecs()).await;
-            if matches!(asked, Ok(Ok(_))) {
-                return Ok(());
-            }
+            let is_answered = ask(rest).await.is_ok();
+            // Also where there was an answer: it was somebody else's then.
             if child.0.as_mut().is_some_and(|child| matches!(child.try_wait(), Ok(Some(_)))) {
                 return Err(self.exited());
+            }
+            if is_answered {
+                return Ok(());
             }
             tokio::time::sleep(HEALTH_AGAIN).await;
         }
@@ -256,6 +264,36 @@ impl Drop for Unwritten {
 
 fn rest(url: &GatewayUrl, token: &Token) -> Rest {
     Rest::new(url.clone(), Some(token.clone()), Whose::Shared, Dial::new(None))
+}
+
+/// Asks whether a gateway works. What opens it is sent to no listener of another user, who may have taken a port
+/// that was free.
+async fn ask(rest: &Rest) -> Result<(), GatewayError> {
+    let at = rest.named();
+    let (reason, refused) = match listener::is_of_this_user(rest.url.port()) {
+        Ok(true) => {
+            let asked = tokio::time::timeout(HEALTH_LIMIT, rest.kernelspecs()).await;
+            return asked.unwrap_or(Err(GatewayError::Timeout { at })).map(drop);
+        }
+        Ok(false) => ("nobody of this user listens there".to_owned(), Refused::Yes),
+        Err(error) => (error.to_string(), Refused::Unknown),
+    };
+    Err(GatewayError::Unreachable { at, reason, refused })
+}
+
+/// Whether a gateway that fails so again and again is of no use to anybody. One that is busy is, and whatever we
+/// could not do ourselves says nothing about it.
+fn is_beyond_use(problem: &GatewayError) -> bool {
+    !matches!(
+        problem,
+        GatewayError::Unreachable { refused: Refused::Unknown, .. }
+            | GatewayError::Status { status: 429 | 502..=504, .. }
+    )
+}
+
+async fn ended_at(site: &Site) -> Result<bool, GatewayError> {
+    let _lock = site.lock().await?;
+    site.end().await
 }
 
 fn free_port() -> io::Result<u16> {

@@ -78,7 +78,8 @@ impl Site {
 
     /// What is known of it, without asking it.
     pub(crate) fn status(&self) -> SharedStatus {
-        let info = self.info().filter(|_| self.is_alive());
+        let is_alive = self.is_alive().unwrap_or(false);
+        let info = self.info().ok().flatten().filter(|_| is_alive);
         let uptime = info.as_ref().map(|info| millis().saturating_sub(info.started_at));
         SharedStatus {
             active: info.is_some(),
@@ -119,37 +120,61 @@ impl Site {
         Ok(())
     }
 
-    /// What was written down; nothing where it cannot be read.
-    pub(crate) fn info(&self) -> Option<Info> {
-        serde_json::from_slice(&fs::read(self.folder.join("gateway.json")).ok()?).ok()
+    /// What was written down; nothing where it cannot be understood.
+    pub(crate) fn info(&self) -> io::Result<Option<Info>> {
+        let text = self.read("gateway.json")?;
+        Ok(text.and_then(|text| serde_json::from_slice(&text).ok()))
     }
 
-    /// Whether a gateway of ours lives: it holds a lock from its first moment to its last.
-    pub(crate) fn is_alive(&self) -> bool {
-        let file = File::open(self.folder.join("gateway.alive"));
-        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    /// A file of the gateway, where there is one.
+    fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
+        match fs::read(self.folder.join(name)) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a gateway of ours lives: it holds a lock from its first moment to its last. Where we cannot look,
+    /// that is no answer.
+    pub(crate) fn is_alive(&self) -> io::Result<bool> {
+        let file = match File::open(self.folder.join("gateway.alive")) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            file => file?,
+        };
+        match file.try_lock_shared() {
+            Ok(()) => Ok(false),
+            Err(TryLockError::WouldBlock) => Ok(true),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
     }
 
     /// Where the gateway is that was written down, and what opens it, if it lives.
-    pub(crate) fn living(&self) -> Option<(GatewayUrl, Token)> {
-        let info = self.info().filter(|_| self.is_alive())?;
-        let (url, _) = GatewayUrl::parse(&info.url, PlainHttp::OnlyHere).ok()?;
-        let token = fs::read_to_string(self.folder.join("gateway.token")).ok()?;
-        Some((url, Token::parse(&token).ok()??))
+    pub(crate) fn living(&self) -> io::Result<Option<(GatewayUrl, Token)>> {
+        if !self.is_alive()? {
+            return Ok(None);
+        }
+        let (Some(info), Some(token)) = (self.info()?, self.read("gateway.token")?) else {
+            return Ok(None);
+        };
+        let url = GatewayUrl::parse(&info.url, PlainHttp::OnlyHere).ok().map(|(url, _)| url);
+        let token = std::str::from_utf8(&token).ok().and_then(|token| Token::parse(token).ok()?);
+        Ok(url.zip(token))
     }
 
     /// Ends the gateway that lives here, whether it was written down or its starter died before that.
     pub(crate) async fn end(&self) -> Result<bool, GatewayError> {
-        let was_alive = self.is_alive();
+        let is_alive = || self.is_alive().map_err(in_folder(&self.folder));
+        let was_alive = is_alive()?;
         for signal in [Signal::TERM, Signal::KILL] {
             let until = Instant::now() + END_LIMIT;
-            if !self.is_alive() {
+            if !is_alive()? {
                 break;
             }
             for holder in self.holders() {
                 let _ = rustix::process::pidfd_send_signal(holder, signal);
             }
-            while self.is_alive() && Instant::now() < until {
+            while is_alive()? && Instant::now() < until {
                 tokio::time::sleep(LOCK_AGAIN).await;
             }
         }
@@ -314,11 +339,11 @@ mod tests {
         let path = site.folder.join("gateway.json");
         let good = "{\"url\":\"http://127.0.0.1:1\",\"pid\":7,\"startedAt\":9,\"venvPath\":null,\"cwd\":\"/\"}";
         fs::write(&path, good).unwrap();
-        let info = site.info().expect("it is whole");
+        let info = site.info().unwrap().expect("it is whole");
         assert_eq!((info.pid, info.started_at, info.venv_path), (7, 9, None));
         for bad in ["", "{}", "[]", "null", &good[..20], &good.replace('7', "\"7\""), "\u{0}"] {
             fs::write(&path, bad).unwrap();
-            assert!(site.info().is_none(), "{bad}");
+            assert!(site.info().unwrap().is_none(), "{bad}");
         }
     }
 }

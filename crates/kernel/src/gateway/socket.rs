@@ -8,7 +8,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use hyper::Method;
 use tokio::io::{ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -16,6 +15,7 @@ use tokio::task::JoinSet;
 use crate::gateway::dial::Way;
 use crate::gateway::error::GatewayError;
 use crate::gateway::http::Upgraded;
+use crate::gateway::lanes::Lane;
 use crate::gateway::queue::Queue;
 use crate::gateway::rest::{RemoteId, Rest};
 use crate::gateway::websocket::{self, Kind, Piece, Reader, Sent};
@@ -52,7 +52,7 @@ pub(crate) async fn open(
     within: Duration,
 ) -> Result<Line, GatewayError> {
     let path = format!("/api/kernels/{}/channels?session_id={session}", id.as_str());
-    let room = rest.room(&Method::GET, &path).await;
+    let room = rest.lanes.room(Lane::Begin).await;
     let opened = tokio::time::timeout(within, rest.upgrade(&path, Some(V1))).await;
     let Upgraded { way, early, form } = opened.map_err(|_| GatewayError::SocketTimeout)??;
     drop(room);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use inkcell_kernel::{
     Backend as _, GatewayUrl, KernelSpec, LaunchError, LocalConfig, LocalGatewayBackend, PlainHttp,
@@ -13,11 +14,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::desk::Desk;
 
-/// Answers as a gateway does whose kernels cannot be made: with the status that its first argument is. The second
-/// question is never answered where that is `slow`. Every start and every request for a kernel is written down.
+/// Answers as a gateway does whose kernels cannot be made: with the status that its first argument is, and after
+/// that not at all where it is `gone`. The second question is never answered where it is `slow`; from the second on
+/// none is where it is `busy` or `curt`, which say so or hang up; with `orphan` none is answered as long as whoever
+/// started the program lives. Every start and every request for a kernel is written down.
 const PROGRAM: &str = r#"
 import http.server, os, sys, time
 
+starter = os.getppid()
 manner, folder = sys.argv[1:3]
 port = next(word.split("=")[1] for word in sys.argv if "port=" in word)
 asked = [0]
@@ -39,11 +43,19 @@ class Gateway(http.server.BaseHTTPRequestHandler):
         asked[0] += 1
         if manner == "slow" and asked[0] == 2:
             time.sleep(600)
+        if manner == "busy" and asked[0] > 1:
+            return self.answer(503, b"")
+        if manner == "curt" and asked[0] > 1:
+            return self.connection.close()
+        while manner == "orphan" and os.getppid() == starter:
+            time.sleep(0.01)
         self.answer(200, b'{"default": "python3", "kernelspecs": {"python3": {"spec": {"language": "python"}}}}')
 
     def do_POST(self):
         note("requests")
-        self.answer(int(manner), b'{"message": "no room"}')
+        self.answer(500 if manner == "gone" else int(manner), b'{"message": "no room"}')
+        if manner == "gone":
+            os._exit(1)
 
 
 note("starts")
@@ -98,35 +110,144 @@ impl StandIn {
             .into()
     }
 
-    async fn refusal(&self, python: &Path) -> LaunchError {
-        let backend = LocalGatewayBackend::new(LocalConfig {
+    fn backend(&self) -> LocalGatewayBackend {
+        LocalGatewayBackend::new(LocalConfig {
             state_dir: self.state(),
             runtime_dir: self.folder.path().to_owned(),
             sharing: Sharing::Allowed,
             idle_stop: None,
-        });
+        })
+    }
+
+    fn spec(&self, python: &Path) -> KernelSpec {
         let nowhere = GatewayUrl::parse("http://localhost:1", PlainHttp::OnlyHere).unwrap().0;
-        let desk = Desk::at(nowhere);
-        let spec = KernelSpec {
+        KernelSpec {
             python: python.to_owned(),
             env: self.env(),
             cwd: self.folder.path().to_owned(),
-            ..desk.spec()
-        };
-        backend.launch(&spec, &CancellationToken::new()).await.err().expect("no kernel")
+            ..Desk::at(nowhere).spec()
+        }
+    }
+
+    async fn refusal(&self, python: &Path) -> LaunchError {
+        let launched = self.backend().launch(&self.spec(python), &CancellationToken::new()).await;
+        launched.err().expect("no kernel")
+    }
+
+    /// The folder in which the one gateway has its files.
+    fn home(&self) -> PathBuf {
+        let all = self.state().join("python-gateway");
+        all.read_dir().unwrap().next().unwrap().unwrap().path()
     }
 }
 
-/// B:G-03 B:G-31: where the gateway failed, another one is tried in its place, exactly once; its own word is told.
+/// B:G-03 B:G-31: where the gateway failed it is asked again, exactly once, and its own word is told. It is still
+/// the same one where it answers, for it may have kernels of others; one that is gone is replaced.
 #[tokio::test]
-async fn a_shared_gateway_that_fails_is_replaced_once() {
+async fn a_shared_gateway_that_fails_is_asked_once_more() {
+    for (manner, starts) in [("500", 1), ("gone", 2)] {
+        let stand_in = StandIn::new();
+        let python = stand_in.python("python", manner);
+        let refusal = stand_in.refusal(&python).await.to_string();
+        let wanted = "Shared Python gateway unavailable after retry: Failed to create kernel on shared gateway: no room";
+        assert_eq!(refusal, wanted);
+        assert_eq!((stand_in.count("starts"), stand_in.count("requests")), (starts, 2), "{manner}");
+        SharedGateway::shutdown_all(&stand_in.state()).await.unwrap();
+    }
+}
+
+/// B:G-31 F-112: where nobody knows whether a kernel was made, none is asked for again, and that is said.
+#[tokio::test]
+async fn a_shared_gateway_is_not_asked_for_a_second_kernel() {
+    for status in ["502", "504"] {
+        let stand_in = StandIn::new();
+        let python = stand_in.python("python", status);
+        let refusal = stand_in.refusal(&python).await.to_string();
+        let wanted =
+            "Failed to create kernel on shared gateway: no room (it may have made a kernel";
+        assert!(refusal.starts_with(wanted), "{refusal}");
+        assert_eq!((stand_in.count("starts"), stand_in.count("requests")), (1, 1), "{status}");
+        SharedGateway::shutdown_all(&stand_in.state()).await.unwrap();
+    }
+}
+
+/// B:G-14: a gateway that lives and is busy, or that we ourselves cannot ask, is left alone: it has kernels of
+/// others.
+#[tokio::test]
+async fn a_shared_gateway_that_lives_is_left_alone() {
+    for manner in ["busy", "curt", "500"] {
+        let stand_in = StandIn::new();
+        let gateway = stand_in.shared(&stand_in.python("python", manner));
+        let first = gateway.acquire().await.unwrap();
+        let home = stand_in.home();
+        let (token, aside) = (home.join("gateway.token"), home.join("aside"));
+        if manner == "500" {
+            // What cannot be read, as where there are too many open files.
+            std::fs::rename(&token, &aside).unwrap();
+            std::fs::create_dir(&token).unwrap();
+        }
+        let refusal = gateway.acquire().await.unwrap_err().to_string();
+        assert!(refusal.starts_with("Shared Python gateway unavailable: "), "{refusal}");
+        assert!(gateway.status().active, "{manner}: {refusal}");
+        if manner == "500" {
+            std::fs::remove_dir(&token).unwrap();
+            std::fs::rename(&aside, &token).unwrap();
+            assert_eq!(gateway.acquire().await.unwrap(), first);
+        } else {
+            assert!(refusal.contains("inkcell gateway stop"), "{refusal}");
+        }
+        assert_eq!(stand_in.count("starts"), 1, "{manner}");
+        assert!(gateway.shutdown().await.unwrap());
+    }
+}
+
+/// S-014: an answer on the port is not that of our gateway where ours has ended.
+#[tokio::test]
+async fn a_gateway_that_ended_did_not_answer() {
+    let stand_in = StandIn::new();
+    let python = stand_in.python("python", "orphan");
+    // What the script starts goes on without it.
+    let script = std::fs::read_to_string(&python).unwrap().replace("exec ", "setsid ");
+    let note = stand_in.folder.path().join("pid");
+    let script = format!("{} &\necho $! > '{}'\n", script.trim_end(), note.display());
+    std::fs::write(&python, script).unwrap();
+    let refusal = stand_in.shared(&python).acquire().await.unwrap_err().to_string();
+    let pid = std::fs::read_to_string(&note).unwrap();
+    std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
+    assert!(refusal.contains("Gateway process exited during startup"), "{refusal}");
+}
+
+/// B:G-17: one gateway that cannot be ended does not keep the others from it, and is told.
+#[tokio::test]
+async fn every_gateway_that_can_be_ended_is() {
+    let stand_in = StandIn::new();
+    let gateway = stand_in.shared(&stand_in.python("python", "500"));
+    gateway.acquire().await.unwrap();
+    std::fs::write(stand_in.state().join("python-gateway/0"), "no folder").unwrap();
+    let refusal = SharedGateway::shutdown_all(&stand_in.state()).await.unwrap_err().to_string();
+    assert!(refusal.contains("python-gateway/0"), "{refusal}");
+    assert!(!gateway.status().active, "the other one");
+}
+
+/// B:G-11: whatever of a start has to wait, the start has one limit, and can be given up.
+#[tokio::test]
+async fn a_start_waits_no_longer_than_it_may() {
     let stand_in = StandIn::new();
     let python = stand_in.python("python", "500");
-    let refusal = stand_in.refusal(&python).await.to_string();
-    let wanted = "Shared Python gateway unavailable after retry: Failed to create kernel on shared gateway: no room";
-    assert_eq!(refusal, wanted);
-    assert_eq!((stand_in.count("starts"), stand_in.count("requests")), (2, 2));
-    SharedGateway::shutdown_all(&stand_in.state()).await.unwrap();
+    stand_in.shared(&python).shutdown().await.unwrap();
+    let held = std::fs::File::open(stand_in.home().join("gateway.lock")).unwrap();
+    held.lock().unwrap();
+    let backend = stand_in.backend();
+    let limit = Duration::from_millis(200);
+    let spec = KernelSpec { start_timeout: limit, ..stand_in.spec(&python) };
+    let launched = backend.launch(&spec, &CancellationToken::new()).await;
+    assert!(matches!(launched, Err(LaunchError::TimedOut { .. })));
+    assert!(matches!(backend.kernelspecs(&spec).await, Err(LaunchError::TimedOut { .. })));
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let launched = backend.launch(&stand_in.spec(&python), &cancel).await;
+    assert!(matches!(launched, Err(LaunchError::Cancelled)));
+    assert_eq!(stand_in.count("starts"), 0);
 }
 
 /// B:G-31: where the request was refused nothing is tried again, and nobody else loses their kernels by it.

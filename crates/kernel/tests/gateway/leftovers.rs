@@ -1,12 +1,14 @@
 //! Kernels on a gateway whose host is no more.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use inkcell_kernel::{GatewayBackend, LeftBehind, left_behind};
+use inkcell_kernel::{GatewayBackend, GatewayConfig, LeftBehind, Whose, left_behind};
 
-use crate::desk::{Desk, config};
+use crate::desk::{Desk, LIMIT, config};
 use crate::fake_kernel::cell;
-use crate::scripted::{Act, Scripted};
+use crate::scripted::{Act, Scripted, Seen};
 
 /// F-118: what a host left is removed by the next one, and what lives is left alone.
 #[test]
@@ -18,8 +20,7 @@ fn what_a_dead_host_left_is_removed() {
     let living = main.block_on(desk.launch()).unwrap();
     // A host that ends with its runtime, before anything can be removed.
     let config = config(gateway.url(), &desk.folder);
-    let url = gateway.url();
-    let serving = std::thread::scope(|threads| {
+    std::thread::scope(|threads| {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         let dying = threads.spawn(move || {
             let other = runtime();
@@ -33,13 +34,14 @@ fn what_a_dead_host_left_is_removed() {
         });
         main.block_on(stopped).unwrap();
         dying.join().unwrap();
-        url
     });
-    assert_eq!(serving, gateway.url());
     assert_eq!(gateway.kernels().len(), 2);
     let state = desk.folder.path().join("state");
     let left = left_behind(&state).unwrap();
-    assert_eq!(left, [LeftBehind { url: gateway.url().to_string(), kernels: 1 }]);
+    assert_eq!(
+        left,
+        [LeftBehind { url: gateway.url().to_string(), whose: Whose::External, kernels: 1 }]
+    );
     let removed = main.block_on(desk.backend.remove_leftovers()).unwrap();
     assert_eq!(removed, 1);
     assert_eq!(gateway.kernels().len(), 1);
@@ -48,11 +50,15 @@ fn what_a_dead_host_left_is_removed() {
     drop(living);
 }
 
-fn left_by_a_dead_host(desk: &Desk, url: &str, id: &str) {
+fn left_by_a_dead_host(desk: &Desk, url: &str, ids: &[&str], whose: &str) {
     let folder = desk.folder.path().join("state/gateway-kernels");
     fs::create_dir_all(&folder).unwrap();
-    let line = format!("{{\"made\":{{\"url\":\"{url}\",\"id\":\"{id}\"}}}}\n");
-    fs::write(folder.join("dead.jsonl"), line).unwrap();
+    let line = |id: &&str| {
+        let made = serde_json::json!({"url": url, "id": id, "whose": whose});
+        format!("{}\n", serde_json::json!({"made": made}))
+    };
+    let lines: String = ids.iter().map(line).collect();
+    fs::write(folder.join("dead.jsonl"), lines).unwrap();
 }
 
 /// F-118: they are also removed by whoever uses the gateway next, without being asked to.
@@ -60,8 +66,8 @@ fn left_by_a_dead_host(desk: &Desk, url: &str, id: &str) {
 async fn the_next_start_removes_what_was_left() {
     let gateway = Scripted::start(|_| Act::Usual, |_| cell(vec![])).await;
     let desk = Desk::at(gateway.url());
-    gateway.inside.kernels.lock().unwrap().insert("old".to_owned(), std::sync::Arc::default());
-    left_by_a_dead_host(&desk, &gateway.url().to_string(), "old");
+    gateway.inside.kernels.lock().unwrap().insert("old".to_owned(), Arc::default());
+    left_by_a_dead_host(&desk, &gateway.url().to_string(), &["old"], "external");
     let one = desk.launch().await.unwrap();
     let two = desk.launch().await.unwrap();
     for _ in 0..3000 {
@@ -75,16 +81,73 @@ async fn the_next_start_removes_what_was_left() {
     drop((one, two));
 }
 
-/// F-118: a gateway of this machine that has ended took its kernels along; elsewhere that is not known.
+/// F-118: a gateway that is shared on this machine and has ended took its kernels along. Of any other that is not
+/// known, also where its address is one of this machine: it can be a way to another one.
 #[tokio::test]
 async fn what_was_left_on_a_gateway_that_ended_is_forgotten() {
     let mut gateway = Scripted::start(|_| Act::Usual, |_| cell(vec![])).await;
     let desk = Desk::at(gateway.url());
-    left_by_a_dead_host(&desk, &gateway.url().to_string(), "old");
+    let url = gateway.url().to_string();
     gateway.kill();
     while std::net::TcpStream::connect(gateway.address).is_ok() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(desk.backend.remove_leftovers().await.unwrap(), 1);
-    assert_eq!(left_behind(&desk.folder.path().join("state")).unwrap(), []);
+    let state = desk.folder.path().join("state");
+    left_by_a_dead_host(&desk, &url, &["old"], "external");
+    desk.backend.remove_leftovers().await.unwrap_err();
+    let left = LeftBehind { url: url.clone(), whose: Whose::External, kernels: 1 };
+    assert_eq!(left_behind(&state).unwrap(), [left]);
+    left_by_a_dead_host(&desk, &url, &["old"], "shared");
+    let config = GatewayConfig { whose: Whose::Shared, ..config(gateway.url(), &desk.folder) };
+    assert_eq!(GatewayBackend::new(config).remove_leftovers().await.unwrap(), 1);
+    assert_eq!(left_behind(&state).unwrap(), []);
+}
+
+/// F-118: one kernel that the gateway does not remove does not keep it from removing the others.
+#[tokio::test]
+async fn one_that_cannot_be_removed_does_not_hold_up_the_others() {
+    let script = |seen: &Seen| match seen.path.as_str() {
+        "/api/kernels/a" => Act::Reply(500, String::new(), String::new()),
+        _ => Act::Usual,
+    };
+    let gateway = Scripted::start(script, |_| cell(vec![])).await;
+    let desk = Desk::at(gateway.url());
+    for id in ["a", "b", "c"] {
+        gateway.inside.kernels.lock().unwrap().insert(id.to_owned(), Arc::default());
+    }
+    let url = gateway.url().to_string();
+    left_by_a_dead_host(&desk, &url, &["a", "b", "c"], "external");
+    let problem = desk.backend.remove_leftovers().await.unwrap_err().to_string();
+    assert!(problem.contains("status 500"), "{problem}");
+    assert_eq!(gateway.kernels(), ["a"]);
+    let left = left_behind(&desk.folder.path().join("state")).unwrap();
+    assert_eq!(left, [LeftBehind { url, whose: Whose::External, kernels: 1 }]);
+}
+
+/// F-118: a kernel that a living host could not remove is removed when the gateway has made the next one.
+#[tokio::test]
+async fn what_could_not_be_removed_is_tried_again() {
+    let is_well = Arc::new(AtomicBool::new(false));
+    let script = {
+        let is_well = Arc::clone(&is_well);
+        move |seen: &Seen| match seen.method == "DELETE" && !is_well.load(Ordering::SeqCst) {
+            true => Act::Reply(503, String::new(), String::new()),
+            false => Act::Usual,
+        }
+    };
+    let gateway = Scripted::start(script, |_| cell(vec![])).await;
+    let desk = Desk::at(gateway.url());
+    desk.launch().await.unwrap().kernel.shutdown(LIMIT).await;
+    assert_eq!(gateway.kernels(), ["k1"], "it stays");
+    is_well.store(true, Ordering::SeqCst);
+    let second = desk.launch().await.unwrap();
+    for _ in 0..3000 {
+        if gateway.kernels() == ["k2"] {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(gateway.kernels(), ["k2"]);
+    second.kernel.shutdown(LIMIT).await;
+    assert_eq!(gateway.kernels(), [""; 0]);
 }

@@ -151,7 +151,8 @@ async fn a_silent_connection_is_missed() {
             }
         }
     };
-    let told = tokio::time::timeout(LIMIT, silent).await.expect("within half a minute");
+    // Half a minute is when it is missed; a busy machine may take longer to say so.
+    let told = tokio::time::timeout(4 * LIMIT, silent).await.expect("it is missed");
     assert!(told.contains("silent for too long"), "{told}");
     let ran = collect(&mut launched.events).await;
     assert!(ran.is_ok() && ran.text == "b", "{ran:?}");

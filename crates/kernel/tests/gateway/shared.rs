@@ -9,7 +9,8 @@ use std::process::{Command, Stdio};
 
 use inkcell_kernel::{
     Backend as _, GatewayBackend, GatewayConfig, GatewayUrl, KernelSpec, LocalConfig,
-    LocalGatewayBackend, Place, PlainHttp, SharedConfig, SharedGateway, Sharing, Token, Whose,
+    LocalGatewayBackend, Place, PlainHttp, SharedConfig, SharedGateway, SharedStatus, Sharing,
+    Token, Whose,
 };
 use inkcell_testkit::need::jupyter_server;
 use tempfile::TempDir;
@@ -92,7 +93,9 @@ async fn hosts_share_one_gateway() {
     let ((url, token), second) = (first.unwrap(), second.unwrap());
     assert_eq!(second, (url.clone(), token.clone()), "one process for both");
     let pid = one.status().pid.unwrap();
-    assert!(one.status() == two.status() || one.status().active);
+    let of = |status: SharedStatus| (status.active, status.url, status.pid, status.python_path);
+    assert_eq!(of(one.status()), of(two.status()));
+    assert_eq!(one.status().url, Some(url.to_string()));
     let home = files(&folder);
     is_closed_to_others(&url, &home, pid);
     runs_a_cell(url.clone(), token).await;
@@ -208,6 +211,40 @@ async fn kernels_come_from_the_shared_gateway() {
     assert!(shared.shutdown().await.unwrap());
 }
 
+/// S-022: a kernel has the variables of its own host, and not those of the host that started the gateway.
+#[tokio::test]
+async fn a_kernel_has_the_variables_of_its_host() {
+    if !jupyter_server("a_kernel_has_the_variables_of_its_host") {
+        return;
+    }
+    let folder = TempDir::new().unwrap();
+    let desk = Desk::at(GatewayUrl::parse("http://localhost:1", PlainHttp::OnlyHere).unwrap().0);
+    let cwd = folder.path().to_owned();
+    let host = |name: &str| {
+        let mut env = BTreeMap::from([(format!("ONLY_{name}"), name.to_owned())]);
+        env.insert("BOTH".to_owned(), name.to_owned());
+        env.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
+        env.insert("HOME".to_owned(), folder.path().display().to_string());
+        let backend = LocalGatewayBackend::new(LocalConfig {
+            state_dir: folder.path().join("state"),
+            runtime_dir: folder.path().to_owned(),
+            sharing: Sharing::Allowed,
+            idle_stop: None,
+        });
+        (backend, KernelSpec { python: python(), env, cwd: cwd.clone(), ..desk.spec() })
+    };
+    let code = "import os\nprint(*[os.environ.get(name) for name in ('ONLY_A', 'ONLY_B', 'BOTH')], \
+                'JPY_PARENT_PID' in os.environ, os.environ['PAGER'])";
+    for (name, wanted) in [("A", "A None A True cat\n"), ("B", "None B B True cat\n")] {
+        let (backend, spec) = host(name);
+        let mut launched = backend.launch(&spec, &CancellationToken::new()).await.unwrap();
+        let ran = run(&mut launched, code).await;
+        assert_eq!(ran.text, wanted, "{ran:?}");
+        launched.kernel.shutdown(crate::desk::LIMIT).await;
+    }
+    assert_eq!(SharedGateway::shutdown_all(&folder.path().join("state")).await.unwrap(), 1);
+}
+
 /// B:G-03 B:G-40: what is missing is named, and nothing is left.
 #[tokio::test]
 async fn a_gateway_that_cannot_start_says_why() {
@@ -231,23 +268,15 @@ async fn a_lock_is_waited_for() {
     let path = files(&folder).join("gateway.lock");
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(text.contains("\"pid\"") && text.contains("\"startedAt\""), "{text}");
-    let mut command = Command::new("flock");
-    let holder = command.arg(&path).args(["sleep", "600"]).stdin(Stdio::null()).spawn();
-    let Ok(mut holder) = holder else { return };
-    let held = || std::fs::File::open(&path).unwrap().try_lock().is_err();
-    while !held() {
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    // What is held by an open file is held by whoever has it, here another process alone.
+    let held = std::fs::File::open(&path).unwrap();
+    held.lock().unwrap();
+    let mut holder = Command::new("sleep").arg("600").stdin(held).spawn().unwrap();
     let waiting = gateway.acquire();
     tokio::pin!(waiting);
     let early = tokio::time::timeout(std::time::Duration::from_millis(300), &mut waiting).await;
     assert!(early.is_err(), "somebody holds it");
-    let children =
-        std::fs::read_to_string(format!("/proc/{}/task/{}/children", holder.id(), holder.id()));
-    for child in children.unwrap().split_whitespace() {
-        Command::new("kill").args(["-9", child]).status().unwrap();
-    }
-    let _ = holder.kill();
+    holder.kill().unwrap();
     holder.wait().unwrap();
     assert!(waiting.await.unwrap_err().to_string().contains("/nowhere/python"));
 }
@@ -257,7 +286,9 @@ async fn a_lock_is_waited_for() {
 async fn a_gateway_that_nobody_wrote_down_is_ended() {
     let folder = TempDir::new().unwrap();
     let script = folder.path().join("python");
-    std::fs::write(&script, "#!/bin/sh\nexec sleep 600\n").unwrap();
+    let begun = folder.path().join("begun");
+    let text = format!("#!/bin/sh\necho > '{}'\nexec sleep 600\n", begun.display());
+    std::fs::write(&script, text).unwrap();
     std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
     let gateway = shared(&folder, script);
     // What a starter leaves that is killed: a process with the lock, and no word of it.
@@ -268,9 +299,15 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
     assert!(gateway.shutdown().await.unwrap(), "there was one");
     assert!(!left.wait().unwrap().success());
     // A start that is given up leaves nothing either.
-    let starting = gateway.acquire();
-    let given_up = tokio::time::timeout(std::time::Duration::from_millis(300), starting).await;
-    assert!(given_up.is_err(), "it never answers");
+    let has_begun = async {
+        while !begun.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    tokio::select! {
+        acquired = gateway.acquire() => panic!("it never answers: {:?}", acquired.map(|_| ())),
+        () = has_begun => {}
+    }
     for _ in 0..3000 {
         let alive = std::fs::File::open(files(&folder).join("gateway.alive")).unwrap();
         if alive.try_lock().is_ok() {
