@@ -118,8 +118,8 @@ fn a_command_is_told_which_python() {
 #[test]
 fn a_command_is_told_which_backend() {
     let env = env();
-    let wanted = "of the backends runner and zmq are there yet";
-    let ran = run(&env, &["py", "1"], &[("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:9")]).exits(2);
+    let wanted = "External gateway at http://127.0.0.1:9 is not reachable";
+    let ran = run(&env, &["py", "1"], &[("PI_PYTHON_GATEWAY_URL", "http://127.0.0.1:9")]).exits(3);
     assert!(ran.stderr.contains(wanted), "{}", ran.stderr);
     let ran = run(&env, &["py", "-v", "1"], &[("PI_PYTHON_BACKEND", "runner")]).ok();
     assert!(ran.stderr.starts_with("kernel: runner\n"), "{}", ran.stderr);

@@ -91,7 +91,12 @@ impl Pump {
                 let post = tokio::select! {
                     regained = &mut regaining => break regained,
                     () = self.intent.stop.cancelled() => return Some(DeathCause::Shutdown),
-                    () = is_over(self.near.as_ref()) => return Some(self.state.ended(EXITED)),
+                    () = is_over(self.near.as_ref()) => {
+                        let outcome = unknown(is_open);
+                        let problem =
+                            format!("ended while its gateway was out of reach ({why}){outcome}");
+                        return Some(self.state.ended(&problem));
+                    }
                     post = self.posts.recv() => post,
                 };
                 match post {
@@ -130,13 +135,18 @@ impl Pump {
             Err(Lost::Kernel) => Some(self.state.ended("was removed by its gateway")),
             Err(Lost::Gateway(problem)) => {
                 self.ending.abandon();
-                let outcome = if is_open { "; the outcome of the cell is unknown" } else { "" };
+                let outcome = unknown(is_open);
                 Some(self.state.ended(&format!(
                     "is out of reach, as is its gateway ({why}; {problem}){outcome}"
                 )))
             }
         }
     }
+}
+
+/// What is said of a cell when its kernel is lost together with whoever could tell.
+fn unknown(is_open: bool) -> &'static str {
+    if is_open { "; the outcome of the cell is unknown" } else { "" }
 }
 
 /// Opens a connection anew, if the kernel is still there.
