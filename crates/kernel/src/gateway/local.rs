@@ -213,3 +213,33 @@ impl Backend for LocalGatewayBackend {
         self.start(spec, cancel).boxed()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However often the gateway of an interpreter is replaced, there is one backend for it, and it is the last.
+    #[test]
+    fn an_interpreter_has_one_backend() {
+        let local = LocalGatewayBackend::new(LocalConfig {
+            state_dir: PathBuf::from("/nowhere"),
+            runtime_dir: PathBuf::from("/nowhere"),
+            sharing: Sharing::Allowed,
+            idle_stop: None,
+        });
+        let found = |port: u16, token: &str| {
+            (GatewayUrl::local(port), Token::parse(token).ok().flatten().unwrap())
+        };
+        let python = Path::new("/python");
+        for port in 1..20 {
+            let backend = local.backend(python, &found(port, "a"));
+            assert_eq!(*backend.url(), GatewayUrl::local(port));
+        }
+        let first = local.backend(python, &found(7, "a"));
+        let again = local.backend(python, &found(7, "a"));
+        assert!(Arc::ptr_eq(&first.rest, &again.rest));
+        let other = local.backend(python, &found(7, "b"));
+        assert!(!Arc::ptr_eq(&first.rest, &other.rest), "another has its port");
+        assert_eq!(local.used.lock().unwrap().len(), 1);
+    }
+}

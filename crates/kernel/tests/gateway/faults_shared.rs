@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use inkcell_kernel::{
@@ -47,6 +48,7 @@ class Gateway(http.server.BaseHTTPRequestHandler):
             return self.answer(503, b"")
         if manner == "curt" and asked[0] > 1:
             return self.connection.close()
+        note("asked")
         while manner == "orphan" and os.getppid() == starter:
             time.sleep(0.01)
         self.answer(200, b'{"default": "python3", "kernelspecs": {"python3": {"spec": {"language": "python"}}}}')
@@ -65,6 +67,18 @@ http.server.ThreadingHTTPServer(("127.0.0.1", int(port)), Gateway).serve_forever
 
 struct StandIn {
     folder: TempDir,
+}
+
+fn end(pid: &str) {
+    Command::new("kill").args(["-9", pid]).status().unwrap();
+}
+
+impl Drop for StandIn {
+    /// A test that fails leaves no gateway behind.
+    fn drop(&mut self) {
+        let left = SharedGateway::statuses(&self.state()).into_iter();
+        left.filter_map(|status| status.pid).for_each(|pid| end(&pid.to_string()));
+    }
 }
 
 impl StandIn {
@@ -206,14 +220,15 @@ async fn a_shared_gateway_that_lives_is_left_alone() {
 async fn a_gateway_that_ended_did_not_answer() {
     let stand_in = StandIn::new();
     let python = stand_in.python("python", "orphan");
-    // What the script starts goes on without it.
+    // What the script starts is asked while the script lives, and answers without it.
     let script = std::fs::read_to_string(&python).unwrap().replace("exec ", "setsid ");
-    let note = stand_in.folder.path().join("pid");
-    let script = format!("{} &\necho $! > '{}'\n", script.trim_end(), note.display());
+    let (note, asked) = (stand_in.folder.path().join("pid"), stand_in.folder.path().join("asked"));
+    let wait = format!("while [ ! -e '{}' ]; do sleep 0.01; done", asked.display());
+    let script = format!("{} &\necho $! > '{}'\n{wait}\n", script.trim_end(), note.display());
     std::fs::write(&python, script).unwrap();
-    let refusal = stand_in.shared(&python).acquire().await.unwrap_err().to_string();
-    let pid = std::fs::read_to_string(&note).unwrap();
-    std::process::Command::new("kill").args(["-9", pid.trim()]).status().unwrap();
+    let acquired = stand_in.shared(&python).acquire().await;
+    end(std::fs::read_to_string(&note).unwrap().trim());
+    let refusal = acquired.unwrap_err().to_string();
     assert!(refusal.contains("Gateway process exited during startup"), "{refusal}");
 }
 
