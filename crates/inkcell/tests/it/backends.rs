@@ -93,15 +93,15 @@ fn redacted(text: &str, folder: &str) -> String {
         if is_own {
             continue;
         }
-        let mut before = "";
-        let word = |word| {
+        let mut words: Vec<&str> = Vec::new();
+        for word in line.split(' ') {
             let digits = word.chars().filter(char::is_ascii_digit).count();
             let is_id = word.contains("artifact://")
                 || (digits > 3 && !word.starts_with("line"))
-                || std::mem::replace(&mut before, word) == "process";
-            if is_id { "#" } else { word }
-        };
-        let line = line.split(' ').map(word).collect::<Vec<_>>().join(" ");
+                || words.last() == Some(&"process");
+            words.push(if is_id { "#" } else { word });
+        }
+        let line = words.join(" ");
         // What stood between two empty lines is gone.
         if line.is_empty() && lines.last().is_some_and(String::is_empty) {
             continue;
