@@ -96,19 +96,16 @@ pub(crate) async fn look(config: GatewayConfig) -> Result<Seen, GatewayError> {
     Ok(Seen { url, version: backend.version().await?, kernels, token })
 }
 
-/// Where the server of a page is, and what opens it. A token of the settings is only for the gateway that they name,
-/// if they name one.
+/// Where the server of a page is, and what opens it. A token of the settings is only for the gateway that they name:
+/// whoever has an address opened must not get it.
 fn address_of_page(
     page: &str,
     gateway: &GatewaySettings,
 ) -> Result<(GatewayUrl, Option<Token>), EngineError> {
     let (url, pasted) =
         GatewayUrl::parse(page, gateway.plain_http).map_err(|problem| wrong("path", &problem))?;
-    let token = match address(gateway)? {
-        _ if pasted.is_some() => pasted,
-        Some((set, token)) => token.filter(|_| set == url),
-        None => given(gateway)?,
-    };
+    let set = address(gateway)?.filter(|(set, _)| *set == url);
+    let token = pasted.or_else(|| set.and_then(|(_, token)| token));
     Ok((url, token))
 }
 
@@ -190,11 +187,7 @@ mod tests {
         assert_eq!(found(page, Some("http://localhost:1/?token=t"), None), token("t"));
         assert_eq!(found(page, Some("http://localhost:1/"), Some("t")), token("t"));
         assert_eq!(found(page, Some("http://localhost:2/?token=t"), Some("u")), None);
-        assert_eq!(
-            found(page, None, Some("t")),
-            token("t"),
-            "there is no other that it may be for"
-        );
+        assert_eq!(found(page, None, Some("t")), None, "nobody said that it is for this one");
         let with = format!("{page}?token=own");
         assert_eq!(found(&with, Some("http://localhost:1/"), Some("t")), token("own"));
     }

@@ -332,12 +332,14 @@ fn an_address_means_a_gateway() {
         ("INKCELL_GATEWAY_START_TIMEOUT", "300"),
         ("INKCELL_GATEWAY_IDLE_STOP", "60"),
         ("INKCELL_GATEWAY_TOKEN_FILE", "/run/token"),
+        ("INKCELL_GATEWAY_AUTHORITIES", "~/ca.pem"),
     ]);
     let other = other.gateway(Profile::Default);
     assert_eq!((other.plain_http, other.sharing), (PlainHttp::Anywhere, Sharing::Refused));
     assert_eq!(other.start_limit, Some(Duration::from_secs(300)));
     assert_eq!(other.idle_stop, Some(Duration::from_secs(60)));
     assert_eq!(other.token_file, Some(PathBuf::from("/run/token")));
+    assert_eq!(other.authorities, Some(PathBuf::from("/h/ca.pem")));
 }
 
 /// B:C-05

@@ -18,7 +18,7 @@ const UNITS: &str = "src/settings/tests.rs";
 const LOGGING: &str = "tests/it/logging.rs";
 
 /// Setting, file and test.
-const SHOWN: [(&str, &str, &str); 42] = [
+const SHOWN: [(&str, &str, &str); 47] = [
     ("python.interpreter", HERE, "a_command_is_told_which_python"),
     ("python.shell", HERE, "a_command_is_told_what_a_kernel_begins_with"),
     ("python.prelude", HERE, "a_command_is_told_what_a_kernel_begins_with"),
@@ -38,6 +38,11 @@ const SHOWN: [(&str, &str, &str); 42] = [
     ("python.ipc_trace", LOGGING, "messages_are_traced_without_what_they_say"),
     ("gateway.url", HERE, "a_command_is_told_which_backend"),
     ("gateway.token", UNITS, "an_address_means_a_gateway"),
+    ("gateway.token_file", UNITS, "an_address_means_a_gateway"),
+    ("gateway.insecure", UNITS, "an_address_means_a_gateway"),
+    ("gateway.authorities", UNITS, "an_address_means_a_gateway"),
+    ("gateway.start_timeout", UNITS, "an_address_means_a_gateway"),
+    ("gateway.idle_stop", UNITS, "an_address_means_a_gateway"),
     ("http.token", "tests/it/http_life.rs", "a_token_is_seen_nowhere"),
     ("kernel.zygote", HERE, "a_server_is_told_which_kernels"),
     ("kernel.pool", "tests/it/jupyter_kernels.rs", "a_pool_has_a_kernel_ready"),
