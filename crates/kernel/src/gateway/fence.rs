@@ -10,12 +10,12 @@ use tokio::time::Instant;
 
 use crate::event::KernelEvent;
 use crate::gateway::pump::Pump;
+use crate::jupyter::ask::{Asking, Behind};
 use crate::jupyter::fold::{Channel, Wait};
+use crate::jupyter::guest::Guest;
 use crate::jupyter::message::Message;
 use crate::jupyter::speak::Speak as _;
 use crate::question::Answer;
-use crate::zmq::ask::{Asking, Behind};
-use crate::zmq::guest::Guest;
 
 /// How long it may take to hear that a kernel is idle that has answered since.
 const LAST_WORD: Duration = Duration::from_secs(1);

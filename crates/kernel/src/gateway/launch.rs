@@ -31,12 +31,12 @@ use crate::gateway::rest::{NewKernel, RemoteKernels, Rest, Starts};
 use crate::gateway::socket;
 use crate::gateway::talk::Talk;
 use crate::gateway::url::{GatewayUrl, Token};
+use crate::jupyter::guest::Guest;
+use crate::jupyter::home::random_hex;
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::kernel::{Backend, BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
 use crate::runner::install;
 use crate::trace::{MessageTrace, Trace};
-use crate::zmq::connection::random_hex;
-use crate::zmq::guest::Guest;
 
 /// How much sooner than a start a websocket is given up, so that its own words are heard.
 const LEEWAY: Duration = Duration::from_millis(500);

@@ -10,9 +10,9 @@ use tokio::time::Instant;
 
 use crate::gateway::loss;
 use crate::gateway::talk::Talk;
+use crate::jupyter::about::About;
 use crate::jupyter::fold::Channel;
 use crate::jupyter::speak::Speak as _;
-use crate::zmq::meet::About;
 
 /// How soon a question is asked anew that was not answered, or whose echo was not heard.
 const AGAIN: Duration = Duration::from_secs(2);

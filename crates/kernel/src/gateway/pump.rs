@@ -24,7 +24,9 @@ use crate::gateway::handle::{Intent, Post};
 use crate::gateway::loss;
 use crate::gateway::near::{Near, is_over};
 use crate::gateway::talk::Talk;
+use crate::jupyter::ask::{self, Asking};
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
+use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::Message;
 use crate::jupyter::pieces::in_pieces;
@@ -32,8 +34,6 @@ use crate::jupyter::speak::Speak as _;
 use crate::kernel::{CodeRequest, Force, History};
 use crate::question::Answer;
 use crate::trace::Trace;
-use crate::zmq::ask::{self, Asking};
-use crate::zmq::guest::{self, Guest};
 
 /// How long a process that we see has to end by itself.
 const POLITE: Duration = Duration::from_secs(2);

@@ -12,7 +12,7 @@ use bytes::{Buf as _, Bytes, BytesMut};
 
 use crate::gateway::websocket::Kind;
 use crate::gateway::wire::Frame;
-use crate::zmq::spool::{Bounds, Spool};
+use crate::jupyter::spool::{Bounds, Spool};
 
 /// A piece begins with what it is and its size.
 const HEAD_BYTES: usize = 9;

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::gateway::error::Whose;
 use crate::gateway::rest::{RemoteId, Rest};
-use crate::zmq::connection::random_hex;
+use crate::jupyter::home::random_hex;
 
 /// How long a line may be: nothing of ours comes near, and what is not ours is not read into memory.
 const FILE_BYTES: u64 = 4 << 20;

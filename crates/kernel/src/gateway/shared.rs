@@ -24,7 +24,7 @@ use crate::gateway::site::{
     Info, SharedStatus, Site, folder, in_folder, millis, private, unavailable,
 };
 use crate::gateway::url::{GatewayUrl, Token};
-use crate::zmq::connection::random_hex;
+use crate::jupyter::home::random_hex;
 
 /// How often a gateway that starts is asked, and for how long.
 const HEALTH_AGAIN: Duration = Duration::from_millis(100);

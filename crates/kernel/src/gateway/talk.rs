@@ -16,11 +16,11 @@ use crate::gateway::rest::{RemoteId, Rest};
 use crate::gateway::socket::{self, Line};
 use crate::gateway::wire::{self, WireError};
 use crate::jupyter::fold::Channel;
+use crate::jupyter::home::Home;
 use crate::jupyter::message::{Author, Message, Outgoing};
 use crate::jupyter::sign::Signer;
 use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
-use crate::zmq::connection::Home;
 
 pub(crate) struct Talk {
     pub(crate) rest: Arc<Rest>,

@@ -1,23 +1,21 @@
-//! Where a kernel listens: the connection file, its folder, and ports that nobody else has.
+//! Where a kernel listens: the connection file, and ports that nobody else has.
 //!
-//! Owns what must not outlive the kernel on disk. It must not know what is said on the sockets.
+//! It must not know what is said on the sockets.
 
 use std::collections::HashSet;
-use std::fs::{self, DirBuilder, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::io::Errno;
-use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpStream, UnixStream};
 
+use crate::jupyter::home::Home;
 use crate::zmq::socket::Address;
 
 /// The longest name that a Unix socket can have; one byte ends it.
@@ -64,7 +62,7 @@ pub(crate) enum Port {
 impl Connection {
     /// For a kernel on this machine.
     pub(crate) fn ipc(home: &Home, key: String) -> Connection {
-        let ip = home.folder.join("k").to_string_lossy().into_owned();
+        let ip = home.folder().join("k").to_string_lossy().into_owned();
         Connection::new(Carrier::Ipc, ip, key, [1, 2, 3, 4, 5])
     }
 
@@ -137,58 +135,20 @@ impl Connection {
     }
 }
 
-/// A folder that only this user can enter, for the files of one kernel. Gone when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Home {
-    folder: PathBuf,
-}
-
+/// What sockets and connection files need of a kernel's folder.
 impl Home {
-    /// A new one below this folder, which is made when it is not there.
-    pub(crate) fn make(below: &Path) -> io::Result<Home> {
-        DirBuilder::new().recursive(true).mode(0o700).create(below)?;
-        remove_leavings(below);
-        let folder = below.join(format!("k{}-{}", process::id(), random_hex::<4>()?));
-        DirBuilder::new().mode(0o700).create(&folder)?;
-        Ok(Home { folder })
-    }
-
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
     /// Whether sockets in it can have names.
     pub(crate) fn is_short_enough(&self) -> bool {
-        self.folder.as_os_str().as_bytes().len() + "/k-1".len() <= MAX_SOCKET_NAME
-            && self.folder.to_str().is_some()
+        self.folder().as_os_str().as_bytes().len() + "/k-1".len() <= MAX_SOCKET_NAME
+            && self.folder().to_str().is_some()
     }
 
     /// Writes the connection file, for this user alone.
     pub(crate) fn write(&self, connection: &Connection) -> io::Result<PathBuf> {
-        let path = self.folder.join("kernel.json");
+        let path = self.folder().join("kernel.json");
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(&serde_json::to_vec(connection)?)?;
         Ok(path)
-    }
-}
-
-impl Drop for Home {
-    fn drop(&mut self) {
-        // The kernel may have removed a part of it by itself.
-        let _ = fs::remove_dir_all(&self.folder);
-    }
-}
-
-/// Removes what processes left behind that were killed.
-fn remove_leavings(below: &Path) {
-    let Ok(entries) = fs::read_dir(below) else { return };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        let process = name.to_str().and_then(|name| name.strip_prefix('k')?.split_once('-'));
-        let process = process.and_then(|(process, _)| Pid::from_raw(process.parse().ok()?));
-        if process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH)) {
-            let _ = fs::remove_dir_all(entry.path());
-        }
     }
 }
 
@@ -240,18 +200,12 @@ impl Drop for Reserved<'_> {
     }
 }
 
-/// So many random bytes, as text.
-pub(crate) fn random_hex<const BYTES: usize>() -> io::Result<String> {
-    let mut bytes = [0u8; BYTES];
-    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::jupyter::home::random_hex;
 
     /// B:Z-02
     #[test]
@@ -274,23 +228,6 @@ mod tests {
         let folder = home.folder().to_owned();
         drop(home);
         assert!(!folder.exists());
-    }
-
-    /// What a host left behind that was killed goes with the next kernel; what another one uses stays.
-    #[test]
-    fn leavings_of_the_dead_are_removed() {
-        let temp = tempfile::tempdir().unwrap();
-        let mut ended = process::Command::new("true").spawn().unwrap();
-        ended.wait().unwrap();
-        let dead = temp.path().join(format!("k{}-00", ended.id()));
-        let others = [format!("k{}-00", process::id()), "k1-00".to_owned(), "notes".to_owned()];
-        for folder in others.iter().map(|name| temp.path().join(name)).chain([dead.clone()]) {
-            fs::create_dir(&folder).unwrap();
-            fs::write(folder.join("kernel.json"), "{}").unwrap();
-        }
-        let _home = Home::make(temp.path()).unwrap();
-        assert!(!dead.exists());
-        assert!(others.iter().all(|name| temp.path().join(name).exists()));
     }
 
     #[test]

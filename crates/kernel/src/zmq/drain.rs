@@ -17,8 +17,8 @@ use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
+use crate::jupyter::spool::{Bounds, Room, Spool};
 use crate::zmq::socket::{Joined, Stream};
-use crate::zmq::spool::{Bounds, Room, Spool};
 use crate::zmq::zmtp::{Decoder, Incoming};
 
 /// How long something may lie there before the thread takes it. A kernel holds a thousand messages, which even a

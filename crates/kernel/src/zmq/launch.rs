@@ -18,14 +18,15 @@ use tokio_util::sync::CancellationToken;
 
 use crate::cwd::check_cwd;
 use crate::error::LaunchError;
+use crate::jupyter::guest::Wires;
+use crate::jupyter::home::{Home, random_hex};
 use crate::jupyter::kernelspec::{InterruptMode, Kernelspec};
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, Origin};
 use crate::process::{Mark, Process, Spawner, own_pidfd};
 use crate::runner::install;
 use crate::trace::Trace;
-use crate::zmq::connection::{Connection, Home, Ports, random_hex};
+use crate::zmq::connection::{Connection, Ports};
 use crate::zmq::drain::Drains;
-use crate::zmq::guest::Wires;
 use crate::zmq::pool::{self, Kind, Pool};
 use crate::zmq::ready::Ready;
 use crate::zmq::starting::{Patience, Starting, Young, says_stolen};

@@ -11,11 +11,12 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use crate::jupyter::fold::Channel;
+use crate::jupyter::home::random_hex;
 use crate::jupyter::message::{Author, Message, MessageError, Outgoing};
 use crate::jupyter::sign::{Checker, Signer};
 use crate::jupyter::speak::Speak;
 use crate::trace::MessageTrace;
-use crate::zmq::connection::{Connection, Port, random_hex};
+use crate::zmq::connection::{Connection, Port};
 use crate::zmq::drain::{Drains, Output};
 use crate::zmq::socket::{self, Joined, Reader, Writer};
 use crate::zmq::zmtp::SocketType;

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
 
+use crate::jupyter::about::About;
 use crate::jupyter::fold::Channel;
 use crate::jupyter::message::Message;
 use crate::zmq::lines::{Lines, Speaker};
@@ -18,22 +19,6 @@ const UNHEARD: Duration = Duration::from_millis(100);
 
 /// How soon one is asked anew that was not answered.
 const UNANSWERED: Duration = Duration::from_secs(5);
-
-/// What a kernel says about itself.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-pub(crate) struct About {
-    #[serde(default)]
-    pub(crate) language_info: Language,
-}
-
-/// Its language.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-pub(crate) struct Language {
-    #[serde(default)]
-    pub(crate) name: String,
-    #[serde(default)]
-    pub(crate) version: String,
-}
 
 /// Why the first words failed.
 #[derive(Debug)]

@@ -10,9 +10,9 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use tokio::io::unix::AsyncFd;
 
 use crate::event::{Death, DeathCause};
+use crate::jupyter::home::Home;
 use crate::process::{Mark, Process, kill_group};
 use crate::runner::oom_kills;
-use crate::zmq::connection::Home;
 use crate::zmq::tail::Tail;
 
 /// How long a process may take to end after its connections have.

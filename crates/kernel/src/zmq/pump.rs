@@ -17,15 +17,15 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::event::{Death, DeathCause, ExecEvent, KernelEvent};
+use crate::jupyter::ask::{self, Asking, Behind};
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
+use crate::jupyter::guest::{self, Guest};
+use crate::jupyter::home::Home;
 use crate::jupyter::pieces::in_pieces;
 use crate::kernel::{CodeRequest, History};
 use crate::process::kill_group;
 use crate::question::Answer;
 use crate::trace::Trace;
-use crate::zmq::ask::{self, Asking, Behind};
-use crate::zmq::connection::Home;
-use crate::zmq::guest::{self, Guest};
 use crate::zmq::handle::{Intent, Post};
 use crate::zmq::lines::{Lines, Speaker};
 use crate::zmq::own::{self, Own};

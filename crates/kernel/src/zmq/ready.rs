@@ -11,14 +11,15 @@ use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, watch};
 
 use crate::error::LaunchError;
+use crate::jupyter::about::About;
+use crate::jupyter::guest::{self, Guest, Wires};
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::kernel::{BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
 use crate::runner::oom_kills;
 use crate::startup::Startup;
-use crate::zmq::guest::{self, Guest, Wires};
 use crate::zmq::handle::{Intent, ZmqKernel};
 use crate::zmq::lines::{Lines, Speaker};
-use crate::zmq::meet::{self, About, Oddity};
+use crate::zmq::meet::{self, Oddity};
 use crate::zmq::own::{Children, Own};
 use crate::zmq::pump::{Pump, State};
 use crate::zmq::starting::{self, Patience, Starting};

@@ -14,14 +14,16 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::DeathCause;
+use crate::jupyter::about::About;
+use crate::jupyter::guest::Wires;
+use crate::jupyter::home::Home;
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::trace::{MessageTrace, Trace};
-use crate::zmq::connection::{Connection, Home};
+use crate::zmq::connection::Connection;
 use crate::zmq::drain::Drains;
-use crate::zmq::guest::Wires;
 use crate::zmq::lines::{self, Lines, Speaker};
-use crate::zmq::meet::{self, About, Oddity, Unmet};
+use crate::zmq::meet::{self, Oddity, Unmet};
 use crate::zmq::ready::Ready;
 use crate::zmq::tail::Tail;
 

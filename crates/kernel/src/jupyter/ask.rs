@@ -8,10 +8,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use crate::jupyter::fold::{Channel, Fold};
+use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::message::Message;
 use crate::jupyter::speak::Speak;
 use crate::question::{Answer, AskId, Question};
-use crate::zmq::guest::{self, Guest};
 
 /// A question that waits for its reply.
 pub(crate) struct Asking {

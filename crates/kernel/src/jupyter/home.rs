@@ -1,0 +1,82 @@
+//! The folder of one kernel, and names that nobody guesses.
+//!
+//! Owns what must not outlive a kernel on disk. What lies in it is for others.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::process;
+
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
+
+/// A folder that only this user can enter, for the files of one kernel. Gone when this is dropped.
+#[derive(Debug)]
+pub(crate) struct Home {
+    folder: PathBuf,
+}
+
+impl Home {
+    /// A new one below this folder, which is made when it is not there.
+    pub(crate) fn make(below: &Path) -> io::Result<Home> {
+        DirBuilder::new().recursive(true).mode(0o700).create(below)?;
+        remove_leavings(below);
+        let folder = below.join(format!("k{}-{}", process::id(), random_hex::<4>()?));
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        Ok(Home { folder })
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // The kernel may have removed a part of it by itself.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+/// Removes what processes left behind that were killed.
+fn remove_leavings(below: &Path) {
+    let Ok(entries) = fs::read_dir(below) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let process = name.to_str().and_then(|name| name.strip_prefix('k')?.split_once('-'));
+        let process = process.and_then(|(process, _)| Pid::from_raw(process.parse().ok()?));
+        if process.is_some_and(|process| test_kill_process(process) == Err(Errno::SRCH)) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
+}
+
+/// So many random bytes, as text.
+pub(crate) fn random_hex<const BYTES: usize>() -> io::Result<String> {
+    let mut bytes = [0u8; BYTES];
+    rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a host left behind that was killed goes with the next kernel; what another one uses stays.
+    #[test]
+    fn leavings_of_the_dead_are_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut ended = process::Command::new("true").spawn().unwrap();
+        ended.wait().unwrap();
+        let dead = temp.path().join(format!("k{}-00", ended.id()));
+        let others = [format!("k{}-00", process::id()), "k1-00".to_owned(), "notes".to_owned()];
+        for folder in others.iter().map(|name| temp.path().join(name)).chain([dead.clone()]) {
+            fs::create_dir(&folder).unwrap();
+            fs::write(folder.join("kernel.json"), "{}").unwrap();
+        }
+        let _home = Home::make(temp.path()).unwrap();
+        assert!(!dead.exists());
+        assert!(others.iter().all(|name| temp.path().join(name).exists()));
+    }
+}
