@@ -4,6 +4,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
+use rustls::{CertificateError, ClientConfig, InvalidMessage, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OnceCell;
@@ -26,26 +27,54 @@ const ONE_ADDRESS: Duration = Duration::from_secs(3);
 /// Makes connections.
 pub(crate) struct Dial {
     /// Certificates to believe besides the system's.
-    authorities: Option<std::path::PathBuf>,
+    authorities: Option<PathBuf>,
     tls: OnceCell<Arc<ClientConfig>>,
 }
 
 impl Dial {
-    pub(crate) fn new(authorities: Option<std::path::PathBuf>) -> Dial {
+    pub(crate) fn new(authorities: Option<PathBuf>) -> Dial {
         Dial { authorities, tls: OnceCell::new() }
     }
 
     /// Connects. Whoever calls this has a time limit.
     pub(crate) async fn connect(&self, url: &GatewayUrl) -> io::Result<Way> {
-        let tcp = Quick(connect(url).await?);
         if url.scheme() == Scheme::Http {
-            return Ok(Way::Plain(tcp));
+            return Ok(Way::Plain(Quick(connect(url).await?)));
         }
+        // A file that is wrong is told whether or not anybody listens.
         let config = self.tls.get_or_try_init(|| load(self.authorities.clone())).await?;
         let name = ServerName::try_from(url.host().to_owned()).map_err(io::Error::other)?;
-        let stream = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await?;
-        Ok(Way::Tls(Box::new(stream)))
+        let tcp = Quick(connect(url).await?);
+        let shaken = TlsConnector::from(Arc::clone(config)).connect(name, tcp).await;
+        Ok(Way::Tls(Box::new(shaken.map_err(in_words)?)))
     }
+}
+
+/// Why the other end was not believed, with what helps where we know it.
+fn in_words(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    let sentence = match inner {
+        Some(rustls::Error::InvalidCertificate(CertificateError::UnknownIssuer)) => {
+            "its certificate is of no authority that is known here; if you believe it, name a PEM file \
+             of that authority in gateway.authorities"
+        }
+        Some(rustls::Error::InvalidCertificate(CertificateError::BadSignature)) => {
+            "its certificate is not signed by the authority of that name that is known here; if that has a new \
+             certificate, put it into the PEM file of gateway.authorities"
+        }
+        // The library has no name of its own for it. A certificate that signs itself is usually made like this.
+        Some(rustls::Error::InvalidCertificate(CertificateError::Other(other)))
+            if format!("{other:?}").contains("CaUsedAsEndEntity") =>
+        {
+            "its certificate is that of an authority, which no server may prove itself with; give the server \
+             one that is not (basicConstraints CA:FALSE)"
+        }
+        Some(rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType)) => {
+            "no TLS is spoken there; is it an http:// address?"
+        }
+        _ => return error,
+    };
+    io::Error::new(error.kind(), sentence)
 }
 
 async fn connect(url: &GatewayUrl) -> io::Result<TcpStream> {
@@ -76,18 +105,17 @@ async fn connect(url: &GatewayUrl) -> io::Result<TcpStream> {
 }
 
 /// What the system believes, and what we were told to believe. Reading it takes a while.
-async fn load(authorities: Option<std::path::PathBuf>) -> io::Result<Arc<ClientConfig>> {
+async fn load(authorities: Option<PathBuf>) -> io::Result<Arc<ClientConfig>> {
     let read = move || -> io::Result<Arc<ClientConfig>> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
         if let Some(path) = authorities {
-            let unreadable = |error| {
-                let sentence = format!("no certificates can be read from {}", path.display());
-                io::Error::other(format!("{sentence}: {error}"))
-            };
-            for certificate in CertificateDer::pem_file_iter(&path).map_err(unreadable)? {
-                roots.add(certificate.map_err(unreadable)?).map_err(io::Error::other)?;
-            }
+            believe(&mut roots, &path).map_err(|reason| {
+                let file = path.display();
+                io::Error::other(format!(
+                    "no certificates can be read from {file} (gateway.authorities): {reason}"
+                ))
+            })?;
         }
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(provider)
@@ -98,6 +126,19 @@ async fn load(authorities: Option<std::path::PathBuf>) -> io::Result<Arc<ClientC
         Ok(Arc::new(config))
     };
     tokio::task::spawn_blocking(read).await.map_err(io::Error::other)?
+}
+
+/// Adds the certificates of a file. One that has none is not what was meant, and would be missed much later.
+fn believe(roots: &mut RootCertStore, path: &Path) -> Result<(), String> {
+    let before = roots.len();
+    for certificate in CertificateDer::pem_file_iter(path).map_err(|error| error.to_string())? {
+        let certificate = certificate.map_err(|error| error.to_string())?;
+        roots.add(certificate).map_err(|_| "one of them is damaged".to_owned())?;
+    }
+    if roots.len() == before {
+        return Err("it has none in the form of PEM".to_owned());
+    }
+    Ok(())
 }
 
 /// A connection.
@@ -140,6 +181,19 @@ impl AsyncWrite for Quick {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.0).poll_write(context, bytes)
+    }
+
+    /// TLS says a last word in several parts at once, and does not come back for what was left of it.
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.0).poll_write_vectored(context, parts)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.0.is_write_vectored()
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -14,3 +14,4 @@ mod real;
 mod scale;
 mod scripted;
 mod shared;
+mod tls;
