@@ -61,7 +61,7 @@ impl Backends {
         Backends { usual, ..self }
     }
 
-    /// Ends kernels that nobody uses yet.
+    /// Ends kernels that nobody uses yet, and waits for the ends of others, for a while.
     pub(crate) async fn close(&self) {
         let made = self
             .zmq
@@ -69,6 +69,9 @@ impl Backends {
             .and_then(|zmq| zmq.made.lock().unwrap_or_else(PoisonError::into_inner).clone());
         if let Some(made) = made {
             made.close().await;
+        }
+        if let Some(gateway) = &self.gateway {
+            gateway.close().await;
         }
     }
 
@@ -90,9 +93,7 @@ impl Backends {
         let made = zmq.backend().map_err(EngineError::from)?;
         Ok(Arc::new(made.running(program)))
     }
-}
 
-impl Backends {
     /// The gateway that kernels come from.
     pub(crate) fn gateway(&self) -> Result<MadeGateway, EngineError> {
         let backend = BackendKind::Gateway;

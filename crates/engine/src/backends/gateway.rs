@@ -66,6 +66,18 @@ impl Gateway {
     }
 }
 
+impl Gateway {
+    /// Waits until what is under way on it is done, for a while.
+    pub(super) async fn close(&self) {
+        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match made {
+            Some(MadeGateway::External(gateway)) => gateway.close().await,
+            Some(MadeGateway::Local(gateway)) => gateway.close().await,
+            None => {}
+        }
+    }
+}
+
 impl MadeGateway {
     /// Whether it is one of this machine, which runs the interpreter that is chosen here.
     pub(crate) fn is_local(&self) -> bool {

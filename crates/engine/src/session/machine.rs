@@ -239,6 +239,8 @@ impl Machine {
 
     fn launch_failed(&mut self, error: LaunchError, out: &mut Vec<Effect>) {
         self.kernel = Kernel::Absent;
+        // What could not be started was not restarted.
+        self.restarts = self.restarts.saturating_sub(1);
         self.finish_resets(out);
         if self.closing.is_some() {
             self.resolve(CellEnd::NotRun(NotRun::Closed), out);
@@ -371,15 +373,20 @@ impl Machine {
             self.resolve(CellEnd::taken_back(KernelFate::TakenAway), out);
             return;
         }
-        let is_first = !run.notes.iter().any(|note| matches!(note, Note::RanTwice(_)));
         let is_rerun = match self.policy.retry {
             Retry::Never => false,
             Retry::IfNotStarted => !run.has_started,
             Retry::Once => true,
         };
-        if is_rerun && is_first {
-            run.begun = run.has_started.then(|| death.clone());
-            run.notes.push(Note::RanTwice(death));
+        if is_rerun && !run.is_second {
+            run.is_second = true;
+            if run.has_started {
+                run.begun = Some(death.clone());
+                run.notes.push(Note::RanTwice(death));
+            } else {
+                // Nothing of it was run; only what was there before is lost.
+                self.loss = Some(Loss::Died(death));
+            }
             (run.is_sent, run.has_started, run.deadline) = (false, false, None);
             self.provide(now, out);
         } else {

@@ -366,7 +366,7 @@ async fn the_start_of_a_kernel_is_no_time_of_its_cell() {
     let mut turn = start(&backend).turn().await.expect("a turn");
     let (sender, _receiver) = mpsc::channel(ROOM);
     let opened = async {
-        tokio::time::sleep(Duration::from_secs(20)).await;
+        tokio::time::sleep(Duration::from_secs(8)).await;
         gate.notify_one();
     };
     let (ran, ()) =

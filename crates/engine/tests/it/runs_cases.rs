@@ -315,7 +315,7 @@ async fn an_update_reaches_an_earlier_cell() {
     rig.desk.engine.shutdown().await;
 }
 
-/// A cell whose time was up before there was a kernel for it keeps what it had: nothing of it was run.
+/// A cell of a run whose time was up before there was a kernel for it keeps what it had: nothing of it was run.
 #[tokio::test]
 async fn a_cell_that_never_began_keeps_its_outputs() {
     let rig = Rig::new();
@@ -323,7 +323,7 @@ async fn a_cell_that_never_began_keeps_its_outputs() {
     rig.put(&[("print('new')", json!({"outputs": old, "execution_count": 9}))]);
     let before = std::fs::read(rig.desk.dir.path().join("a.ipynb")).expect("the file");
     let hurried = Some(Duration::from_micros(1));
-    let report = rig.run(RunRequest { cell_timeout: hurried, ..rig.request() }).await;
+    let report = rig.run(RunRequest { timeout: hurried, ..rig.request() }).await;
     assert_eq!(states(&report), [State::TimedOut]);
     assert_eq!(report.cells[0].count, None, "{report:?}");
     assert_eq!(std::fs::read(rig.desk.dir.path().join("a.ipynb")).expect("the file"), before);

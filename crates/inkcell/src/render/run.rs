@@ -6,21 +6,24 @@ use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{
-    CellReport, EndReport, NotebookCell, NotebookReport, PythonReport, RunNote, State, WriteBack,
+    CellReport, EndReport, NotebookCell, PythonReport, RunNote, State, WriteBack,
 };
 use inkcell_engine::kernel::{ExecEvent, KernelEvent};
 use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
 use super::ending::exception;
-use super::{report, words};
+use super::words;
 use crate::output::{Output, count, visible};
 use crate::setup::quoted;
 
 mod json;
+mod notes;
 mod status_line;
 mod table;
 
+pub(super) use notes::notes;
+use notes::{missing, notes_if, said_beside};
 use status_line::StatusLine;
 
 /// How a run is followed.
@@ -137,7 +140,9 @@ impl Progress {
             status.clear()?;
         }
         if self.following == Following::Json {
-            return print(&json::end(told, took, &notes(told)));
+            let mut notes = notes(told);
+            notes.extend(said_beside(told));
+            return print(&json::end(told, took, &notes));
         }
         if let Some(failed) = failure(told) {
             for line in failed.lines() {
@@ -146,7 +151,8 @@ impl Progress {
         }
         if self.following == Following::Quiet {
             // What is missing in the file is said also to those who want to hear nothing else.
-            missing(told).iter().for_each(|note| output.aside(&format!("note: {note}")));
+            let said = missing(told).into_iter().chain(said_beside(told));
+            said.for_each(|note| output.aside(&format!("note: {note}")));
             return Ok(());
         }
         let mut lines = table::of(told);
@@ -156,7 +162,8 @@ impl Progress {
             let is_error = matches!(note, RunNote::Exited { .. }) && told.state != State::Done;
             note.unsaved().is_none() && !is_error
         });
-        lines.extend(notes.into_iter().map(|note| format!("note: {note}")));
+        let notes = notes.into_iter().chain(said_beside(told));
+        lines.extend(notes.map(|note| format!("note: {note}")));
         if let Some(notebook) = &told.notebook
             && answer == Answer::File
             && told.cells.iter().any(is_saved)
@@ -377,94 +384,6 @@ fn summary(told: &PythonReport, took: Duration) -> String {
     match told.cells.len() {
         0 => parts.join(", "),
         _ => format!("{} in {}", parts.join(", "), duration(took)),
-    }
-}
-
-/// What else there is to say, in sentences.
-pub(super) fn notes(told: &PythonReport) -> Vec<String> {
-    notes_if(told, |_| true)
-}
-
-fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<String> {
-    let Some(NotebookReport { notes, resumed, .. }) = &told.notebook else { return Vec::new() };
-    let mut said: Vec<String> = notes.iter().filter(|note| is_wanted(note)).map(note).collect();
-    if !resumed.is_empty() {
-        let cells = count(resumed.len(), "cell");
-        let (were, their) = if resumed.len() == 1 { ("was", "its") } else { ("were", "their") };
-        said.push(format!(
-            "{cells} that an earlier run had finished {were} not run again; {their} variables are not there"
-        ));
-    }
-    said.extend(missing(told));
-    said
-}
-
-/// What ran, and is not in the file because of somebody else.
-fn missing(told: &PythonReport) -> Vec<String> {
-    let mut said = Vec::new();
-    let changed = |wanted: WriteBack| {
-        let is_it =
-            |cell: &&CellReport| cell.notebook.as_ref().is_some_and(|cell| cell.written == wanted);
-        let names: Vec<String> = told.cells.iter().filter(is_it).map(name).collect();
-        (!names.is_empty()).then(|| names.join(", "))
-    };
-    said.extend(changed(WriteBack::SourceChanged).map(|cells| {
-        format!(
-            "changed by somebody else while it ran, so its outputs are not in the file: {cells}"
-        )
-    }));
-    said.extend(changed(WriteBack::Gone).map(|cells| format!("not in the file any more: {cells}")));
-    said
-}
-
-/// A note, in a sentence.
-pub(crate) fn note(note: &RunNote) -> String {
-    match note {
-        RunNote::OtherKernel { named } => {
-            format!(
-                "the notebook names the kernel {named}; it was run by the Python that is used here"
-            )
-        }
-        RunNote::InstalledKernel { name, display_name, instead_of: None } => {
-            format!(
-                "run by the Jupyter kernel {name} ({display_name}), which the notebook asks for"
-            )
-        }
-        RunNote::InstalledKernel { name, display_name, instead_of: Some(named) } => {
-            format!(
-                "run by the Jupyter kernel {name} ({display_name}), which has the notebook's language; {named}, \
-                 which it names, is not installed"
-            )
-        }
-        RunNote::ReplacedKernel { had } => {
-            format!(
-                "the notebook asks for another kernel than before; the one it had ({had}) was ended"
-            )
-        }
-        RunNote::Exited { index, status } if status.is_empty() => {
-            format!("the run ended at cell {index}, which called exit")
-        }
-        RunNote::Exited { index, status } => {
-            format!("the run ended at cell {index}, which called exit with: {status}")
-        }
-        RunNote::NotKept(problem) => format!(
-            "the outputs could not be saved, and not be kept either ({}); those cells must be run again",
-            problem.message
-        ),
-        RunNote::NotSaved(problem) => format!(
-            "the outputs could not be saved ({}); they are kept and go into the file with the next command on it",
-            problem.message
-        ),
-        RunNote::PutAgain { cells } => format!(
-            "another program had taken the outputs of {} out of the file; they are in it again",
-            count(*cells, "cell")
-        ),
-        RunNote::CutOff { index } => {
-            format!(
-                "the last run was cut off while cell {index} ran; what that cell showed is lost"
-            )
-        }
-        RunNote::Recovered { cells } => report::recovered(*cells),
     }
 }
 

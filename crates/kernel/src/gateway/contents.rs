@@ -47,7 +47,9 @@ impl ContentsPath {
         let (at, length) =
             PAGES.iter().filter_map(|name| Some((page.find(name)?, name.len()))).min()?;
         let decoded = percent_decoded(&page[at + length..])?;
-        ContentsPath::parse(&String::from_utf8(decoded).ok()?)
+        let path = String::from_utf8(decoded).ok()?;
+        // Where documents are shared, the page has the name of their drive before the path.
+        ContentsPath::parse(path.strip_prefix("RTC:").unwrap_or(&path))
     }
 
     /// The path as the server has it.
@@ -323,6 +325,8 @@ mod tests {
         check("https://h.org/user/me/notebooks/a.ipynb#x", "a.ipynb");
         check("https://h.org/lab/tree/notebooks/a.ipynb", "notebooks/a.ipynb");
         check("https://h.org/doc/tree/a.ipynb", "a.ipynb");
+        check("http://h/lab/tree/RTC:w/a.ipynb", "w/a.ipynb");
+        check("http://h/lab/tree/RTC%3Aa.ipynb", "a.ipynb");
         for text in
             ["http://h/lab", "http://h/lab/tree/", "http://h/lab/tree/%2e%2e/a", "http://h/"]
         {

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
+use crate::gateway::error::{GatewayError, Refused, Whose};
 use crate::gateway::pump::Pump;
 use crate::gateway::record::{Made, Record};
 use crate::gateway::rest::{RemoteId, Rest};
@@ -22,15 +23,6 @@ const AFTERMATH: Duration = Duration::from_millis(300);
 /// How long it is passed on, however much there is.
 const ALL_OF_IT: Duration = Duration::from_secs(2);
 
-/// What a connection that is gone means.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Lost {
-    /// The gateway has no such kernel any more.
-    Kernel,
-    /// The gateway itself cannot be reached.
-    Gateway(String),
-}
-
 /// A kernel that we have made and must remove. Dropped, it is removed.
 pub(crate) struct Ending {
     pub(crate) rest: Arc<Rest>,
@@ -38,6 +30,7 @@ pub(crate) struct Ending {
     pub(crate) id: RemoteId,
     under_way: Option<JoinHandle<()>>,
     is_done: bool,
+    is_abandoned: bool,
 }
 
 impl Ending {
@@ -46,10 +39,10 @@ impl Ending {
         let _ = record.made(&Made::on(&rest, &id));
         for stuck in record.take_stuck() {
             if let Some(id) = RemoteId::parse(&stuck.id) {
-                tokio::spawn(remove(Arc::clone(&rest), Arc::clone(&record), id));
+                rest.under_way.spawn(remove(Arc::clone(&rest), Arc::clone(&record), id));
             }
         }
-        Ending { rest, record, id, under_way: None, is_done: false }
+        Ending { rest, record, id, under_way: None, is_done: false, is_abandoned: false }
     }
 
     /// Asks for the end; nobody waits for it.
@@ -59,7 +52,8 @@ impl Ending {
         }
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             let (rest, record) = (Arc::clone(&self.rest), Arc::clone(&self.record));
-            self.under_way = Some(runtime.spawn(remove(rest, record, self.id.clone())));
+            let work = remove(rest, record, self.id.clone());
+            self.under_way = Some(self.rest.under_way.spawn_on(work, &runtime));
         }
     }
 
@@ -73,8 +67,18 @@ impl Ending {
 
     /// There is nobody to ask. What is written down stays, should the gateway come back.
     pub(crate) fn abandon(&mut self) {
-        self.record.stuck(Made::on(&self.rest, &self.id));
-        self.is_done = true;
+        let made = Made::on(&self.rest, &self.id);
+        match self.rest.whose {
+            // What inkcell started on this machine took its kernels along.
+            Whose::Shared => self.record.removed(&made),
+            Whose::External => self.record.stuck(made),
+        }
+        (self.is_done, self.is_abandoned) = (true, true);
+    }
+
+    /// Whether the kernel may live on with its gateway, out of our reach.
+    pub(crate) fn may_live_on(&self) -> bool {
+        self.is_abandoned && self.rest.whose == Whose::External
     }
 }
 
@@ -82,6 +86,12 @@ async fn remove(rest: Arc<Rest>, record: Arc<Record>, id: RemoteId) {
     let made = Made::on(&rest, &id);
     match rest.delete(&id).await {
         Ok(()) => record.removed(&made),
+        // A gateway of this machine that has ended took its kernels along.
+        Err(GatewayError::Unreachable { refused: Refused::Yes, .. })
+            if made.whose == Whose::Shared =>
+        {
+            record.removed(&made);
+        }
         Err(_) => record.stuck(made),
     }
 }

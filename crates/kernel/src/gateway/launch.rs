@@ -41,6 +41,9 @@ use crate::trace::{MessageTrace, Trace};
 /// How much sooner than a start a websocket is given up, so that its own words are heard.
 const LEEWAY: Duration = Duration::from_millis(500);
 
+/// How long the last requests may take when everything ends.
+const CLOSING: Duration = Duration::from_secs(5);
+
 /// How many events may wait for the session.
 const EVENT_QUEUE: usize = 64;
 
@@ -118,6 +121,12 @@ impl GatewayBackend {
     /// The gateway as sentences name it.
     pub fn named(&self) -> Named {
         self.rest.named()
+    }
+
+    /// Waits until what is under way is done, for a while: kernels that nobody waits for any more are removed.
+    pub async fn close(&self) {
+        self.rest.under_way.close();
+        let _ = tokio::time::timeout(CLOSING, self.rest.under_way.wait()).await;
     }
 
     /// Where the gateway is.
@@ -222,7 +231,7 @@ impl GatewayBackend {
             env: self.environment(chosen.told),
             beside: self.config.beside.clone(),
         };
-        tokio::spawn(async move {
+        self.rest.under_way.spawn(async move {
             let created = rest.create(&new, deadline, || !done.is_closed()).await;
             let ending = created.map(|id| Ending::of(Arc::clone(&rest), record, id));
             // What is not taken is dropped, and removed thereby.

@@ -99,6 +99,17 @@ impl LocalGatewayBackend {
         }))
     }
 
+    /// Waits until what is under way is done, for a while.
+    pub async fn close(&self) {
+        let used: Vec<GatewayBackend> = {
+            let used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            used.values().map(|(_, backend)| backend.clone()).collect()
+        };
+        for backend in used {
+            backend.close().await;
+        }
+    }
+
     /// The whole start has one limit, whatever of it has to wait.
     async fn start(
         &self,

@@ -9,7 +9,6 @@ use serde::Deserialize;
 use tokio::time::Instant;
 
 use crate::event::DeathCause;
-use crate::gateway::end::Lost;
 use crate::gateway::error::{GatewayError, Refused};
 use crate::gateway::fence::Why;
 use crate::gateway::handle::Post;
@@ -25,6 +24,10 @@ const RESTARTED: Duration = Duration::from_millis(1200);
 
 /// How long one is tried that cannot be reached.
 const AWAY: Duration = Duration::from_secs(30);
+
+/// How long one is tried while nobody wants anything of the kernel, and how often.
+const UNUSED: Duration = Duration::from_secs(600);
+const NOW_AND_THEN: Duration = Duration::from_secs(1);
 
 /// How long a server may take to notice that a connection is gone.
 const NOTICED: Duration = Duration::from_millis(250);
@@ -84,37 +87,8 @@ impl Pump {
         let why = self.talk.why();
         let is_open = self.state.fold.is_running() || self.state.asking.is_some();
         let mut posted = Vec::new();
-        let regained = {
-            let regaining = regain(&mut self.talk);
-            tokio::pin!(regaining);
-            loop {
-                let post = tokio::select! {
-                    regained = &mut regaining => break regained,
-                    () = self.intent.stop.cancelled() => return Some(DeathCause::Shutdown),
-                    () = is_over(self.near.as_ref()) => {
-                        let outcome = unknown(is_open);
-                        let problem =
-                            format!("ended while its gateway was out of reach ({why}){outcome}");
-                        return Some(self.state.ended(&problem));
-                    }
-                    post = self.posts.recv() => post,
-                };
-                match post {
-                    // What ends the kernel must not wait for a gateway that may be gone.
-                    Some(Post::Force(force)) => {
-                        let near = self.near.as_ref();
-                        let cause = self.state.force(force, near, &mut self.ending);
-                        if cause.is_some() {
-                            return cause;
-                        }
-                    }
-                    Some(post) => posted.push(post),
-                    None => return Some(DeathCause::Shutdown),
-                }
-            }
-        };
-        match regained {
-            Ok(()) => {
+        match self.try_again(&why, is_open, &mut posted).await {
+            Regained::Yes => {
                 // What was to come behind others on the old connection will not come.
                 (self.state.fence, self.state.probe) = (None, None);
                 if is_open {
@@ -132,15 +106,90 @@ impl Pump {
                 }
                 None
             }
-            Err(Lost::Kernel) => Some(self.state.ended("was removed by its gateway")),
-            Err(Lost::Gateway(problem)) => {
+            Regained::No(cause) => Some(cause),
+        }
+    }
+
+    /// Tries until the kernel is had again, or is known to be gone, or nobody can wait any longer. What is posted
+    /// meanwhile waits, but for what ends the kernel.
+    async fn try_again(&mut self, why: &str, is_open: bool, posted: &mut Vec<Post>) -> Regained {
+        let (mut is_awaited, mut since) = (is_open, Instant::now());
+        // Only a server that has noticed the loss itself keeps for us what comes meanwhile.
+        let mut pause = NOTICED;
+        loop {
+            let attempted = {
+                let attempting = attempt(&mut self.talk, pause);
+                tokio::pin!(attempting);
+                loop {
+                    let post = tokio::select! {
+                        attempted = &mut attempting => break attempted,
+                        () = self.intent.stop.cancelled() => {
+                            return Regained::No(DeathCause::Shutdown);
+                        }
+                        () = is_over(self.near.as_ref()) => {
+                            let outcome = unknown(is_open);
+                            let problem = format!(
+                                "ended while its gateway was out of reach ({why}){outcome}"
+                            );
+                            return Regained::No(self.state.ended(&problem));
+                        }
+                        post = self.posts.recv() => post,
+                    };
+                    match post {
+                        // What ends the kernel must not wait for a gateway that may be gone.
+                        Some(Post::Force(force)) => {
+                            let near = self.near.as_ref();
+                            if let Some(cause) = self.state.force(force, near, &mut self.ending) {
+                                return Regained::No(cause);
+                            }
+                        }
+                        Some(post) => {
+                            if !std::mem::replace(&mut is_awaited, true) {
+                                since = Instant::now();
+                            }
+                            posted.push(post);
+                        }
+                        None => return Regained::No(DeathCause::Shutdown),
+                    }
+                }
+            };
+            let problem = match attempted {
+                Ok(Presence::There) => return Regained::Yes,
+                Ok(Presence::Gone) => {
+                    return Regained::No(self.state.ended("was removed by its gateway"));
+                }
+                Err(problem) => problem,
+            };
+            let is_near = self.near.is_some();
+            if since.elapsed() >= patience(&problem, is_awaited, is_near) {
                 self.ending.abandon();
                 let outcome = unknown(is_open);
-                Some(self.state.ended(&format!(
+                return Regained::No(self.state.ended(&format!(
                     "is out of reach, as is its gateway ({why}; {problem}){outcome}"
-                )))
+                )));
             }
+            pause = if is_awaited { AGAIN } else { NOW_AND_THEN };
         }
+    }
+}
+
+/// What became of a connection that was lost.
+enum Regained {
+    Yes,
+    No(DeathCause),
+}
+
+/// How long a kernel is tried to be had again after this. What refuses us now may be a gateway that is gone, or the
+/// way to one that is not; a process that we see live speaks for the second.
+fn patience(problem: &GatewayError, is_awaited: bool, is_near: bool) -> Duration {
+    match problem {
+        // Nothing will change by itself.
+        GatewayError::Authentication { .. }
+        | GatewayError::Redirect { .. }
+        | GatewayError::Nonsense { .. } => Duration::ZERO,
+        _ if !is_awaited => UNUSED,
+        GatewayError::Unreachable { refused: Refused::Yes, .. } if !is_near => RESTARTED,
+        _ => AWAY,
     }
 }
 
@@ -149,33 +198,9 @@ fn unknown(is_open: bool) -> &'static str {
     if is_open { "; the outcome of the cell is unknown" } else { "" }
 }
 
-/// Opens a connection anew, if the kernel is still there.
-async fn regain(talk: &mut Talk) -> Result<(), Lost> {
-    // Only a server that has noticed the loss itself keeps for us what comes meanwhile.
-    tokio::time::sleep(NOTICED).await;
-    let began = Instant::now();
-    loop {
-        let problem = match attempt(talk).await {
-            Ok(Presence::There) => return Ok(()),
-            Ok(Presence::Gone) => return Err(Lost::Kernel),
-            Err(problem) => problem,
-        };
-        let limit = match &problem {
-            GatewayError::Unreachable { refused: Refused::Yes, .. } => RESTARTED,
-            // Nothing will change by itself.
-            GatewayError::Authentication { .. }
-            | GatewayError::Redirect { .. }
-            | GatewayError::Nonsense { .. } => Duration::ZERO,
-            _ => AWAY,
-        };
-        if began.elapsed() >= limit {
-            return Err(Lost::Gateway(problem.to_string()));
-        }
-        tokio::time::sleep(AGAIN).await;
-    }
-}
-
-async fn attempt(talk: &mut Talk) -> Result<Presence, GatewayError> {
+/// Opens a connection anew, after a pause, if the kernel is still there.
+async fn attempt(talk: &mut Talk, pause: Duration) -> Result<Presence, GatewayError> {
+    tokio::time::sleep(pause).await;
     let presence = talk.rest.has(&talk.id, TRY).await?;
     if presence == Presence::There {
         match talk.reopen(TRY).await {
@@ -213,5 +238,25 @@ mod tests {
         assert!(is_limit(b"\n                    IOPub data rate exceeded.\n The Jupyter"));
         assert!(is_limit(b"IOPub message rate exceeded.\n"));
         assert!(!is_limit(b"a word about IOPub data rate exceeded"));
+    }
+
+    /// F-110 F-111: a gateway that is gone is told soon; a kernel that nobody uses now, or that is seen to live, is
+    /// waited for.
+    #[test]
+    fn how_long_is_tried_depends_on_who_waits() {
+        let whose = crate::gateway::error::Whose::External;
+        let at = crate::gateway::error::Named { whose, url: String::new() };
+        let refused = |refused| {
+            let (at, reason) = (at.clone(), String::new());
+            GatewayError::Unreachable { at, reason, refused }
+        };
+        let closed = refused(Refused::Yes);
+        assert!(patience(&closed, true, false) < Duration::from_secs(2));
+        assert!(patience(&closed, true, true) >= Duration::from_secs(30));
+        assert!(patience(&closed, false, false) >= Duration::from_secs(300));
+        assert!(patience(&refused(Refused::Unknown), true, false) >= Duration::from_secs(30));
+        let what = String::new();
+        let nonsense = GatewayError::Nonsense { at: at.clone(), what };
+        assert_eq!(patience(&nonsense, false, true), Duration::ZERO);
     }
 }

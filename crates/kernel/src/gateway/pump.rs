@@ -143,7 +143,7 @@ impl Pump {
         let effects = self.state.fold.died(Unread::Nothing);
         self.apply(effects).await;
         self.ending.begin();
-        if let Some(near) = &self.near {
+        if let Some(near) = self.near.as_ref().filter(|_| !self.ending.may_live_on()) {
             let _ = tokio::time::timeout(POLITE, is_over(Some(near))).await;
             // What the cell started must not outlive its kernel, and a gateway does not see to that.
             near.signal(Signal::KILL);

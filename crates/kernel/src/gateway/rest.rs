@@ -13,6 +13,7 @@ use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::json;
 use tokio::time::Instant;
+use tokio_util::task::TaskTracker;
 
 use crate::gateway::contents::ContentsPath;
 use crate::gateway::dial::Dial;
@@ -126,11 +127,14 @@ pub(crate) struct Rest {
     token: Option<Token>,
     /// What a server without tokens wants to see again with every change.
     xsrf: Mutex<Option<String>>,
+    /// What goes on when nobody waits for it: kernels that are made or removed.
+    pub(crate) under_way: TaskTracker,
 }
 
 impl Rest {
     pub(crate) fn new(url: GatewayUrl, token: Option<Token>, whose: Whose, dial: Dial) -> Rest {
-        Rest { url, whose, dial, lanes: Lanes::new(), token, xsrf: Mutex::new(None) }
+        let (lanes, under_way) = (Lanes::new(), TaskTracker::new());
+        Rest { url, whose, dial, lanes, token, xsrf: Mutex::new(None), under_way }
     }
 
     /// What a request to it carries, whatever it is.
@@ -236,7 +240,7 @@ impl Rest {
     }
 
     fn not_created(&self, reply: &Reply) -> GatewayError {
-        let words = said(&reply.body);
+        let words = self.said(&reply.body);
         // Other requests were let in; where it says why this one is not, that is what helps.
         if reply.status == StatusCode::FORBIDDEN && !matches!(words.as_str(), "" | "Forbidden") {
             return GatewayError::Forbidden { at: self.named(), said: words };
@@ -336,7 +340,16 @@ impl Rest {
     pub(crate) fn of_status(&self, status: u16, body: &[u8]) -> GatewayError {
         match status {
             401 | 403 => self.closed(),
-            status => GatewayError::Status { at: self.named(), status, said: said(body) },
+            status => GatewayError::Status { at: self.named(), status, said: self.said(body) },
+        }
+    }
+
+    /// What it says about its failure, without our own secret: a server may send back what it was sent.
+    fn said(&self, body: &[u8]) -> String {
+        let words = said(body);
+        match &self.token {
+            Some(token) => words.replace(token.secret(), "[token]"),
+            None => words,
         }
     }
 

@@ -140,6 +140,11 @@ impl Token {
         let path_text = || path.display().to_string();
         let unreadable = |source| TokenFileError::Unreadable { path: path_text(), source };
         let mut text = String::new();
+        // A pipe would be waited for.
+        let is_file = std::fs::metadata(path).map_err(unreadable)?.is_file();
+        if !is_file {
+            return Err(unreadable(io::Error::other("it is no file")));
+        }
         let file = File::open(path).map_err(unreadable)?;
         file.take(TOKEN_FILE_BYTES).read_to_string(&mut text).map_err(unreadable)?;
         let line = text.lines().next().unwrap_or("");

@@ -20,6 +20,8 @@ pub(super) struct Run {
     /// The kernel has it.
     pub(super) is_sent: bool,
     pub(super) has_started: bool,
+    /// It was given to a kernel that died, and is to be run by another.
+    pub(super) is_second: bool,
     /// The death in which it had begun, when it is to be run again.
     pub(super) begun: Option<Death>,
     pub(super) wanted_input: bool,
@@ -34,6 +36,7 @@ impl Run {
             request,
             is_sent: false,
             has_started: false,
+            is_second: false,
             begun: None,
             wanted_input: false,
             deadline,

@@ -224,7 +224,29 @@ fn code_that_has_not_begun_is_sent_again() {
         desk.run(1);
         desk.step(Input::Launched);
         assert_eq!(desk.died()[0], wanted, "{retry:?}");
+        if wanted == "launch" {
+            desk.step(Input::Launched);
+            desk.started(1);
+            // Nothing of it was run twice; what was there before is lost.
+            assert_eq!(desk.finished(1), ["1 ok (lost: died)", "sleep"], "{retry:?}");
+        }
     }
+}
+
+/// B:K-11: what could not be started was not restarted: a gateway that is away for a while wears nothing out.
+#[test]
+fn a_start_that_fails_is_no_restart() {
+    let mut desk = Desk::running(Retry::IfNotStarted);
+    desk.finished(1);
+    desk.died();
+    for exec in 2..9 {
+        assert_eq!(desk.run(exec)[0], "launch");
+        desk.step(Input::LaunchFailed(LaunchError::Cancelled));
+    }
+    assert_eq!(desk.run(9)[0], "launch");
+    desk.step(Input::Launched);
+    desk.started(9);
+    assert_eq!(desk.finished(9), ["9 ok (lost: died)", "sleep"]);
 }
 
 /// B:K-11, F-015

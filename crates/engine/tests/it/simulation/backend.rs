@@ -59,8 +59,9 @@ struct Watched {
 
 #[derive(Clone, Default)]
 pub(super) struct Ran {
+    /// How often a kernel was given it, and how often one began it.
     pub(super) times: u32,
-    pub(super) has_started: bool,
+    pub(super) starts: u32,
     pub(super) last: Option<Instant>,
 }
 
@@ -148,7 +149,7 @@ impl Log {
             order.push(tag);
         }
         let ran = seen.cells.entry(tag).or_default();
-        if ran.times > 0 && ran.has_started && self.policy.retry != Retry::Once {
+        if ran.times > 0 && ran.starts > 0 && self.policy.retry != Retry::Once {
             wrong.push(format!("{tag:?} had begun and is run again"));
         }
         ran.times += 1;
@@ -164,7 +165,7 @@ impl Log {
         match event {
             KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } => {
                 if let Some(tag) = seen.kernels[number - 1].running {
-                    seen.cells.entry(tag).or_default().has_started = true;
+                    seen.cells.entry(tag).or_default().starts += 1;
                 }
             }
             KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => {

@@ -236,10 +236,10 @@ fn check(world: &World, made: &Made, report: &PythonReport) {
     for (plan, cell) in made.plans.iter().zip(&report.cells) {
         let ran = world.backend.log.ran(plan.tag);
         let again = cell.notes.iter().any(|note| matches!(note, Note::RanTwice(_)));
-        if ran.times > 1 && !again {
-            wrong(format!("{:?} ran {} times and does not say so", plan.tag, ran.times));
+        if ran.starts > 1 && !again {
+            wrong(format!("{:?} ran {} times and does not say so", plan.tag, ran.starts));
         }
-        if cell.state == State::NeverRun && ran.has_started {
+        if cell.state == State::NeverRun && ran.starts > 0 {
             wrong(format!("{:?} ran and is told as never run: {cell:?}", plan.tag));
         }
         if cell.state == State::Done && ran.times == 0 {

@@ -1,7 +1,8 @@
-use inkcell_engine::api::{CellKernel, CellSource, EndReport, ExecutionId};
+use inkcell_engine::api::{CellKernel, CellSource, EndReport, ExecutionId, NotebookReport};
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::output::ModelOutput;
 use inkcell_engine::registry::SessionName;
+use inkcell_engine::session::Note;
 
 use super::*;
 
@@ -152,4 +153,15 @@ fn times_are_short() {
     ] {
         assert_eq!(duration(Duration::from_millis(millis)), expected);
     }
+}
+
+/// F-035: output that was lost on its way is told, also to those who want to hear nothing else.
+#[test]
+fn what_was_lost_is_told() {
+    let lost = Note::Kernel("the gateway dropped output".to_owned());
+    let cells =
+        vec![cell(0, State::Done, 1), CellReport { notes: vec![lost], ..cell(1, State::Done, 2) }];
+    let told = told(State::Done, cells);
+    let said: Vec<String> = said_beside(&told).collect();
+    assert_eq!(said, ["cell 1 (id1): the gateway dropped output"]);
 }

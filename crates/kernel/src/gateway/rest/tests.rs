@@ -81,3 +81,13 @@ fn what_a_gateway_says_is_one_clean_line() {
     assert_eq!(said(b""), "");
     assert_eq!(said("x".repeat(5000).as_bytes()).len(), 300);
 }
+
+/// S-020: a server that sends back what it was sent does not get our token shown.
+#[test]
+fn what_is_said_has_no_token_in_it() {
+    let url = GatewayUrl::local(1);
+    let token = Token::parse("hunter2").unwrap();
+    let rest = Rest::new(url, token, Whose::External, Dial::new(None));
+    let problem = rest.of_status(500, b"you sent: Authorization: token hunter2").to_string();
+    assert!(problem.contains("token [token]") && !problem.contains("hunter2"), "{problem}");
+}

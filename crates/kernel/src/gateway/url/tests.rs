@@ -113,6 +113,10 @@ fn a_token_comes_from_a_file() {
     }
     std::fs::remove_file(&path).unwrap();
     assert!(Token::read(&path).unwrap_err().to_string().contains("cannot be read from"));
+    // One that would be waited for.
+    let made = std::process::Command::new("mkfifo").arg(&path).status();
+    assert!(made.unwrap().success());
+    assert!(Token::read(&path).unwrap_err().to_string().contains("it is no file"));
 }
 
 #[test]
