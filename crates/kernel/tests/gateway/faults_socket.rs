@@ -137,6 +137,22 @@ async fn a_gateway_that_dies_in_a_cell_leaves_an_unknown_outcome() {
     assert!(launched.kernel.execute(request(2, "")).is_err());
 }
 
+/// F-111: where nobody asks for anything, the way to a gateway may be gone for longer: the kernel is had again, and
+/// none is made in its place.
+#[tokio::test]
+async fn a_kernel_that_nobody_uses_is_waited_for() {
+    let (mut gateway, desk) = gateway(|_| cell(vec![stream("here")])).await;
+    let mut launched = desk.launch().await.unwrap();
+    assert_eq!(run(&mut launched, "").await.text, "here");
+    gateway.kill();
+    // Longer than a cell would wait for a gateway that refuses.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    gateway.come_back().await;
+    let ran = run(&mut launched, "").await;
+    assert!(ran.is_ok() && ran.text == "here", "{ran:?}");
+    assert_eq!((gateway.count("POST", "/api/kernels"), gateway.kernels().len()), (1, 1));
+}
+
 /// F-110: a gateway that came back empty has no such kernel.
 /// F-117: neither has one that removed it while nothing ran.
 #[tokio::test]

@@ -130,6 +130,13 @@ impl Scripted {
         self.tasks.abort_all();
     }
 
+    /// It is there again, with the kernels that it had: only the way to it was gone.
+    pub(crate) async fn come_back(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+        let listener = TcpListener::bind(self.address).await.unwrap();
+        self.tasks.spawn(accept(listener, Arc::clone(&self.inside)));
+    }
+
     /// How often it was asked for this.
     pub(crate) fn count(&self, method: &str, path: &str) -> usize {
         let seen = self.inside.seen.lock().unwrap();
