@@ -69,12 +69,15 @@ impl Gateway {
 impl Gateway {
     /// Waits until what is under way on it is done, for a while.
     pub(super) async fn close(&self) {
-        let made = self.made.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        match made {
+        match self.known() {
             Some(MadeGateway::External(gateway)) => gateway.close().await,
             Some(MadeGateway::Local(gateway)) => gateway.close().await,
             None => {}
         }
+    }
+
+    fn known(&self) -> Option<MadeGateway> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

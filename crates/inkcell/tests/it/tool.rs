@@ -92,7 +92,7 @@ fn every_failure_has_its_code() {
         (
             &["python", r#"{"code": "1", "backend": "gateway"}"#],
             3,
-            "backend: gateway is not there yet; runner and zmq are",
+            "Shared Python gateway unavailable: kernel_gateway",
         ),
         (&["bash", r#"{"command": "exit 3"}"#], 1, "Command exited with code 3"),
         (

@@ -56,7 +56,7 @@ async fn an_exception_is_an_outcome_and_state_stays(start: Start) {
     assert!(error.traceback.join("").contains('\u{1b}'), "the form for the file is coloured");
     assert!(!text.contains('\u{1b}'), "the form for the reader is not");
     assert_eq!(bench.run("kept").await.ok().result().as_deref(), Some("1"));
-    assert_eq!(bench.run("x = (").await.error().name, "SyntaxError");
+    assert_eq!(bench.run("x = )").await.error().name, "SyntaxError");
     let ran = bench.run("raise SystemExit(3)").await;
     assert_eq!((ran.error().name.as_str(), ran.error().value.as_str()), ("SystemExit", "3"));
     assert_eq!(bench.run("kept").await.outcome(), &Outcome::Ok);
