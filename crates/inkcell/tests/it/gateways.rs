@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need::jupyter_server;
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::env;
-use crate::notebook_runs::{notebook, until};
+use crate::notebook_runs::{notebook, outputs, until};
 
 pub(crate) const TOKEN: &str = "a-token-of-the-tests";
 
@@ -190,6 +191,52 @@ fn a_session_outlives_its_kernel_and_its_gateway() {
     let next = client.ok("python", json!({"code": "print(6 * 7)"})).text();
     assert!(next.contains("42"), "{next}");
     assert_eq!(env.get("ran"), b"x", "nothing is run again");
+}
+
+/// Issue 8, 7: as many notebooks as somebody wants run at once on one gateway, through one engine. Each waits for all
+/// the others, so none ends before all have begun; and each has its own outputs in its file.
+#[test]
+fn thirty_two_notebooks_run_at_once() {
+    const MANY: usize = 32;
+    if !jupyter_server("thirty_two_notebooks_run_at_once") {
+        return;
+    }
+    let env = env();
+    let gateway = Elsewhere::start(&env);
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("PI_PYTHON_GATEWAY_URL", &gateway.url).env("PI_PYTHON_GATEWAY_TOKEN", TOKEN);
+        command.env("INKCELL_KERNEL_MAX_SESSIONS", MANY.to_string());
+        command.env("INKCELL_PYTHON_START_TIMEOUT", "300");
+    });
+    let path = |number: usize| format!("n{number}.ipynb");
+    let meet = |number: usize| {
+        format!(
+            "import glob, time\nopen('here-{number}', 'w').close()\n\
+             while len(glob.glob('here-*')) < {MANY}: time.sleep(0.1)"
+        )
+    };
+    let mut calls = Vec::new();
+    for number in 0..MANY {
+        env.put(&path(number), notebook(&[&meet(number), &format!("print('met', {number})")]));
+        let arguments = json!({"path": path(number), "wait": 1});
+        calls.push(client.begin_call("notebook_run", arguments));
+    }
+    for call in calls {
+        let answer = client.called(call);
+        assert!(!answer.is_error(), "{answer:?}");
+    }
+    let has_met =
+        |number: usize| outputs(&env, &path(number), 1).contains(&format!("met {number}\\n"));
+    // So many kernels take their time to start on a small machine.
+    let began = Instant::now();
+    while !(0..MANY).all(has_met) {
+        assert!(began.elapsed() < Duration::from_secs(600), "they do not end");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    client.leave();
+    client.end();
+    let left = gateway.ask("GET /api/kernels");
+    assert!(left.ends_with("[]"), "{left}");
 }
 
 /// F-027: hosts that need a gateway in the same moment have one; where the host that starts it is killed, the
