@@ -2,13 +2,13 @@
 //!
 //! Owns how they are shown. How they are started and found is the kernel crate's.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::Path;
 
 use inkcell_engine::api::Wanted;
 use inkcell_engine::kernel::{
     BackendKind, GatewayBackend, GatewayConfig, GatewayError, GatewayUrl, LaunchError, LeftBehind,
-    LocalGatewayBackend, Place, PlainHttp, SharedGateway, SharedStatus, Token, Whose, left_behind,
+    LocalGatewayBackend, PlainHttp, SharedGateway, SharedStatus, Token, Whose, left_behind,
 };
 use inkcell_engine::{Engine, EngineError, GatewayChoice};
 use serde_json::{Value, json};
@@ -181,20 +181,9 @@ fn of_this_machine(
     settings: &Settings,
 ) -> Option<GatewayConfig> {
     let (url, _) = GatewayUrl::parse(&left.url, PlainHttp::OnlyHere).ok()?;
-    Some(GatewayConfig {
-        token: tokens.get(&url).cloned(),
-        url,
-        whose: Whose::Shared,
-        place: Place::Here,
-        kernel_name: None,
-        env: BTreeMap::new(),
-        user: None,
-        start_limit: None,
-        beside: None,
-        authorities: None,
-        state_dir: settings.state_dir.clone(),
-        runtime_dir: RuntimeFolder::of(settings).find(),
-    })
+    let token = tokens.get(&url).cloned();
+    let runtime_dir = RuntimeFolder::of(settings).find();
+    Some(GatewayConfig::shared(url, token, settings.state_dir.clone(), runtime_dir))
 }
 
 fn chosen(settings: &Settings) -> Result<GatewayChoice, EngineError> {

@@ -77,6 +77,31 @@ pub struct GatewayConfig {
     pub runtime_dir: PathBuf,
 }
 
+impl GatewayConfig {
+    /// For a gateway that inkcell started on this machine.
+    pub fn shared(
+        url: GatewayUrl,
+        token: Option<Token>,
+        state_dir: PathBuf,
+        runtime_dir: PathBuf,
+    ) -> GatewayConfig {
+        GatewayConfig {
+            url,
+            token,
+            whose: Whose::Shared,
+            place: Place::Here,
+            kernel_name: None,
+            env: BTreeMap::new(),
+            user: None,
+            start_limit: None,
+            beside: None,
+            authorities: None,
+            state_dir,
+            runtime_dir,
+        }
+    }
+}
+
 /// Makes kernels on a gateway or a Jupyter server.
 #[derive(Clone)]
 pub struct GatewayBackend {

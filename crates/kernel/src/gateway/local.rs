@@ -3,7 +3,7 @@
 //! Owns what a failure of that gateway means. What the gateway is, is in `shared.rs`; kernels on it are as on
 //! any other.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -13,8 +13,7 @@ use futures_util::future::BoxFuture;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
-use crate::gateway::error::{GatewayError, Whose};
-use crate::gateway::guest::Place;
+use crate::gateway::error::GatewayError;
 use crate::gateway::launch::{GatewayBackend, GatewayConfig};
 use crate::gateway::rest::RemoteKernels;
 use crate::gateway::shared::{SharedConfig, SharedGateway};
@@ -166,20 +165,10 @@ impl LocalGatewayBackend {
         {
             return backend.clone();
         }
-        let config = GatewayConfig {
-            url: url.clone(),
-            token: Some(token.clone()),
-            whose: Whose::Shared,
-            place: Place::Here,
-            kernel_name: None,
-            env: BTreeMap::new(),
-            user: None,
-            start_limit: None,
-            beside: None,
-            authorities: None,
-            state_dir: self.config.state_dir.clone(),
-            runtime_dir: self.config.runtime_dir.clone(),
-        };
+        let LocalConfig { state_dir, runtime_dir, .. } = &self.config;
+        let (state_dir, runtime_dir) = (state_dir.clone(), runtime_dir.clone());
+        let config =
+            GatewayConfig::shared(url.clone(), Some(token.clone()), state_dir, runtime_dir);
         let backend = match &self.trace {
             Some(trace) => GatewayBackend::traced(config, Arc::clone(trace)),
             None => GatewayBackend::new(config),
