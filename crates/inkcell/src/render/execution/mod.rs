@@ -18,7 +18,7 @@ pub(in crate::render) mod lines;
 pub(in crate::render) mod markdown;
 mod markdown_table;
 pub(in crate::render) mod output;
-mod paint;
+pub(in crate::render) mod paint;
 mod status;
 pub(crate) mod text_only;
 mod traceback;
