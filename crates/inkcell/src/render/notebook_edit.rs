@@ -1,6 +1,7 @@
 //! A change of a notebook on a screen (B:T-01 to B:T-05): what was asked, what became of it, the cell.
 //!
 //! Owns the words and how much of a source is shown. It must not know files or how edits are made.
+#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 use std::path::Path;
 
@@ -17,6 +18,9 @@ use super::place;
 
 /// Rows of a source when collapsed.
 const PREVIEW: usize = 6;
+
+/// Characters of a path that are shown.
+const PATH_CHARS: usize = 400;
 
 /// Columns left of a source, so that none can pass itself off as what is said about it.
 const MARGIN: usize = 2;
@@ -120,7 +124,8 @@ fn call(edit: &Edit) -> Line {
     });
     let mut line = Line::of(Role::Title, "Notebook");
     line.push(Role::Plain, &format!(" {}", or_unknown(action)));
-    line.push(Role::Dim, &format!(" in {}", or_unknown(edit.path.as_deref()).replace('\n', " ")));
+    let path = edit.path.as_deref().map(|path| path.chars().take(PATH_CHARS).collect::<String>());
+    line.push(Role::Dim, &format!(" in {}", or_unknown(path).replace(['\n', '\r'], " ")));
     line.push(Role::Dim, &format!(" cell:{}", or_unknown(edit.index)));
     line.push(Role::Dim, &format!(" type:{}", or_unknown(edit.kind.map(CellKind::name))));
     line

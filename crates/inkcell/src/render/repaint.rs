@@ -2,6 +2,7 @@
 //!
 //! Owns where the cursor is: always on the line below what was painted. It must not know what is shown. Nothing
 //! above the first row that it painted is ever touched.
+#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 use super::execution::frame::{Frame, Line};
 use super::execution::paint::paint_line;
@@ -48,7 +49,8 @@ impl Repaint {
         let painted = std::mem::take(&mut self.painted);
         self.last.clear();
         // A terminal that became narrower since has broken the rows anew.
-        let rows = painted.iter().map(|wide| wide.div_ceil(size.columns.max(1)).max(1)).sum::<usize>();
+        let rows =
+            painted.iter().map(|wide| wide.div_ceil(size.columns.max(1)).max(1)).sum::<usize>();
         match rows.min(size.rows.saturating_sub(1)) {
             0 => String::new(),
             rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),

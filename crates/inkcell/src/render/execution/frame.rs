@@ -97,6 +97,8 @@ impl Span {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Line {
     spans: Vec<Span>,
+    /// The columns of the spans, counted as they come: a line of tabs would take long to count each time.
+    columns: usize,
     picture: Option<Picture>,
 }
 
@@ -110,7 +112,7 @@ impl Line {
 
     /// The first of the rows of a picture; the others are empty lines below it.
     pub(in crate::render) fn drawn(picture: Picture) -> Line {
-        Line { spans: Vec::new(), picture: Some(picture) }
+        Line { picture: Some(picture), ..Line::default() }
     }
 
     /// The same line behind another.
@@ -127,7 +129,7 @@ impl Line {
         let mut pieces = text.split('\t');
         self.push_clean(role, pieces.next().unwrap_or_default());
         for piece in pieces {
-            let spaces = TAB - self.width() % TAB;
+            let spaces = TAB - self.columns % TAB;
             self.push_clean(role, &" ".repeat(spaces));
             self.push_clean(role, piece);
         }
@@ -135,6 +137,7 @@ impl Line {
 
     /// Adds text that came out of a line.
     pub(in crate::render) fn push_clean(&mut self, role: Role, text: &str) {
+        self.columns += text.width();
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if last.role == role => last.text.push_str(text),
@@ -157,11 +160,6 @@ impl Line {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.picture.is_none()
-    }
-
-    /// The columns it takes.
-    fn width(&self) -> usize {
-        self.spans.iter().map(|span| span.text.width()).sum()
     }
 }
 

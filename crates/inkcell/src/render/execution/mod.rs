@@ -3,7 +3,7 @@
 //! Owns the way in: [`Execution::new`] with the cells, [`Execution::report`] and [`Renderer::event`] as they
 //! come, [`Renderer::frame`] whenever something is to be seen, and a painter of `paint` for the frame. Frames
 //! are pure: the same state gives the same frame, and nothing here reads a clock or writes anywhere.
-#![cfg_attr(not(test), expect(dead_code, reason = "what draws while code runs is still to come"))]
+#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 pub(in crate::render) mod block;
 pub(in crate::render) mod cache;
@@ -39,7 +39,7 @@ use frame::Line;
 use output::{Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Paint, Picture, Role};
+pub(crate) use frame::{Frame, Role};
 pub(crate) use paint::{ansi, plain};
 
 /// Where a frame is to be shown.

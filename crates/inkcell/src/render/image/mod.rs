@@ -3,13 +3,14 @@
 //! Owns the way in: a [`Gallery`] knows what the terminal can do and makes rows of a picture, each once. The
 //! pictures come from programs and are believed in nothing: what cannot be read whole, within limits, is not
 //! drawn, and the line that names it stands instead. Nothing here writes or asks a terminal.
+#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 mod half_blocks;
 mod iterm;
 mod kitty;
 mod palette;
 mod picture;
-mod protocol;
+pub(crate) mod protocol;
 mod sixel;
 
 use std::cell::RefCell;
@@ -20,17 +21,28 @@ use inkcell_engine::output::size;
 
 use super::execution::frame::{Line, Picture, Role};
 use picture::{Drawable, Side};
-
-pub(crate) use protocol::{Answer, Depth, Protocol, QUERY, Surroundings, protocol};
+use protocol::Protocol;
 
 /// Rows that a picture takes at most, unless told otherwise.
 const MAX_ROWS: usize = 24;
+
+/// Characters of a type that are shown.
+const MIME_CHARS: usize = 100;
 
 /// How many pictures are kept as rows, so that a frame that is made anew draws none again.
 const KEPT: usize = 16;
 
 /// Pixels of one character where the terminal does not say.
 const USUAL_CHARACTER: Side = Side { wide: 8, high: 16 };
+
+/// The size of a window, in characters and in pixels; 0 where it is not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+    pub(crate) wide: u16,
+    pub(crate) high: u16,
+}
 
 /// What draws pictures, for one terminal.
 pub(crate) struct Gallery {
@@ -63,9 +75,21 @@ impl Gallery {
 
     /// With the size of a character in pixels, as far as the terminal says.
     pub(crate) fn with_character(self, pixels: Option<(u32, u32)>) -> Gallery {
-        let said = pixels.filter(|(wide, high)| (2..=200).contains(wide) && (2..=400).contains(high));
+        let said =
+            pixels.filter(|(wide, high)| (2..=200).contains(wide) && (2..=400).contains(high));
         let character = said.map_or(USUAL_CHARACTER, |(wide, high)| Side { wide, high });
         Gallery { character, ..self }
+    }
+
+    /// For a window of this size, as the system tells it.
+    pub(crate) fn with_window(self, window: Window) -> Gallery {
+        let Window { columns, rows, wide, high } = window;
+        let each = |pixels: u16, number: u16| pixels.checked_div(number).map(u32::from);
+        let character = each(wide, columns).zip(each(high, rows));
+        // A picture leaves room for the line below it and one above.
+        let room = usize::from(rows).saturating_sub(2).min(MAX_ROWS);
+        let gallery = self.with_character(character);
+        if rows == 0 { gallery } else { gallery.with_rows(room) }
     }
 
     /// With room for pictures of so many rows: never more than the terminal has.
@@ -88,7 +112,12 @@ impl Gallery {
         let rows = self.draw(mime, data, width);
         *self.drawn.borrow_mut() += 1;
         let mut kept = self.kept.borrow_mut();
-        kept.push_back(Kept { data: data.clone(), mime: mime.to_owned(), width, rows: rows.clone() });
+        kept.push_back(Kept {
+            data: data.clone(),
+            mime: mime.to_owned(),
+            width,
+            rows: rows.clone(),
+        });
         if kept.len() > KEPT {
             kept.pop_front();
         }
@@ -128,6 +157,8 @@ pub(crate) fn line(
     bytes: Option<u64>,
     place: Option<&str>,
 ) -> Line {
+    // The type is what the program called it.
+    let mime: String = mime.chars().take(MIME_CHARS).collect();
     let pixels = pixels.map(|(wide, high)| format!(" {wide}x{high}")).unwrap_or_default();
     let amount = bytes.map_or_else(|| "not shown".to_owned(), size);
     let place = place.map(|place| format!(": {place}")).unwrap_or_default();
