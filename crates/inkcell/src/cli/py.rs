@@ -6,7 +6,7 @@ use std::io::{ErrorKind, IsTerminal};
 use std::time::Duration;
 
 use inkcell_engine::api::{EndReport, KernelMode, PythonReport, PythonRequest, Reading, State};
-use inkcell_engine::kernel::{LaunchError, Pattern};
+use inkcell_engine::kernel::{InputMode, LaunchError, Pattern};
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Chosen, EngineError, Kind};
 use rustix::process::Signal;
@@ -52,6 +52,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
             View::Stream if !output.is_json() => Reading::Elsewhere,
             _ => Reading::Bounded,
         },
+        input: InputMode::Refuse,
     };
     super::runtime()?.block_on(run_call(args, request, settings, output))
 }
