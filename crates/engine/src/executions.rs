@@ -30,6 +30,7 @@ const KEPT_BYTES: usize = 64 << 20;
 
 /// One call.
 pub(crate) struct Record {
+    pub(crate) execution: ExecutionId,
     /// The session it runs in, unless it has a kernel to itself.
     session: Option<SessionKey>,
     report: watch::Sender<PythonReport>,
@@ -43,10 +44,12 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn new(session: Option<SessionKey>, report: PythonReport) -> Record {
+        let execution = report.execution.clone();
         let (report, _) = watch::channel(report);
         let journal = Journal::new(JOURNAL_BYTES);
         let (cancelled, _) = watch::channel(0);
         Record {
+            execution,
             session,
             report,
             journal,

@@ -9,6 +9,7 @@ use inkcell_engine::kernel::{
     Backend, ExecEvent, InputMode, InputReply, KernelEvent, Transport, ZmqBackend, ZmqConfig,
 };
 use inkcell_engine::{Kind, Tapped};
+use inkcell_testkit::need;
 use tokio::sync::mpsc;
 
 use crate::faults_kit::{Desk, LONG, ME, text, told};
@@ -18,13 +19,18 @@ fn jupyter() -> Desk {
     let backend = |dir: &Path| -> Arc<dyn Backend> {
         let config = ZmqConfig {
             state_dir: dir.join("state"),
+            runtime_dir: dir.join("run"),
             transport: Transport::Ipc,
-            ahead: 0,
-            trace: None,
+            pool: 0,
         };
         Arc::new(ZmqBackend::new(config).expect("a backend"))
     };
     Desk::on(|_| {}, backend)
+}
+
+fn has_ipykernel(test: &str) -> bool {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    need::python_package(test, &python, "ipykernel")
 }
 
 /// A call that may ask, and whoever made it.
@@ -104,6 +110,9 @@ async fn lines_come_from_the_caller_on_the_runner() {
 /// Issue 9
 #[tokio::test]
 async fn lines_come_from_the_caller_on_ipykernel() {
+    if !has_ipykernel("lines_come_from_the_caller_on_ipykernel") {
+        return;
+    }
     lines_come_from_the_caller(jupyter()).await;
 }
 
@@ -126,7 +135,8 @@ async fn a_wait_for_a_line_ends_as_everything_does(desk: Desk) {
     let report = desk.engine.settled(&id).await.expect("it is known");
     assert_eq!(report.state, State::InputRefused, "{report:?}");
     // A time limit; waiting takes time, too.
-    let limited = PythonRequest { timeout: Some(Duration::from_secs(1)), ..desk.request(&["input()"]) };
+    let limited =
+        PythonRequest { timeout: Some(Duration::from_secs(1)), ..desk.request(&["input()"]) };
     let mut asker = Asker::begin(&desk, limited).await;
     asker.asked().await.expect("a question");
     assert_eq!(asker.end().await.state, State::TimedOut);
@@ -147,5 +157,8 @@ async fn a_wait_for_a_line_ends_as_everything_does_on_the_runner() {
 /// Issue 9 B:X-25
 #[tokio::test]
 async fn a_wait_for_a_line_ends_as_everything_does_on_ipykernel() {
+    if !has_ipykernel("a_wait_for_a_line_ends_as_everything_does_on_ipykernel") {
+        return;
+    }
     a_wait_for_a_line_ends_as_everything_does(jupyter()).await;
 }
