@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use inkcell_engine::kernel::InputReply;
 use inkcell_engine::{Engine, Kind};
 use tokio::sync::mpsc;
 
@@ -283,9 +284,9 @@ impl AskHandle {
         let _ = self.say(&ToHost::Cancel);
     }
 
-    /// Answers what the code asked; none is the end of input.
-    pub(crate) fn reply(&self, line: Option<String>) {
-        let _ = self.say(&ToHost::Reply(line));
+    /// Answers what the code asked.
+    pub(crate) fn reply(&self, reply: InputReply) {
+        let _ = self.say(&ToHost::Reply(reply));
     }
 
     /// So many events were shown.

@@ -2,7 +2,11 @@
 //!
 //! Owns their names and help, as `args.rs` does for the others.
 
+use std::time::Duration;
+
 use clap::{Args as ClapArgs, Subcommand};
+
+use super::python::seconds;
 
 #[derive(ClapArgs, Debug)]
 #[command(

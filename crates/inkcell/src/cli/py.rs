@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use inkcell_engine::api::{
     CellKernel, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
 };
+use inkcell_engine::kernel::InputMode;
 use inkcell_engine::registry::SessionName;
 use rustix::process::Signal;
 
@@ -75,6 +76,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
             true => Reading::Elsewhere,
             false => Reading::Bounded,
         },
+        input: InputMode::Refuse,
     };
     let limit_from = if args.timeout.is_some() { "--timeout" } else { "python.timeout" };
     let ask = Ask::Python(PythonAsk {

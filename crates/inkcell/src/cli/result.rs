@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use inkcell_engine::EngineError;
 use inkcell_engine::Kind;
+use inkcell_engine::api::{
+    ExecutionId, PythonReport, Request, Response, ResultReport, ResultRequest,
+};
 use inkcell_engine::artifact::{
     Artifact, ArtifactError, ArtifactState, JsonFound, JsonKind, JsonPath, Pattern, Scope,
     is_text_kind,
 };
 use inkcell_engine::notebook::{Form, LineRange, split_selector};
-use inkcell_engine::api::{
-    ExecutionId, PythonReport, Request, Response, ResultReport, ResultRequest,
-};
 use serde_json::{Value, json};
 
 use super::artifacts;

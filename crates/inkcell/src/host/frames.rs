@@ -11,7 +11,7 @@ use inkcell_engine::api::{
     CellReport, ExecutionId, PythonReport, PythonRequest, Request, Response, RunRequest, SessionRef,
 };
 use inkcell_engine::feeds::SessionEvent;
-use inkcell_engine::kernel::{Death, ExecEvent, ExecId, KernelEvent, Pattern};
+use inkcell_engine::kernel::{Death, ExecEvent, ExecId, InputReply, KernelEvent, Pattern};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,8 +33,8 @@ pub(crate) enum ToHost {
     },
     /// It is not wanted any more; the second time by force.
     Cancel,
-    /// A line that the code asked for; none at the end of input.
-    Reply(Option<String>),
+    /// What the code asked for.
+    Reply(InputReply),
     /// So many more events of code were shown, and there is room for as many.
     Room(usize),
 }

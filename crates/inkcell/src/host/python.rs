@@ -177,7 +177,13 @@ impl Followed<'_> {
         };
         tokio::select! {
             () = cancelled => {}
-            _ = replies.recv() => return,
+            reply = replies.recv() => {
+                if let Some(reply) = reply {
+                    // What nobody waits for any more is dropped.
+                    let _ = self.engine.reply_input(self.id, reply);
+                }
+                return;
+            }
         }
         self.times += 1;
         // A call that is over has nothing to be taken back.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Instant;
 
 use inkcell_engine::Engine;
+use inkcell_engine::kernel::InputReply;
 use inkcell_engine::registry::OwnerId;
 use rustix::process::getuid;
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
@@ -113,7 +114,7 @@ pub(super) struct Talk {
     /// How often it was taken back.
     pub(super) cancels: watch::Receiver<u32>,
     /// What its code was answered.
-    pub(super) replies: mpsc::UnboundedReceiver<Option<String>>,
+    pub(super) replies: mpsc::UnboundedReceiver<InputReply>,
     /// How many more events of code it has room for.
     pub(super) room: Arc<Semaphore>,
     /// Set when the client is gone.

@@ -13,7 +13,7 @@ use inkcell_engine::api::{
     Wanted,
 };
 use inkcell_engine::kernel::{
-    Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
+    InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
 };
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, EngineError};
@@ -138,6 +138,7 @@ impl<'a> Asked<'a> {
             timeout: Some(CODE_LIMIT),
             wait: None,
             reading: Reading::Bounded,
+            input: InputMode::Refuse,
         };
         engine.python(request, OWNER).await
     }
