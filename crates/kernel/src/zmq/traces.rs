@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome};
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold};
 use crate::jupyter::message::Message;
 use crate::jupyter::sign::{Checker, Signer};
@@ -127,7 +128,7 @@ struct Reading {
 
 impl Reading {
     fn new() -> Reading {
-        let mut fold = Fold::new("me".to_owned());
+        let mut fold = Fold::new("me".to_owned(), Beginning::default());
         fold.begin(ExecId(1), "r".to_owned(), History::Store);
         Reading { fold, checker: Checker::new(Signer::new(KEY)) }
     }
