@@ -19,6 +19,7 @@ mod markdown;
 mod output;
 mod paint;
 mod status;
+pub(crate) mod stored;
 pub(crate) mod text_only;
 mod width;
 
@@ -30,12 +31,12 @@ use inkcell_engine::api::{CellSource, PythonReport};
 use block::{PREVIEW, Place, timeout_line};
 use cache::Cache;
 use cell::Cell;
-use frame::Line;
 use output::{Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Role};
+pub(crate) use frame::{Frame, Line, Role};
 pub(crate) use paint::{ansi, plain};
+pub(crate) use width::{Wrap, columns, fit, wrap};
 
 /// Where a frame is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
