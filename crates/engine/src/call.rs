@@ -13,11 +13,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{
-    CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, Reading, State,
+    CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, PythonReport, Reading,
+    State,
 };
 use crate::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
 use crate::error::{EngineError, Kind, SessionError};
 use crate::executions::Record;
+use crate::feeds::{Feed, SessionEvent};
 use crate::output::{CallBudget, Content, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile};
 use crate::run::{Begun, NotebookRun, Onward};
 use crate::session::{
@@ -47,6 +49,8 @@ pub(crate) struct Call {
     pub(crate) budget_bytes: usize,
     pub(crate) artifacts: Artifacts,
     pub(crate) owner: ArtifactSession,
+    /// Where what happens is published, unless nobody else can see it.
+    pub(crate) feed: Option<Feed>,
 }
 
 /// Who else takes part in a call.
@@ -210,6 +214,13 @@ impl Call {
         Beside { tap, notebook }: &mut Beside,
     ) -> State {
         self.change_cell(index, |cell| cell.state = State::Running);
+        self.publish(|report| SessionEvent::Began {
+            execution: report.execution.clone(),
+            cell: index,
+            of: report.cells.len(),
+            source: source.clone(),
+            notebook: report.cells.get(index).and_then(|cell| cell.notebook.clone()),
+        });
         let began = Instant::now();
         let mut sink = match self.reading {
             Reading::Bounded => {
@@ -319,7 +330,19 @@ impl Call {
             report.withheld_hint = hint;
             report.undelivered_bytes += undelivered_bytes;
         });
+        self.publish(|report| SessionEvent::Ended {
+            execution: report.execution.clone(),
+            cell: index,
+            report: Box::new(report.cells[index].clone()),
+        });
         state
+    }
+
+    /// Tells whoever watches the session.
+    fn publish(&self, event: impl FnOnce(&PythonReport) -> SessionEvent) {
+        if let Some(feed) = &self.feed {
+            feed.publish(event(&self.record.report()));
+        }
     }
 
     fn take(
@@ -346,6 +369,10 @@ impl Call {
         if let ExecEvent::Started { count } = event {
             let count = *count;
             self.change_cell(index, |cell| cell.count = count);
+        }
+        if let Some(feed) = &self.feed {
+            let (execution, event) = (self.record.execution.clone(), event.clone());
+            feed.publish(SessionEvent::Happened { execution, cell: index, event });
         }
         self.record.journal.push((index, event.clone()), weight(event));
     }
@@ -450,6 +477,6 @@ fn told(
 }
 
 /// About what an event weighs in a journal: also one that shows nothing takes some room.
-fn weight(event: &ExecEvent) -> usize {
+pub(crate) fn weight(event: &ExecEvent) -> usize {
     64 + shown_bytes(event)
 }

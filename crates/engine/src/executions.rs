@@ -30,6 +30,7 @@ const KEPT_BYTES: usize = 64 << 20;
 
 /// One call.
 pub(crate) struct Record {
+    pub(crate) execution: ExecutionId,
     /// The session it runs in, unless it has a kernel to itself.
     session: Option<SessionKey>,
     report: watch::Sender<PythonReport>,
@@ -41,10 +42,11 @@ pub(crate) struct Record {
 
 impl Record {
     pub(crate) fn new(session: Option<SessionKey>, report: PythonReport) -> Record {
+        let execution = report.execution.clone();
         let (report, _) = watch::channel(report);
         let journal = Journal::new(JOURNAL_BYTES);
         let (cancelled, _) = watch::channel(0);
-        Record { session, report, journal, canceller: Mutex::default(), cancelled }
+        Record { execution, session, report, journal, canceller: Mutex::default(), cancelled }
     }
 
     /// The call as far as it has come.

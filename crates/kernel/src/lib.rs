@@ -4,6 +4,7 @@
 //! processes and protocols; it must not know notebooks, sessions or the user's files.
 
 mod cwd;
+mod encoding;
 mod environ;
 mod error;
 mod event;
