@@ -17,6 +17,7 @@ mod kernels;
 mod python;
 mod run;
 mod tools;
+mod tui;
 
 pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
@@ -29,6 +30,7 @@ pub(crate) use python::{
 };
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
+pub(crate) use tui::Tui;
 
 /// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
@@ -77,6 +79,8 @@ pub(crate) enum Command {
     To(To),
     /// Run the cells of a notebook; their outputs go into the file.
     Run(Box<Run>),
+    /// Show a notebook in the terminal: look at it, edit it, run it.
+    Tui(Tui),
     /// Run Python code.
     Py(Box<Py>),
     /// Say which Python would run code here, and why.
@@ -109,6 +113,7 @@ impl Command {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
+            Command::Tui(tui) => tui.folder(),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
                 specs.python.cwd.as_deref()

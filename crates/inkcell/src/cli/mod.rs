@@ -24,6 +24,7 @@ mod signals;
 mod state;
 mod to;
 mod tool;
+mod tui;
 mod write;
 
 use std::sync::Arc;
@@ -48,6 +49,7 @@ pub(crate) fn run(
         Command::Clean(args) => clean::run(&args, settings, output),
         Command::To(args) => to::run(&args, settings, output),
         Command::Run(args) => run::run(&args, settings, output),
+        Command::Tui(args) => tui::run(&args, settings),
         Command::Py(args) => py::run(&args, settings, output),
         Command::Env(args) => env::run(&args, settings, output),
         Command::Kernel(args) => kernel::run(&args, settings, output),

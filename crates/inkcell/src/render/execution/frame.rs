@@ -3,7 +3,7 @@
 //! Owns the rule that nothing in a frame can command a terminal: text gets in through [`Line::push`] only,
 //! which shows control characters instead of keeping them. Colours are the painters'.
 
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::visible;
 
@@ -93,6 +93,22 @@ impl Line {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty()
+    }
+
+    /// What of it is in so many columns from one on; a character that is only half in them is left out.
+    pub(crate) fn cut(&self, from: usize, width: usize) -> Line {
+        let mut line = Line::default();
+        let mut at = 0;
+        for span in &self.spans {
+            for (start, c) in span.text.char_indices() {
+                let wide = c.width().unwrap_or(0);
+                if at >= from && at + wide <= from + width {
+                    line.push_clean(span.role, &span.text[start..start + c.len_utf8()]);
+                }
+                at += wide;
+            }
+        }
+        line
     }
 
     /// The columns it takes.
