@@ -36,7 +36,7 @@ use output::{Layout, remark};
 pub(crate) use cell::Page;
 pub(crate) use frame::{Frame, Line, Role};
 pub(crate) use paint::{ansi, plain};
-pub(crate) use width::{Wrap, columns, fit, wrap};
+pub(crate) use width::{columns, fit};
 
 /// Where a frame is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
