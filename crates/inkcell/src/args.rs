@@ -13,6 +13,7 @@ use crate::output::Form;
 mod agents;
 mod artifacts;
 mod gateway;
+mod hosts;
 mod kernels;
 mod python;
 mod run;
@@ -24,9 +25,10 @@ pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
 pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStart};
+pub(crate) use hosts::{Attach, HostCommand, HostVerb, OneSession, Sessions};
 pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
 pub(crate) use python::{
-    Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShowSettings, View,
+    Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShellArg, ShowSettings, View,
 };
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
@@ -83,6 +85,18 @@ pub(crate) enum Command {
     Tui(Tui),
     /// Run Python code.
     Py(Box<Py>),
+    /// List the sessions there are, in every host.
+    Sessions(Sessions),
+    /// See what happens in a session: what an agent runs, what somebody else does.
+    Attach(Attach),
+    /// Interrupt what runs in a session.
+    Interrupt(OneSession),
+    /// Give a session a new kernel; its variables are gone.
+    Restart(OneSession),
+    /// End a session.
+    Stop(OneSession),
+    /// Have to do with the host in which sessions outlive commands.
+    Host(HostCommand),
     /// Say which Python would run code here, and why.
     Env(Box<Env>),
     /// Have to do with Jupyter kernels.

@@ -8,12 +8,14 @@ use std::process::ExitCode;
 use inkcell_engine::api::State;
 use inkcell_engine::artifact::ArtifactError;
 use inkcell_engine::{EngineError, Kind, is_notebook_path};
+use serde::{Deserialize, Serialize};
 
 use crate::output::{Form, Output, visible};
 use crate::render::hint;
 
 /// How a command ended, by the code the caller's shell sees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
     Ok = 0,
     Failed = 1,

@@ -6,9 +6,11 @@ mod args;
 mod backends;
 mod bridge;
 mod cli;
+mod client;
 mod exit;
 mod exposure;
 mod gateways;
+mod host;
 mod http;
 mod log;
 mod mcp;
@@ -27,7 +29,7 @@ use clap::Parser;
 
 use crate::args::{Args, Command};
 use crate::output::Output;
-use crate::settings::Profile;
+use crate::settings::{Profile, Settings, Surroundings};
 
 fn main() -> ExitCode {
     let began = Instant::now();
@@ -38,10 +40,11 @@ fn main() -> ExitCode {
     // A file that may not grow is an error of the write, which is told, and not the end of the process.
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Arc::default());
     let mut output = Output::new(args.form());
-    let settings = settings::Settings::from_process(&args.roots, args.command.works_in());
+    let settings = Settings::of(Surroundings::of_process(&args.roots, args.command.works_in()));
     // Who serves an agent is operated by somebody who is not there; who typed a command sees what happens.
     let profile = match &args.command {
         Command::Mcp(_) => Profile::Default,
+        Command::Host(host) if host.serves() => Profile::Default,
         _ => Profile::CommandLine,
     };
     let done = settings.and_then(|settings| {

@@ -9,6 +9,7 @@ mod environ;
 mod error;
 mod event;
 mod gateway;
+mod input;
 mod jupyter;
 mod kernel;
 mod ladder;
@@ -38,6 +39,7 @@ pub use gateway::{
     SharedGateway, SharedStatus, Sharing, Token, TokenFileError, TokenSent, UrlError, Whose,
     kernel_environment, left_behind, user_of,
 };
+pub use input::{InputMode, InputReply};
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
     PythonPrefix,

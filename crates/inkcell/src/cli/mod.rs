@@ -1,6 +1,7 @@
 //! One file a command.
 
 mod artifacts;
+mod attach;
 mod clean;
 mod code;
 mod diff;
@@ -8,16 +9,20 @@ mod doctor;
 mod edit;
 mod env;
 mod gateway;
+mod heard;
+mod host;
+pub(crate) mod hosts;
 mod input;
 mod kernel;
 mod listener;
-mod mcp;
+pub(crate) mod mcp;
 mod new;
 mod py;
-mod python;
+pub(crate) mod python;
 mod read;
 mod result;
 mod run;
+mod sessions;
 mod settings;
 mod setup;
 mod signals;
@@ -51,6 +56,14 @@ pub(crate) fn run(
         Command::Run(args) => run::run(&args, settings, output),
         Command::Tui(args) => tui::run(&args, settings),
         Command::Py(args) => py::run(&args, settings, output),
+        Command::Sessions(_) => sessions::list(settings, output),
+        Command::Attach(args) => attach::run(&args, settings, output),
+        Command::Interrupt(args) => {
+            sessions::act(sessions::Verb::Interrupt, &args, settings, output)
+        }
+        Command::Restart(args) => sessions::act(sessions::Verb::Restart, &args, settings, output),
+        Command::Stop(args) => sessions::act(sessions::Verb::Stop, &args, settings, output),
+        Command::Host(args) => host::run(&args, settings, output),
         Command::Env(args) => env::run(&args, settings, output),
         Command::Kernel(args) => kernel::run(&args, settings, output),
         Command::Gateway(args) => gateway::run(&args, settings, output),
