@@ -82,7 +82,7 @@ pub(crate) enum Command {
     /// Run the cells of a notebook; their outputs go into the file.
     Run(Box<Run>),
     /// Show a notebook in the terminal: look at it, edit it, run it.
-    Tui(Tui),
+    Tui(Box<Tui>),
     /// Run Python code.
     Py(Box<Py>),
     /// List the sessions there are, in every host.
@@ -127,7 +127,7 @@ impl Command {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
-            Command::Tui(tui) => tui.folder(),
+            Command::Tui(tui) => tui.python.cwd.as_deref().or_else(|| tui.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
                 specs.python.cwd.as_deref()

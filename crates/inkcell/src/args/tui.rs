@@ -6,6 +6,9 @@ use std::path::Path;
 
 use clap::Args as ClapArgs;
 
+use super::python::{KernelArgs, PythonArgs};
+use crate::cli::hosts::HostArgs;
+
 #[derive(ClapArgs, Debug)]
 #[command(
     after_help = "Keys are those of Jupyter where it has any; ? shows them. What is changed goes into the file at \
@@ -16,6 +19,12 @@ use clap::Args as ClapArgs;
 pub(crate) struct Tui {
     /// The notebook.
     pub(crate) path: String,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
+    #[command(flatten)]
+    pub(crate) python: PythonArgs,
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
 }
 
 impl Tui {

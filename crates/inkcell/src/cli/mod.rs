@@ -17,7 +17,7 @@ mod kernel;
 mod listener;
 pub(crate) mod mcp;
 mod new;
-mod py;
+pub(crate) mod py;
 pub(crate) mod python;
 mod read;
 mod result;

@@ -4,7 +4,7 @@
 //! text is of and what it was.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui_textarea::{CursorMove, TextArea};
+use ratatui_textarea::TextArea;
 
 use crate::render::execution::stored::{Language, written};
 use crate::render::execution::{Line, Role, columns};
@@ -66,11 +66,6 @@ impl Editor {
     /// The line that the cursor is in.
     pub(super) fn row(&self) -> usize {
         self.area.cursor().0
-    }
-
-    pub(super) fn go_to(&mut self, row: usize, column: usize) {
-        let short = |at: usize| u16::try_from(at).unwrap_or(u16::MAX);
-        self.area.move_cursor(CursorMove::Jump(short(row), short(column)));
     }
 
     pub(super) fn paste(&mut self, text: &str) {

@@ -18,7 +18,8 @@ mod session;
 mod shown;
 mod update;
 
-pub(crate) use program::{Opening, run};
+pub(crate) use program::run;
+pub(crate) use session::Opening;
 
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@ use std::io::{self, IsTerminal as _, Read as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::time::{Duration, Instant};
 
 use ratatui::crossterm::event::{self, Event, KeyEventKind};
@@ -16,10 +16,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Signal, getpid, kill_process};
 
 use super::document::{Document, Reading};
-use super::model::{Effect, Input, Lasting, Model};
+use super::model::{Effect, Input, Model};
 use super::outside;
 use super::screen::Screen;
-use super::session::{Inbox, Session};
+use super::session::{Inbox, Opening, Session};
 use crate::exit::{Exit, Failure};
 use crate::render::live::Colour;
 use crate::settings::Settings;
@@ -30,35 +30,32 @@ const LOOK: Duration = Duration::from_millis(300);
 /// How many inputs are taken before what they did is shown.
 const BATCH: usize = 1000;
 
+/// How many inputs may wait.
+const WAITING: usize = 4096;
+
 /// What asks a program to end.
 const ENDS: [Signal; 4] = [Signal::INT, Signal::TERM, Signal::HUP, Signal::QUIT];
-
-/// What is to be opened, and how.
-pub(crate) struct Opening<'a> {
-    pub(crate) path: &'a str,
-    pub(crate) settings: &'a Settings,
-}
 
 struct Program<'a> {
     model: Model,
     document: Document,
-    session: Box<dyn Session>,
+    session: Session,
     screen: Screen,
     settings: &'a Settings,
     began: Instant,
     is_over: bool,
 }
 
-pub(crate) fn run(opening: &Opening<'_>) -> Result<Exit, Failure> {
-    let settings = opening.settings;
+pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
+    let settings = &*opening.settings;
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         let problem = "a notebook is shown on a terminal, and standard input or output is none; inkcell read shows \
                        it as text";
         return Err(Failure::argument("terminal", problem));
     }
-    let (document, notebook) = Document::open(&settings.notebooks, opening.path)?;
+    let (document, notebook) = Document::open(&settings.notebooks, &opening.path)?;
     let failed = |error| Failure::Io("cannot listen", error);
-    let (sender, inputs) = channel();
+    let (sender, inputs) = sync_channel(WAITING);
     let (woken, wake) = UnixStream::pair().map_err(failed)?;
     woken.set_nonblocking(true).map_err(failed)?;
     wake.set_nonblocking(true).map_err(failed)?;
@@ -70,16 +67,21 @@ pub(crate) fn run(opening: &Opening<'_>) -> Result<Exit, Failure> {
         signal_hook::low_level::pipe::register(number, wake).map_err(failed)?;
     }
     let inbox = Inbox::new(sender, wake);
-    let mut model = Model::new(opening.path, notebook, document.version(), Lasting::GoesOn);
+    let mut model = Model::new(&opening.path, notebook, document.version(), opening.lasting());
     let colour = colour(settings);
     let mut screen =
         Screen::take(colour).map_err(|error| Failure::Io("cannot use the terminal", error))?;
     // The notebook is seen before anything is asked of a kernel.
     screen.draw(&mut model).map_err(Failure::of_output)?;
-    let session = super::session::open(&document.file, settings, inbox);
+    let session = Session::open(Arc::clone(opening), document.file.clone(), inbox)?;
     let began = Instant::now();
     let mut program = Program { model, document, session, screen, settings, began, is_over: false };
-    program.main_loop(&inputs, &woken, &ended_by)
+    let done = program.main_loop(&inputs, &woken, &ended_by);
+    // The terminal is given back at once; kernels of our own may take a moment to end.
+    let Program { screen, session, .. } = program;
+    drop((screen, inputs));
+    drop(session);
+    done
 }
 
 /// Whether colours are wanted (<https://no-color.org>).

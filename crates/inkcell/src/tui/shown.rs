@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use inkcell_engine::api::{CellReport, CellSource, ExecutionId, State};
+use inkcell_engine::api::{CellReport, CellSource, ExecutionId, NotebookCell, State, WriteBack};
 use inkcell_engine::kernel::ExecEvent;
 use inkcell_engine::notebook::CellView;
 
@@ -108,6 +108,11 @@ impl ShownCell {
             run.live.report(report);
             self.last = Some((run.live.state(), run.live.took()));
         }
+        let is_in_file = |cell: &NotebookCell| cell.written == WriteBack::Saved;
+        if report.notebook.as_ref().is_some_and(is_in_file) {
+            self.run = None;
+            self.revision += 1;
+        }
     }
 
     /// Whether it runs now.
@@ -115,6 +120,8 @@ impl ShownCell {
         self.run.as_ref().is_some_and(|run| !run.live.state().is_end()) && self.last.is_none()
     }
 
+    /// How often rows were made.
+    #[cfg(test)]
     pub(super) fn renders(&self) -> u64 {
         self.renders
     }

@@ -492,8 +492,10 @@ impl Model {
                     let id = self.notebook.cell(*at).and_then(|cell| cell.id());
                     id.is_some() && id.as_deref() == named.id.as_deref()
                 };
-                let found = (0..self.cells.len()).find(is_it);
-                if let Some(shown) = self.cells.get_mut(found.unwrap_or(named.index)) {
+                let at = (0..self.cells.len()).find(is_it).unwrap_or(named.index);
+                // What is told again may be of a text that is not there any more.
+                let is_current = self.source(at) == source.code;
+                if let Some(shown) = self.cells.get_mut(at).filter(|_| is_current) {
                     shown.begin(execution, cell, source, self.now);
                 }
             }

@@ -88,7 +88,7 @@ fn began(id: &str, index: usize, cell: usize) -> Input {
 }
 
 fn source() -> CellSource {
-    CellSource { code: "x".to_owned(), title: None, timeout: None, kernel: CellKernel::Same }
+    CellSource { code: "print(x)".to_owned(), title: None, timeout: None, kernel: CellKernel::Same }
 }
 
 fn happened(cell: usize, event: ExecEvent) -> Input {
