@@ -19,6 +19,7 @@ mod render;
 mod settings;
 mod setup;
 mod tools;
+mod tui;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! which shows control characters instead of keeping them. Colours are the painters'.
 
 use bytes::Bytes;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::visible;
 
@@ -157,6 +157,22 @@ impl Line {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.picture.is_none()
+    }
+
+    /// What of it is in so many columns from one on; a character that is only half in them is left out.
+    pub(crate) fn cut(&self, from: usize, width: usize) -> Line {
+        let mut line = Line::default();
+        let mut at = 0;
+        for span in &self.spans {
+            for (start, c) in span.text.char_indices() {
+                let wide = c.width().unwrap_or(0);
+                if at >= from && at + wide <= from + width {
+                    line.push_clean(span.role, &span.text[start..start + c.len_utf8()]);
+                }
+                at += wide;
+            }
+        }
+        line
     }
 
     /// The columns it takes.

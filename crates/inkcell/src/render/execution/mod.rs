@@ -20,6 +20,7 @@ mod markdown_table;
 pub(in crate::render) mod output;
 pub(in crate::render) mod paint;
 mod status;
+pub(crate) mod stored;
 pub(crate) mod text_only;
 mod traceback;
 pub(in crate::render) mod width;
@@ -35,12 +36,12 @@ use super::place;
 use block::{PREVIEW, Place, timeout_line};
 use cache::Cache;
 use cell::Cell;
-use frame::Line;
 use output::{Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Paint, Picture, Role};
+pub(crate) use frame::{Frame, Line, Paint, Picture, Role};
 pub(crate) use paint::{ansi, plain};
+pub(crate) use width::{columns, fit};
 
 /// Where a frame is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
