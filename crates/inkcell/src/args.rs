@@ -16,6 +16,7 @@ mod gateway;
 mod hosts;
 mod kernels;
 mod python;
+mod repl;
 mod run;
 mod tools;
 
@@ -29,6 +30,7 @@ pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
 pub(crate) use python::{
     Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShellArg, ShowSettings, View,
 };
+pub(crate) use repl::Repl;
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
 
@@ -81,6 +83,8 @@ pub(crate) enum Command {
     Run(Box<Run>),
     /// Run Python code.
     Py(Box<Py>),
+    /// Type cells and see what they do, in a session that stays.
+    Repl(Box<Repl>),
     /// List the sessions there are, in every host.
     Sessions(Sessions),
     /// See what happens in a session: what an agent runs, what somebody else does.
@@ -122,6 +126,7 @@ impl Command {
     pub(crate) fn works_in(&self) -> Option<&Path> {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
+            Command::Repl(repl) => repl.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {

@@ -55,14 +55,18 @@ impl Drop for LocalHost {
 
 impl Client {
     /// A host of this command's own.
-    pub(crate) fn local(engine: Engine, settings: &Settings) -> Result<Client, Failure> {
+    pub(crate) fn local(
+        engine: Engine,
+        settings: &Settings,
+        life: Life,
+    ) -> Result<Client, Failure> {
         let (connections, mut queue) = mpsc::unbounded_channel::<UnixStream>();
         // What is shown may have to wait for its reader, and the code must not wait with it.
         let built =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
         let serve = move || {
-            let host = Host::new(engine, Profile::CommandLine, Life::OneCall);
+            let host = Host::new(engine, Profile::CommandLine, life);
             runtime.block_on(async {
                 while let Some(stream) = queue.recv().await {
                     let is_ready = stream.set_nonblocking(true);

@@ -20,6 +20,7 @@ mod new;
 mod py;
 pub(crate) mod python;
 mod read;
+mod repl;
 mod result;
 mod run;
 mod sessions;
@@ -54,6 +55,7 @@ pub(crate) fn run(
         Command::To(args) => to::run(&args, settings, output),
         Command::Run(args) => run::run(&args, settings, output),
         Command::Py(args) => py::run(&args, settings, output),
+        Command::Repl(args) => repl::run(&args, settings, output),
         Command::Sessions(_) => sessions::list(settings, output),
         Command::Attach(args) => attach::run(&args, settings, output),
         Command::Interrupt(args) => {

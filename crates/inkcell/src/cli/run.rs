@@ -213,10 +213,13 @@ fn conduct(
     let whom = match given {
         Given::Served(served) => {
             let engine = python::engine_on(settings, served.choice.clone())?;
-            Whom { client: Client::local(engine, settings)?, cwd: None }
+            Whom { client: Client::local(engine, settings, Life::OneCall)?, cwd: None }
         }
         _ if args.is_kept() => hosts::for_session(args.session.as_deref(), settings)?,
-        _ => Whom { client: Client::local(python::engine(settings)?, settings)?, cwd: None },
+        _ => Whom {
+            client: Client::local(python::engine(settings)?, settings, Life::OneCall)?,
+            cwd: None,
+        },
     };
     let life = if whom.client.is_remote() { RunLife::Elsewhere } else { RunLife::Ours };
     let ask = RunAsk {

@@ -48,7 +48,8 @@ impl Repaint {
         let painted = std::mem::take(&mut self.painted);
         self.last.clear();
         // A terminal that became narrower since has broken the rows anew.
-        let rows = painted.iter().map(|wide| wide.div_ceil(size.columns.max(1)).max(1)).sum::<usize>();
+        let rows =
+            painted.iter().map(|wide| wide.div_ceil(size.columns.max(1)).max(1)).sum::<usize>();
         match rows.min(size.rows.saturating_sub(1)) {
             0 => String::new(),
             rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),

@@ -27,7 +27,8 @@ pub(super) fn table(
 ) -> Option<(Vec<Line>, usize)> {
     let (head, marks) = (lines.first()?, lines.get(1)?);
     let head = cells(head).filter(|cells| !cells.is_empty())?;
-    let marks: Vec<Option<Align>> = cells(marks)?.iter().map(|mark| align(mark)).collect::<Option<_>>()?;
+    let marks: Vec<Option<Align>> =
+        cells(marks)?.iter().map(|mark| align(mark)).collect::<Option<_>>()?;
     if marks.len() != head.len() {
         return None;
     }
@@ -38,7 +39,8 @@ pub(super) fn table(
         (0..across).map(|at| read(row.get(at).map_or("", |cell| cell.as_str()), role)).collect()
     };
     let is_numeric = |at: usize| {
-        let mut texts = body.iter().filter_map(|row| row.get(at)).filter(|text| !text.is_empty()).peekable();
+        let mut texts =
+            body.iter().filter_map(|row| row.get(at)).filter(|text| !text.is_empty()).peekable();
         texts.peek().is_some() && texts.all(|text| is_number(text))
     };
     let aligns: Vec<Align> = (0..across)
@@ -85,7 +87,8 @@ fn cells(line: &str) -> Option<Vec<String>> {
 /// `---`, `:--`, `--:` or `:-:`: inside, which side it says, if any.
 fn align(mark: &str) -> Option<Option<Align>> {
     let dashes = mark.trim_start_matches(':').trim_end_matches(':');
-    let is_mark = !dashes.is_empty() && dashes.chars().all(|c| c == '-') && mark.len() <= dashes.len() + 2;
+    let is_mark =
+        !dashes.is_empty() && dashes.chars().all(|c| c == '-') && mark.len() <= dashes.len() + 2;
     let side = match (mark.starts_with(':'), mark.ends_with(':')) {
         (true, true) => Some(Align::Middle),
         (true, false) => Some(Align::Left),
@@ -96,7 +99,8 @@ fn align(mark: &str) -> Option<Option<Align>> {
 }
 
 fn is_number(text: &str) -> bool {
-    let is_part = |c: char| c.is_ascii_digit() || ['.', ',', '-', '+', 'e', 'E', '%', '−'].contains(&c);
+    let is_part =
+        |c: char| c.is_ascii_digit() || ['.', ',', '-', '+', 'e', 'E', '%', '−'].contains(&c);
     text.starts_with(|c: char| c.is_ascii_digit() || ['-', '+', '.', '−'].contains(&c))
         && text.chars().all(is_part)
         || ["NaN", "nan", "None", "<NA>"].contains(&text)
@@ -181,7 +185,9 @@ mod tests {
         3
         ");
         assert_eq!(shown(table, 12), None);
-        for none in ["a | b\n--|", "a | b", "no\n---", "a\n|---|", "| a |\n| : |", "| a |\n| :::--- |"] {
+        for none in
+            ["a | b\n--|", "a | b", "no\n---", "a\n|---|", "| a |\n| : |", "| a |\n| :::--- |"]
+        {
             assert_eq!(shown(none, 80), None, "{none}");
         }
     }

@@ -40,6 +40,7 @@ use output::{Layout, remark};
 
 pub(crate) use cell::Page;
 pub(crate) use frame::{Frame, Paint, Picture, Role};
+pub(crate) use highlight::python as highlighted;
 pub(crate) use paint::{ansi, plain};
 
 /// Where a frame is to be shown.

@@ -63,7 +63,8 @@ impl Gallery {
 
     /// With the size of a character in pixels, as far as the terminal says.
     pub(crate) fn with_character(self, pixels: Option<(u32, u32)>) -> Gallery {
-        let said = pixels.filter(|(wide, high)| (2..=200).contains(wide) && (2..=400).contains(high));
+        let said =
+            pixels.filter(|(wide, high)| (2..=200).contains(wide) && (2..=400).contains(high));
         let character = said.map_or(USUAL_CHARACTER, |(wide, high)| Side { wide, high });
         Gallery { character, ..self }
     }
@@ -88,7 +89,12 @@ impl Gallery {
         let rows = self.draw(mime, data, width);
         *self.drawn.borrow_mut() += 1;
         let mut kept = self.kept.borrow_mut();
-        kept.push_back(Kept { data: data.clone(), mime: mime.to_owned(), width, rows: rows.clone() });
+        kept.push_back(Kept {
+            data: data.clone(),
+            mime: mime.to_owned(),
+            width,
+            rows: rows.clone(),
+        });
         if kept.len() > KEPT {
             kept.pop_front();
         }

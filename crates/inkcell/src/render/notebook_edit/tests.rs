@@ -33,7 +33,10 @@ fn changes_at_three_widths() {
         done(EditAction::Insert, CellKind::Markdown, prose),
         done(EditAction::Delete, CellKind::Raw, "one"),
         done(EditAction::Move, CellKind::Code, " \n"),
-        Edit { outcome: Outcome::Failed("Error: no cell 3".to_owned()), ..done(EditAction::Edit, CellKind::Code, "") },
+        Edit {
+            outcome: Outcome::Failed("Error: no cell 3".to_owned()),
+            ..done(EditAction::Edit, CellKind::Code, "")
+        },
         Edit::default(),
     ];
     let mut out = String::new();
