@@ -22,7 +22,7 @@ use crate::output::visible;
 use crate::render::ending::Summary;
 use crate::render::execution::interactive::Interactive;
 use crate::render::execution::{Area, Expansion, Frame, Renderer as _};
-use crate::render::image::{Gallery, Protocol, Surroundings, Window, protocol};
+use crate::render::image::{Gallery, Protocol, Surroundings, protocol};
 use crate::render::live::Colour;
 use crate::render::repaint::{Repaint, Size};
 use editor::{Editor, Typing};
@@ -74,11 +74,8 @@ impl Terminal {
     }
 
     fn stretch_of(&self, source: &CellSource) -> Stretch {
-        let (columns, rows, wide, high) = tcgetwinsize(io::stdout()).map_or((0, 0, 0, 0), |size| {
-            (size.ws_col, size.ws_row, size.ws_xpixel, size.ws_ypixel)
-        });
-        let window = Window { columns, rows, wide, high };
-        let gallery = Gallery::new(self.protocol).with_window(window);
+        let gallery = Gallery::new(self.protocol).with_rows(size().rows.saturating_sub(2));
+        let gallery = gallery.with_character(character());
         Stretch {
             source: source.clone(),
             shown: Interactive::new(source.clone()).below_typed_code().with_gallery(gallery),
@@ -221,4 +218,11 @@ fn size() -> Size {
 
 fn area() -> Area {
     Area { width: size().columns, expansion: Expansion::Collapsed }
+}
+
+/// The size of a character in pixels, where the system knows it.
+fn character() -> Option<(u32, u32)> {
+    let size = tcgetwinsize(io::stdout()).ok()?;
+    let each = |pixels: u16, number: u16| pixels.checked_div(number).map(u32::from);
+    each(size.ws_xpixel, size.ws_col).zip(each(size.ws_ypixel, size.ws_row))
 }

@@ -40,8 +40,12 @@ use output::{Layout, remark};
 
 pub(crate) use cell::Page;
 pub(crate) use frame::{Frame, Paint, Picture, Role};
-pub(crate) use highlight::python as highlighted;
 pub(crate) use paint::{ansi, plain};
+
+/// Python code, its words in their roles.
+pub(crate) fn highlighted(code: &str) -> Vec<frame::Line> {
+    highlight::python(code)
+}
 
 /// Where a frame is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
