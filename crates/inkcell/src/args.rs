@@ -17,6 +17,7 @@ mod gateway;
 mod hosts;
 mod kernels;
 mod python;
+mod repl;
 mod run;
 mod tools;
 mod tui;
@@ -32,6 +33,7 @@ pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
 pub(crate) use python::{
     Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShellArg, ShowSettings, View,
 };
+pub(crate) use repl::Repl;
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
 pub(crate) use tui::Tui;
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Tui(Box<Tui>),
     /// Run Python code.
     Py(Box<Py>),
+    /// Type cells and see what they do, in a session that stays.
+    Repl(Box<Repl>),
     /// List the sessions there are, in every host.
     Sessions(Sessions),
     /// See what happens in a session: what an agent runs, what somebody else does.
@@ -140,6 +144,7 @@ impl Command {
     pub(crate) fn works_in(&self) -> Option<&Path> {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
+            Command::Repl(repl) => repl.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
             Command::Tui(tui) => tui.python.cwd.as_deref().or_else(|| tui.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),

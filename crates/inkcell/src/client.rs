@@ -55,16 +55,11 @@ impl Drop for LocalHost {
 
 impl Client {
     /// A host of this command's own.
-    pub(crate) fn local(engine: Engine, settings: &Settings) -> Result<Client, Failure> {
-        Client::living(Life::OneCall, engine, settings)
-    }
-
-    /// The same for a command that asks more than once: kernels stay until it ends.
-    pub(crate) fn local_long(engine: Engine, settings: &Settings) -> Result<Client, Failure> {
-        Client::living(Life::Long, engine, settings)
-    }
-
-    fn living(life: Life, engine: Engine, settings: &Settings) -> Result<Client, Failure> {
+    pub(crate) fn local(
+        engine: Engine,
+        settings: &Settings,
+        life: Life,
+    ) -> Result<Client, Failure> {
         let (connections, mut queue) = mpsc::unbounded_channel::<UnixStream>();
         // What is shown may have to wait for its reader, and the code must not wait with it.
         let built =

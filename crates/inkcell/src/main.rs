@@ -16,6 +16,7 @@ mod log;
 mod mcp;
 mod output;
 mod render;
+mod repl;
 mod settings;
 mod setup;
 mod tools;

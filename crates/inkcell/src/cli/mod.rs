@@ -21,6 +21,7 @@ mod new;
 pub(crate) mod py;
 pub(crate) mod python;
 mod read;
+mod repl;
 mod result;
 mod run;
 mod sessions;
@@ -57,6 +58,7 @@ pub(crate) fn run(
         Command::Run(args) => run::run(&args, settings, output),
         Command::Tui(args) => tui::run(&args, settings),
         Command::Py(args) => py::run(&args, settings, output),
+        Command::Repl(args) => repl::run(&args, settings, output),
         Command::Sessions(_) => sessions::list(settings, output),
         Command::Attach(args) => attach::run(&args, settings, output),
         Command::Interrupt(args) => {

@@ -100,6 +100,14 @@ pub(crate) struct Line {
     picture: Option<Picture>,
 }
 
+impl Frame {
+    /// The same text in no role.
+    pub(crate) fn uncoloured(&self) -> Frame {
+        let plain = |line: &Line| Line::of(Role::Plain, &line.text());
+        Frame { lines: self.lines.iter().map(plain).collect() }
+    }
+}
+
 impl Line {
     /// A line in one role.
     pub(crate) fn of(role: Role, text: &str) -> Line {

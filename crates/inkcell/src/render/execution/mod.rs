@@ -43,6 +43,11 @@ pub(crate) use frame::{Frame, Line, Paint, Picture, Role};
 pub(crate) use paint::{ansi, plain};
 pub(crate) use width::{columns, fit};
 
+/// Python code, its words in their roles.
+pub(crate) fn highlighted(code: &str) -> Vec<frame::Line> {
+    highlight::python(code)
+}
+
 /// Where a frame is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Area {
