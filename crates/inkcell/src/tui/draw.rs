@@ -174,6 +174,7 @@ impl Model {
         if std::mem::take(&mut self.must_show_cursor) {
             self.bring_cursor(width);
         }
+        self.fill(width);
         let mut position = None;
         let (mut y, end) = (body.y, body.y + body.height);
         let mut at = self.top;
