@@ -143,7 +143,7 @@ impl Model {
                         *top = (*top + 1).min(last);
                     }
                     KeyCode::Up | KeyCode::Char('k') | KeyCode::PageUp => {
-                        *top = top.saturating_sub(1)
+                        *top = top.saturating_sub(1);
                     }
                     _ => self.mode = Mode::Browse,
                 }
