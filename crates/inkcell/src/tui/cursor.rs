@@ -62,6 +62,16 @@ impl Model {
         self.top = self.top.max(highest);
     }
 
+    /// Moves the screen up where it would end in empty rows: cells came above, or went below.
+    pub(super) fn fill(&mut self, width: usize) {
+        let Some(last) = self.cells.len().checked_sub(1) else { return };
+        let below = self.body_rows.max(1) - 1;
+        let end = self.forward(self.top, below, width);
+        if end.cell == last && end.row + 1 >= self.height(last, width) {
+            self.top = self.back(end, below, width).min(self.top);
+        }
+    }
+
     /// Moves the screen up or down; it does not leave the end.
     pub(super) fn scroll(&mut self, to: Direction, rows: usize, width: usize) {
         let Some(last) = self.cells.len().checked_sub(1) else { return };

@@ -112,21 +112,23 @@ impl Model {
 
     /// The rows of a cell, and where in them the cursor of the editor is.
     fn cell_rows(&mut self, cell: usize, width: usize) -> (Vec<Line>, Option<(usize, usize)>) {
-        let heading = fit(&self.heading(cell), width);
         let language = self.language_of(cell);
-        let Some(view) = self.notebook.cell(cell) else { return (vec![heading], None) };
-        let mut rows = vec![heading];
+        let mut rows = vec![Line::default()];
         let mut cursor = None;
-        match &mut self.mode {
-            Mode::Edit(editor) | Mode::Conflict(editor) if editor.cell == Some(cell) => {
-                let (lines, column) = editor.lines(width);
-                cursor = Some((rows.len() + editor.row(), column));
-                rows.extend(lines);
-                let area = Area { width, expansion: Expansion::Collapsed };
-                rows.extend_from_slice(self.cells[cell].outputs(&view, area));
+        if let Some(view) = self.notebook.cell(cell) {
+            match &mut self.mode {
+                Mode::Edit(editor) | Mode::Conflict(editor) if editor.cell == Some(cell) => {
+                    let (lines, column) = editor.lines(width);
+                    cursor = Some((rows.len() + editor.row(), column));
+                    rows.extend(lines);
+                    let area = Area { width, expansion: Expansion::Collapsed };
+                    rows.extend_from_slice(self.cells[cell].outputs(&view, area));
+                }
+                _ => rows.extend_from_slice(self.cells[cell].rows(&view, language, width)),
             }
-            _ => rows.extend_from_slice(self.cells[cell].rows(&view, language, width)),
         }
+        // Only now it is known how the outputs ended.
+        rows[0] = fit(&self.heading(cell), width);
         rows.push(Line::default());
         (rows, cursor)
     }
@@ -182,6 +184,7 @@ impl Model {
         if std::mem::take(&mut self.must_show_cursor) {
             self.bring_cursor(width);
         }
+        self.fill(width);
         let mut position = None;
         let (mut y, end) = (body.y, body.y + body.height);
         let mut at = self.top;

@@ -205,6 +205,11 @@ impl Model {
         }
     }
 
+    /// What is being looked at grows: it stays on the screen, unless somebody has scrolled away from it.
+    pub(super) fn keep_cursor_shown(&mut self) {
+        self.must_show_cursor |= self.drawn.iter().any(|(_, _, cell)| *cell == self.cursor);
+    }
+
     pub(super) fn is_running(&self) -> bool {
         self.asked > 0 || self.cells.iter().any(ShownCell::is_running)
     }
@@ -230,6 +235,10 @@ impl Model {
             self.cells.push(shown);
         }
         let (cursor, top) = (new_of(self.cursor), new_of(self.top.cell));
+        let json = |notebook: &Notebook, cell| notebook.cell(cell).map(|cell| cell.json().to_vec());
+        if cursor.is_some_and(|new| json(&self.notebook, self.cursor) != json(&notebook, new)) {
+            self.keep_cursor_shown();
+        }
         if let Mode::Edit(editor) | Mode::Conflict(editor) = &mut self.mode {
             editor.cell = editor.cell.and_then(new_of);
         }

@@ -22,7 +22,9 @@ use crate::cli::hosts::{HostArgs, everywhere};
 use crate::cli::{hosts, py, python};
 use crate::client::{AskHandle, Asked, Client, Step};
 use crate::exit::Failure;
-use crate::host::{Answer, Ask, Attention, Detached, HostEvent, KernelOptions, Refusal, RunAsk};
+use crate::host::{
+    Answer, Ask, Attention, Detached, HostEvent, KernelOptions, Life, Refusal, RunAsk,
+};
 use crate::settings::Settings;
 
 /// How often a session is looked for where there is none.
@@ -229,7 +231,9 @@ impl Asking {
         if self.client.is_none() {
             let settings = &self.opening.settings;
             self.client = Some(match self.opening.lasting() {
-                Lasting::EndsWithUs => Client::local_long(python::engine(settings)?, settings)?,
+                Lasting::EndsWithUs => {
+                    Client::local(python::engine(settings)?, settings, Life::Long)?
+                }
                 Lasting::GoesOn => {
                     let name = SessionName(self.file.display().to_string());
                     hosts::for_session(Some(&name), settings)?.client

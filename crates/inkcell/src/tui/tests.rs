@@ -37,10 +37,10 @@ fn notebook(cells: &[(&str, &str, &str)]) -> Notebook {
             cell
         })
         .collect();
-    of_cells(cells)
+    of_cells(&cells)
 }
 
-fn of_cells(cells: Vec<serde_json::Value>) -> Notebook {
+fn of_cells(cells: &[serde_json::Value]) -> Notebook {
     let notebook = serde_json::json!({
         "cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5
     });

@@ -14,6 +14,7 @@ use super::editor::{Editor, Then};
 use super::keys::{Command, Pressed, help, pressed};
 use super::model::{By, Effect, Input, Lasting, Mode, Model};
 use super::search;
+use super::shown::ShownCell;
 use crate::render::execution::{Expansion, Role};
 
 /// How many rows a turn of the wheel is.
@@ -48,7 +49,12 @@ impl Model {
                 Vec::new()
             }
             Input::Session(event) => {
+                let was_running = self.cells.get(self.cursor).is_some_and(ShownCell::is_running);
                 self.session(*event);
+                let is_running = self.cells.get(self.cursor).is_some_and(ShownCell::is_running);
+                if was_running || is_running {
+                    self.keep_cursor_shown();
+                }
                 Vec::new()
             }
             Input::Missed(events) => {
@@ -64,7 +70,11 @@ impl Model {
                 if let Err(why) = done {
                     self.say(Role::Error, why);
                 }
-                Vec::new()
+                // Whoever wanted to go has only waited for this.
+                match self.mode {
+                    Mode::Quitting if !self.is_running() => vec![Effect::Quit],
+                    _ => Vec::new(),
+                }
             }
             Input::EditedOutside { cell, before, text } => {
                 self.edited_outside(cell, &before, &text)
@@ -133,7 +143,7 @@ impl Model {
                         *top = (*top + 1).min(last);
                     }
                     KeyCode::Up | KeyCode::Char('k') | KeyCode::PageUp => {
-                        *top = top.saturating_sub(1)
+                        *top = top.saturating_sub(1);
                     }
                     _ => self.mode = Mode::Browse,
                 }

@@ -41,7 +41,7 @@ fn rich() -> Model {
             ]),
         ),
     ];
-    model_of(of_cells(cells))
+    model_of(of_cells(&cells))
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn nothing_in_a_notebook_commands_the_terminal() {
         serde_json::json!({"cell_type": "markdown", "metadata": {}, "source": evil}),
         serde_json::json!({"cell_type": evil, "metadata": {}, "source": evil}),
     ];
-    let version = version(&of_cells(cells.clone()));
-    let mut model = Model::new(evil, of_cells(cells), version, Lasting::GoesOn);
+    let version = version(&of_cells(&cells));
+    let mut model = Model::new(evil, of_cells(&cells), version, Lasting::GoesOn);
     let check = |model: &mut Model| {
         let shown = frame(model, 60, 40);
         let is_bad = |c: &char| (c.is_control() && *c != '\n') || *c == '\u{202e}';

@@ -131,7 +131,7 @@ fn what_somebody_else_runs_is_seen() {
         "cell_type": "code", "id": "cccc", "metadata": {}, "source": "print(x)",
         "outputs": [], "execution_count": null
     });
-    told(&mut model, of_cells(vec![moved.clone()]), By::Others);
+    told(&mut model, of_cells(&[moved.clone()]), By::Others);
     model.update(wrote(0, "counting: 2\n"));
     let shown = frame(&mut model, 60, 20);
     assert!(shown.contains("counting: 1") && shown.contains("counting: 2"), "{shown}");
@@ -141,7 +141,7 @@ fn what_somebody_else_runs_is_seen() {
         "output_type": "stream", "name": "stdout", "text": "from the file\n"
     }]);
     moved["execution_count"] = 4.into();
-    told(&mut model, of_cells(vec![moved]), By::Others);
+    told(&mut model, of_cells(&[moved]), By::Others);
     let shown = frame(&mut model, 60, 20);
     assert!(shown.contains("[4] ✓ 1.5s"), "{shown}");
     assert!(shown.contains("from the file") && !shown.contains("counting"), "{shown}");
