@@ -12,6 +12,7 @@ use crate::output::Form;
 
 mod agents;
 mod artifacts;
+mod comfort;
 mod gateway;
 mod hosts;
 mod kernels;
@@ -24,6 +25,7 @@ pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
+pub(crate) use comfort::{Completions, Man};
 pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStart};
 pub(crate) use hosts::{Attach, HostCommand, HostVerb, OneSession, Sessions};
 pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
@@ -41,6 +43,9 @@ pub(crate) struct Args {
     /// Answer in JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// Write long answers to a terminal as they are, without a pager.
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
     /// Allow only paths inside this folder (may be repeated).
     #[arg(long = "root", global = true, value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
@@ -119,9 +124,18 @@ pub(crate) enum Command {
     Setup(Setup),
     /// Say what works here, what does not, and what to type.
     Doctor(Doctor),
+    /// Print what completes commands and arguments in a shell.
+    Completions(Completions),
+    /// Print the manual page, or write all of them into a folder.
+    Man(Man),
 }
 
 impl Command {
+    /// Whether what it shows may be longer than a screen, and is read rather than watched.
+    pub(crate) fn is_read_by_pages(&self) -> bool {
+        matches!(self, Command::Read(_) | Command::Diff(_) | Command::Result(_))
+    }
+
     /// The folder whose project counts, when it is not the one we were started in.
     pub(crate) fn works_in(&self) -> Option<&Path> {
         match self {

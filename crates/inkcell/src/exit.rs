@@ -133,7 +133,8 @@ impl Failure {
 
 /// Ends a command: what is left of its output, then its error, then its code.
 pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCode {
-    let done = done.and_then(|exit| output.flush().map_err(Failure::of_output).map(|()| exit));
+    let closed = output.close().map_err(Failure::of_output);
+    let done = done.and_then(|exit| closed.map(|()| exit));
     let exit = match done {
         Ok(exit) => exit,
         Err(Failure::Pipe) => Exit::Ok,

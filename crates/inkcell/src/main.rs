@@ -51,6 +51,9 @@ fn main() -> ExitCode {
         log::start(&settings.log(profile), profile, began)?;
         log::stage("settings read");
         settings.warnings.iter().for_each(|warning| output.aside(&format!("warning: {warning}")));
+        if args.command.is_read_by_pages() && !args.no_pager {
+            output.page(&settings.pager());
+        }
         cli::run(args.command, &Arc::new(settings), &mut output)
     });
     exit::finish(output, done)

@@ -224,6 +224,21 @@ impl Settings {
         variables::unknown(self.surroundings.names())
     }
 
+    /// The program that shows long answers page by page on a terminal; none where PAGER says so.
+    pub(crate) fn pager(&self) -> Vec<String> {
+        let given = self.surroundings.get("PAGER").and_then(|value| value.to_str());
+        match given.map(str::trim) {
+            Some("" | "cat") => Vec::new(),
+            Some(words) if words.split('/').next_back() != Some("less") => {
+                words.split_whitespace().map(str::to_owned).collect()
+            }
+            program => {
+                let program = program.unwrap_or("less").to_owned();
+                vec![program, "-FRX".to_owned()]
+            }
+        }
+    }
+
     /// Whether a terminal may be given colours.
     pub(crate) fn may_colour(&self) -> bool {
         self.surroundings.get("NO_COLOR").is_none_or(|value| value.is_empty())

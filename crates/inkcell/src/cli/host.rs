@@ -121,8 +121,6 @@ fn end(found: Found, settings: &Settings) -> Result<usize, Failure> {
 }
 
 fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure> {
-    // Whatever terminal we were started from does not end us.
-    let _ = rustix::process::setsid();
     let (place, listener) = match Hosts::of(settings).take(HostKind::Shared) {
         Ok(taken) => taken,
         Err(PlaceError::Taken) => {

@@ -18,6 +18,9 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Found, HostKind, Hosts};
 use crate::settings::Settings;
 
+/// No name of a session is longer.
+pub(crate) const NAME_CHARS: usize = 100;
+
 /// Whether a command may use a host that stays.
 #[derive(ClapArgs, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct HostArgs {
@@ -49,6 +52,27 @@ impl Met {
     }
 }
 
+/// The session that somebody names, and where it works if that is known: one of a notebook is named by its path and
+/// works in its folder.
+pub(crate) fn named(
+    given: &str,
+    settings: &Settings,
+) -> Result<(SessionName, Option<PathBuf>), Failure> {
+    if is_notebook_path(given) {
+        let path = settings.cwd.join(given);
+        if let Ok(path) = path.canonicalize() {
+            let folder = path.parent().map(Path::to_owned);
+            return Ok((SessionName(path.display().to_string()), folder));
+        }
+    }
+    let is_long = given.chars().count() > NAME_CHARS;
+    if given.trim().is_empty() || is_long || given.chars().any(char::is_control) {
+        let problem = format!("a name has 1 to {NAME_CHARS} characters on one line");
+        return Err(Failure::argument("--session", problem));
+    }
+    Ok((SessionName(given.to_owned()), None))
+}
+
 /// Whom code is for: the host of the session that is named, else the one that commands share, else none.
 pub(crate) fn for_code(
     (host, fresh): (HostArgs, bool),
@@ -74,9 +98,11 @@ pub(crate) fn for_code(
 }
 
 /// Whom a notebook is for that is run in a session which stays: the host that has it, else the one that commands share.
-pub(crate) fn for_session(name: Option<&str>, settings: &Settings) -> Result<Whom, Failure> {
-    let session = name.map(|name| SessionName(name.to_owned()));
-    if let Some(name) = &session
+pub(crate) fn for_session(
+    session: Option<&SessionName>,
+    settings: &Settings,
+) -> Result<Whom, Failure> {
+    if let Some(name) = session
         && let Some(met) = in_another_host(name, settings)?
     {
         let cwd = Some(met.session.cwd.clone());

@@ -4,6 +4,7 @@ mod artifacts;
 mod attach;
 mod clean;
 mod code;
+mod comfort;
 mod diff;
 mod doctor;
 mod edit;
@@ -74,6 +75,8 @@ pub(crate) fn run(
         Command::Mcp(args) => mcp::run(&args, settings, output),
         Command::Tool(args) => tool::run(&args, settings, output),
         Command::Setup(args) => setup::run(&args, settings, output),
+        Command::Completions(args) => comfort::completions(&args, output),
+        Command::Man(args) => comfort::man(&args, settings, output),
         Command::Doctor(args) => doctor::run(&args, settings, output),
     }
 }

@@ -10,7 +10,6 @@ use inkcell_engine::api::{
     CellKernel, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
 };
 use inkcell_engine::kernel::InputMode;
-use inkcell_engine::registry::SessionName;
 use rustix::process::Signal;
 
 use super::heard::Heard;
@@ -50,7 +49,10 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let timeout = args.timeout.or_else(|| settings.calls(Profile::CommandLine).timeout);
     let timeout = timeout.filter(|timeout| !timeout.is_zero());
     let cwd = python::working_folder(&args.python, settings)?;
-    let session = args.session.clone().map(SessionName);
+    let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
+    let (session, folder) = named.unzip();
+    // Whoever says where to work knows better than the name of a notebook.
+    let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
     let (news, heard) = mpsc::channel();
     let asked = news.clone();
     // Before anything is begun that would have to be stopped.
@@ -67,7 +69,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let request = PythonRequest {
         cells,
         session,
-        cwd: whom.cwd.unwrap_or(cwd),
+        cwd: whom.cwd.or(folder).unwrap_or(cwd),
         wanted: python::wanted(&args.python, &args.kernel, settings),
         mode,
         timeout,

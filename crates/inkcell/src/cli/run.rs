@@ -154,7 +154,12 @@ impl ServedRun {
     }
 }
 
-fn request(args: &Run, given: &Given, folder: Option<PathBuf>, settings: &Settings) -> RunRequest {
+fn request(
+    args: &Run,
+    given: &Given,
+    (session, folder): (Option<SessionName>, Option<PathBuf>),
+    settings: &Settings,
+) -> RunRequest {
     let not_zero = |time: Option<Duration>| time.filter(|time| !time.is_zero());
     let copy = given.copy().map(|(path, _)| path);
     let mut wanted = python::wanted(&args.python, &args.kernel, settings);
@@ -182,7 +187,7 @@ fn request(args: &Run, given: &Given, folder: Option<PathBuf>, settings: &Settin
             Some(cwd) => Some(settings.cwd.join(cwd)),
             None => folder.or_else(|| copy.map(|_| settings.cwd.clone())),
         },
-        session: args.session.clone().map(SessionName),
+        session,
         wanted,
         mode: if args.is_kept() { KernelMode::Session } else { KernelMode::PerCall },
         reading: if args.is_kept() { Reading::Bounded } else { Reading::Elsewhere },
@@ -210,17 +215,19 @@ fn conduct(
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
+    let session = named.map(|(session, _)| session);
     let whom = match given {
         Given::Served(served) => {
             let engine = python::engine_on(settings, served.choice.clone())?;
             Whom { client: Client::local(engine, settings)?, cwd: None }
         }
-        _ if args.is_kept() => hosts::for_session(args.session.as_deref(), settings)?,
+        _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,
         _ => Whom { client: Client::local(python::engine(settings)?, settings)?, cwd: None },
     };
     let life = if whom.client.is_remote() { RunLife::Elsewhere } else { RunLife::Ours };
     let ask = RunAsk {
-        request: request(args, given, whom.cwd, settings),
+        request: request(args, given, (session, whom.cwd), settings),
         kernel: python::options(&args.kernel),
         state: match given {
             Given::Piped(piped) => Some(piped.folder.clone()),

@@ -18,6 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::backends::RuntimeFolder;
 use crate::settings::Settings;
 
+/// How often a lock is tried that others remove meanwhile.
+const ATTEMPTS: usize = 16;
+
 /// The host that commands share.
 const SHARED: &str = "main";
 
@@ -84,7 +87,6 @@ pub(crate) struct HostPlace {
     socket: PathBuf,
     about: PathBuf,
     lock: PathBuf,
-    kind: HostKind,
     /// Held for as long as the host is there.
     _held: File,
 }
@@ -114,8 +116,7 @@ impl Hosts {
             if path.extension().is_none_or(|end| end != "sock") {
                 continue;
             }
-            if is_abandoned(&path) {
-                remove(&path);
+            if swept(&path) {
                 continue;
             }
             let shared = self.shared();
@@ -145,12 +146,7 @@ impl Hosts {
         };
         let at = |end: &str| self.folder.join(format!("{name}.{end}"));
         let (lock, socket, about) = (at("lock"), at("sock"), at("json"));
-        let held = open(&lock).map_err(failed(&lock))?;
-        match held.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken),
-            Err(TryLockError::Error(error)) => return Err(failed(&lock)(error)),
-        }
+        let held = held(&lock)?;
         // Whoever held the lock before is gone; what it left is in the way.
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -163,7 +159,7 @@ impl Hosts {
             About { kind, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
         // For people; nobody depends on it.
         let _ = write(&about, &serde_json::to_vec(&word).unwrap_or_default());
-        Ok((HostPlace { socket, about, lock, kind, _held: held }, listener))
+        Ok((HostPlace { socket, about, lock, _held: held }, listener))
     }
 }
 
@@ -187,11 +183,29 @@ impl Drop for HostPlace {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.socket);
         let _ = fs::remove_file(&self.about);
-        // That of the shared host stays: somebody may be about to take it.
-        if self.kind == HostKind::Agent {
-            let _ = fs::remove_file(&self.lock);
+        // Last, and before it is let go of: whoever waits for it sees that it is not the one in the folder any more.
+        let _ = fs::remove_file(&self.lock);
+        // Others may be there.
+        let _ = self.lock.parent().map(fs::remove_dir);
+    }
+}
+
+/// Takes the lock. One that was removed by its holder in this very moment is not the lock any more.
+fn held(path: &Path) -> Result<File, PlaceError> {
+    let failed = |error| PlaceError::Io { path: path.to_owned(), error };
+    for _ in 0..ATTEMPTS {
+        let file = open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let (ours, there) = (file.metadata().map_err(failed)?, fs::symlink_metadata(path));
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+            return Ok(file);
         }
     }
+    Err(PlaceError::Taken)
 }
 
 /// A file that is ours, also where somebody has put something else in its place.
@@ -209,21 +223,14 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut options.open(path)?, bytes)
 }
 
-/// Whether nobody holds the lock of this socket.
-fn is_abandoned(socket: &Path) -> bool {
-    match open(&socket.with_extension("lock")) {
-        Ok(lock) => lock.try_lock().is_ok(),
-        Err(_) => false,
-    }
-}
-
-/// Removes what a dead host has left.
-fn remove(socket: &Path) {
+/// Removes what a dead host has left. It is dead when its lock can be had; while we have it nobody takes its place.
+fn swept(socket: &Path) -> bool {
+    let lock = socket.with_extension("lock");
+    let Ok(_held) = held(&lock) else { return false };
     let _ = fs::remove_file(socket);
     let _ = fs::remove_file(socket.with_extension("json"));
-    if socket.file_stem().is_some_and(|stem| stem != SHARED) {
-        let _ = fs::remove_file(socket.with_extension("lock"));
-    }
+    let _ = fs::remove_file(lock);
+    true
 }
 
 fn must_be_private(folder: &Path) -> Result<(), PlaceError> {

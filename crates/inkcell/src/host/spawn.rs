@@ -10,6 +10,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use inkcell_engine::kernel::spawn_detached;
+
 use super::place::Hosts;
 use crate::settings::Settings;
 
@@ -43,7 +45,7 @@ pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, Sp
     command.stdout(file.try_clone().map_err(SpawnError::Start)?).stderr(file);
     // Where state is must be what it is here, although the folder is another one.
     command.env("INKCELL_STATE_DIR", &settings.state_dir);
-    let mut child = command.spawn().map_err(SpawnError::Start)?;
+    let mut child = spawn_detached(&mut command).map_err(SpawnError::Start)?;
     let until = Instant::now() + PATIENCE;
     let shared = hosts.shared();
     loop {

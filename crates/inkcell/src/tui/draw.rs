@@ -10,7 +10,7 @@ use ratatui::style::{Color, Modifier, Style};
 use super::cursor::Top;
 use super::keys::help;
 use super::model::{Mode, Model};
-use crate::render::execution::{Area, Expansion, Line, Role, columns, fit};
+use crate::render::execution::{Area, Expansion, Line, Paint, Role, columns, fit};
 use crate::render::live::Colour;
 
 /// Columns left of a cell, where the cursor is marked.
@@ -38,6 +38,16 @@ pub(super) fn style(role: Role, colour: Colour) -> Style {
         Role::Name => of(Color::Blue),
         Role::Code | Role::Number => of(Color::Cyan),
         Role::Comment => of(Color::DarkGray),
+        Role::Failing => of(Color::Red).add_modifier(Modifier::BOLD),
+        Role::Pixels { upper, lower } => plain.fg(pixel(upper)).bg(pixel(lower)),
+    }
+}
+
+/// The colour of a pixel.
+fn pixel(paint: Paint) -> Color {
+    match paint {
+        Paint::True(red, green, blue) => Color::Rgb(red, green, blue),
+        Paint::Indexed(number) => Color::Indexed(number),
     }
 }
 

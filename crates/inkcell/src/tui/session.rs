@@ -231,7 +231,7 @@ impl Asking {
             self.client = Some(match self.opening.lasting() {
                 Lasting::EndsWithUs => Client::local_long(python::engine(settings)?, settings)?,
                 Lasting::GoesOn => {
-                    let name = self.file.display().to_string();
+                    let name = SessionName(self.file.display().to_string());
                     hosts::for_session(Some(&name), settings)?.client
                 }
             });

@@ -17,6 +17,7 @@ mod exporting;
 mod gateways;
 mod guards;
 mod host_faults;
+mod hosts;
 mod http_client;
 mod http_clients;
 mod http_guard;

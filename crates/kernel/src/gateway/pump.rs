@@ -21,17 +21,19 @@ use crate::gateway::error::GatewayError;
 use crate::gateway::fence::{Fence, Why};
 use crate::gateway::guest::Place;
 use crate::gateway::handle::{Intent, Post};
-use crate::gateway::loss;
+use crate::gateway::loss::{self, Judged};
 use crate::gateway::near::{Near, is_over};
 use crate::gateway::talk::Talk;
 use crate::input::InputMode;
 use crate::jupyter::ask::{self, Asking};
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
 use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::Message;
 use crate::jupyter::pieces::in_pieces;
 use crate::jupyter::speak::Speak as _;
+use crate::jupyter::voice::Voice;
 use crate::kernel::{CodeRequest, Force, History};
 use crate::question::Answer;
 use crate::trace::Trace;
@@ -61,6 +63,10 @@ pub(crate) struct Pump {
 /// What the pump is about.
 pub(crate) struct State {
     pub(crate) fold: Fold,
+    /// That of the process which we have met.
+    pub(crate) voice: Voice,
+    /// The gateway has said that the kernel is gone; what comes without a request is another's.
+    pub(crate) is_gone: bool,
     queue: VecDeque<Post>,
     pub(crate) asking: Option<Asking>,
     pub(crate) fence: Option<Fence>,
@@ -78,9 +84,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(session: &str) -> State {
+    pub(crate) fn new(session: &str, voice: Voice, beginning: Beginning) -> State {
         State {
-            fold: Fold::new(session.to_owned()),
+            fold: Fold::new(session.to_owned(), beginning),
+            voice,
+            is_gone: false,
             queue: VecDeque::new(),
             asking: None,
             fence: None,
@@ -325,8 +333,13 @@ impl Pump {
         channel: Channel,
         message: &Message,
     ) -> Option<DeathCause> {
-        if let Some(problem) = loss::death_on(channel, message) {
-            return Some(self.state.ended(problem));
+        match self.state.judge(channel, message) {
+            Judged::OfTheKernel => {}
+            Judged::OfAnother => return None,
+            Judged::Death(problem) => {
+                self.state.is_gone = true;
+                return Some(self.state.ended(problem));
+            }
         }
         if channel == Channel::Shell {
             if let Some(asking) = &self.state.asking

@@ -10,6 +10,7 @@ use bytes::Bytes;
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
 use crate::input::{InputMode, InputReply};
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::content::{self, Reply, ReplyStatus};
 use crate::jupyter::message::Message;
 use crate::kernel::{CodeRequest, History};
@@ -92,6 +93,8 @@ pub(crate) enum Unread {
 pub(crate) struct Fold {
     /// Our own name: what answers others is not for us.
     session: String,
+    /// What is said in it belongs to no cell and to nobody.
+    beginning: Beginning,
     running: Option<Running>,
     /// The execution before.
     last: Option<String>,
@@ -117,8 +120,10 @@ struct Running {
 }
 
 impl Fold {
-    pub(crate) fn new(session: String) -> Fold {
-        Fold { session, running: None, last: None, is_late: false, effects: Vec::new() }
+    /// Of a kernel that may still have to say something of its start.
+    pub(crate) fn new(session: String, beginning: Beginning) -> Fold {
+        let effects = Vec::new();
+        Fold { session, beginning, running: None, last: None, is_late: false, effects }
     }
 
     /// The request of this name was sent. At most one is open at a time.
@@ -244,6 +249,11 @@ impl Fold {
         let is_ours = message.parent.as_ref().is_none_or(|it| it.session == self.session);
         if !is_current && !is_ours {
             return Ok(());
+        }
+        self.beginning.heard(Channel::Iopub, message);
+        if is_current {
+            // All of the start was published before.
+            self.beginning = Beginning::Over;
         }
         if self.last.as_ref().is_some_and(|last| message.is_of(last))
             && matches!(kind, "execute_result" | "error")
@@ -382,7 +392,7 @@ impl Fold {
         if is_current {
             self.start(None);
             self.exec(event);
-        } else {
+        } else if self.beginning.is_over() {
             self.effects.push(Effect::Event(KernelEvent::Orphan(event)));
         }
     }

@@ -19,6 +19,7 @@ use tokio::time::Instant;
 use crate::event::{Death, DeathCause, ExecEvent, KernelEvent};
 use crate::input::InputMode;
 use crate::jupyter::ask::{self, Asking, Behind};
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
 use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::home::Home;
@@ -71,9 +72,9 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(session: &str) -> State {
+    pub(crate) fn new(session: &str, beginning: Beginning) -> State {
         State {
-            fold: Fold::new(session.to_owned()),
+            fold: Fold::new(session.to_owned(), beginning),
             queue: VecDeque::new(),
             asking: None,
             fence: None,
@@ -366,7 +367,9 @@ impl Pump {
     /// A kernel that goes with something unread resets the connection: its last request had no effects.
     fn note_reset(&mut self, channel: Channel, error: &io::Error) {
         let is_reset = error.kind() == io::ErrorKind::ConnectionReset;
-        if channel == Channel::Shell && (is_reset || self.speaker.has_failed()) {
+        // What was unread may as well be the question behind it.
+        let is_last = self.state.fence.is_none();
+        if channel == Channel::Shell && is_last && (is_reset || self.speaker.has_failed()) {
             self.state.unread = Unread::LastRequest;
         }
     }

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome};
 use crate::input::InputMode;
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold};
 use crate::jupyter::message::Message;
 use crate::jupyter::sign::{Checker, Signer};
@@ -128,7 +129,7 @@ struct Reading {
 
 impl Reading {
     fn new() -> Reading {
-        let mut fold = Fold::new("me".to_owned());
+        let mut fold = Fold::new("me".to_owned(), Beginning::default());
         let (code, env) = (String::new(), Vec::new());
         let (history, input) = (History::Store, InputMode::Refuse);
         let request = CodeRequest { exec: ExecId(1), code, history, env, cwd: None, input };

@@ -3,6 +3,7 @@
 //! Owns the rule that nothing in a frame can command a terminal: text gets in through [`Line::push`] only,
 //! which shows control characters instead of keeping them. Colours are the painters'.
 
+use bytes::Bytes;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::visible;
@@ -29,6 +30,50 @@ pub(crate) enum Role {
     Text,
     Number,
     Comment,
+    /// Where a traceback or a code shows what failed.
+    Failing,
+    /// A character that is two pixels of a picture.
+    Pixels {
+        upper: Paint,
+        lower: Paint,
+    },
+}
+
+/// A colour of a pixel, in the terms of the terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Paint {
+    True(u8, u8, u8),
+    /// One of the 256 of xterm.
+    Indexed(u8),
+}
+
+/// A picture that the terminal draws itself, over rows that are kept free for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Picture {
+    columns: usize,
+    rows: usize,
+    bytes: Bytes,
+}
+
+impl Picture {
+    /// Bytes must be ours alone: they reach the terminal as they are.
+    pub(in crate::render) fn new(columns: usize, rows: usize, bytes: Bytes) -> Picture {
+        Picture { columns, rows, bytes }
+    }
+
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The rows it takes, with that of its line.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// What makes the terminal draw it at the cursor.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// A piece of text in one role.
@@ -52,6 +97,7 @@ impl Span {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Line {
     spans: Vec<Span>,
+    picture: Option<Picture>,
 }
 
 impl Line {
@@ -60,6 +106,19 @@ impl Line {
         let mut line = Line::default();
         line.push(role, text);
         line
+    }
+
+    /// The first of the rows of a picture; the others are empty lines below it.
+    pub(in crate::render) fn drawn(picture: Picture) -> Line {
+        Line { spans: Vec::new(), picture: Some(picture) }
+    }
+
+    /// The same line behind another.
+    pub(in crate::render) fn behind(&self, mut before: Line) -> Line {
+        for span in &self.spans {
+            before.push_clean(span.role, &span.text);
+        }
+        Line { picture: self.picture.clone(), ..before }
     }
 
     /// Adds text; tabs become spaces up to the next stop, other control characters are shown.
@@ -75,7 +134,7 @@ impl Line {
     }
 
     /// Adds text that came out of a line.
-    pub(super) fn push_clean(&mut self, role: Role, text: &str) {
+    pub(in crate::render) fn push_clean(&mut self, role: Role, text: &str) {
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if last.role == role => last.text.push_str(text),
@@ -87,12 +146,17 @@ impl Line {
         &self.spans
     }
 
+    /// What is drawn here, right of the text.
+    pub(crate) fn picture(&self) -> Option<&Picture> {
+        self.picture.as_ref()
+    }
+
     pub(crate) fn text(&self) -> String {
         self.spans.iter().map(Span::text).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.spans.is_empty() && self.picture.is_none()
     }
 
     /// What of it is in so many columns from one on; a character that is only half in them is left out.

@@ -5,14 +5,15 @@
 use inkcell_engine::CallEvent;
 use inkcell_engine::api::{CellReport, CellSource, State};
 
-use super::block::remarks;
+use super::super::image::Gallery;
+use super::block::{code_lines, remarks};
 use super::cache::Cache;
 use super::cell::Cell;
 use super::ends::exit_code;
 use super::frame::{Frame, Line, Role};
 use super::output::{self, Layout, remark};
 use super::width::{Wrap, wrap};
-use super::{Area, Renderer, highlight};
+use super::{Area, Renderer};
 
 const PREVIEW: usize = 20;
 
@@ -23,11 +24,17 @@ pub(crate) struct Interactive {
     cell: Cell,
     turns: u64,
     cache: Cache,
+    gallery: Option<Gallery>,
 }
 
 impl Interactive {
     pub(crate) fn new(source: CellSource) -> Interactive {
-        Interactive { cell: Cell::new(source), turns: 0, cache: Cache::default() }
+        Interactive { cell: Cell::new(source), turns: 0, cache: Cache::default(), gallery: None }
+    }
+
+    /// Draws pictures.
+    pub(crate) fn with_gallery(self, gallery: Gallery) -> Interactive {
+        Interactive { gallery: Some(gallery), ..self }
     }
 
     /// Takes what the engine says of it.
@@ -54,7 +61,8 @@ impl Renderer for Interactive {
     fn frame(&mut self, area: Area) -> Frame {
         let area = area.at_least_one_wide();
         let cell = &self.cell;
-        let mut lines = self.cache.rows(area, cell.revision(), || rows(cell, area)).to_vec();
+        let layout = Layout { area, preview: PREVIEW, gallery: self.gallery.as_ref() };
+        let mut lines = self.cache.rows(area, cell.revision(), || rows(cell, layout)).to_vec();
         if !cell.state().is_end() {
             let turn = usize::try_from(self.turns % SPINNER.len() as u64).unwrap_or(0);
             let waiting = format!("{} Running… (esc to cancel)", SPINNER[turn]);
@@ -64,9 +72,10 @@ impl Renderer for Interactive {
     }
 }
 
-fn rows(cell: &Cell, area: Area) -> Vec<Line> {
+fn rows(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
+    let area = layout.area;
     let mut rows = Vec::new();
-    for (number, code) in highlight::python(&cell.source().code).iter().enumerate() {
+    for (number, code) in code_lines(&cell.source().code).iter().enumerate() {
         let mut line = match number {
             0 => Line::of(Role::Title, ">>> "),
             _ => Line::of(Role::Plain, "    "),
@@ -76,7 +85,7 @@ fn rows(cell: &Cell, area: Area) -> Vec<Line> {
         }
         rows.extend(wrap(&line, area.width, Wrap::Anywhere));
     }
-    rows.extend(output::rows(&cell.content(), cell.status(), Layout { area, preview: PREVIEW }));
+    rows.extend(output::rows(&cell.content(), cell.status(), layout));
     let ended = match cell.state() {
         State::Cancelled | State::TimedOut => Some("(cancelled)".to_owned()),
         state => exit_code(state, cell.end()).map(|code| format!("(exit {code})")),

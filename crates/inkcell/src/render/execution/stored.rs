@@ -75,7 +75,7 @@ pub(crate) fn source_rows(text: &str, language: Language, area: Area) -> Vec<Lin
     };
     let mut rows: Vec<Line> = Vec::new();
     let (made, how) = match language {
-        Language::Markdown => (markdown::lines(Lines::of(shown).iter()), Wrap::Words),
+        Language::Markdown => (markdown::lines(Lines::of(shown).iter(), width), Wrap::Words),
         _ => (written(shown, language), Wrap::Anywhere),
     };
     rows.extend(made.iter().flat_map(|line| wrap(line, width, how)));
@@ -131,7 +131,7 @@ pub(crate) fn output_rows(outputs: &[OutputView<'_>], area: Area) -> (Vec<Line>,
 }
 
 fn content_rows(content: &Content, status: Status, area: Area) -> Vec<Line> {
-    let mut rows = output::rows(content, status, Layout { area, preview: PREVIEW });
+    let mut rows = output::rows(content, status, Layout { area, preview: PREVIEW, gallery: None });
     rows.extend(status::lines(&content.statuses, area.expansion, area.width));
     rows
 }

@@ -28,6 +28,9 @@ pub(crate) fn columns(text: &str) -> usize {
     sum.max(text.width())
 }
 
+/// What changes its neighbour may come so often; storms of it would be drawn over other rows.
+const MAX_JOINED: usize = 24;
+
 /// The length in bytes of the first thing that must not be broken: a character and what belongs to it.
 fn unbroken(text: &str) -> usize {
     let mut chars = text.char_indices();
@@ -45,6 +48,11 @@ fn unbroken(text: &str) -> usize {
         last = c;
     }
     text.len()
+}
+
+/// A thing without what there is too much of.
+fn calm(piece: &str) -> &str {
+    piece.char_indices().nth(MAX_JOINED).map_or(piece, |(end, _)| &piece[..end])
 }
 
 fn is_regional(c: char) -> bool {
@@ -70,8 +78,9 @@ fn pieces<'a>(text: &'a str, line: &Line, width: usize, out: &mut dyn FnMut(Piec
             role = span.role();
             role_end += span.text().len();
         }
-        let piece = &text[at..at + unbroken(&text[at..])];
-        at += piece.len();
+        let whole = &text[at..at + unbroken(&text[at..])];
+        at += whole.len();
+        let piece = calm(whole);
         let wide = columns(piece);
         if wide <= width {
             out(Piece { text: piece, role, columns: wide });
@@ -162,19 +171,13 @@ pub(crate) fn fit(line: &Line, width: usize) -> Line {
 }
 
 /// The same rows behind a margin of spaces.
-pub(super) fn indented(rows: Vec<Line>, margin: usize) -> Vec<Line> {
+pub(in crate::render) fn indented(rows: Vec<Line>, margin: usize) -> Vec<Line> {
     if margin == 0 {
         return rows;
     }
-    let behind = |row: Line| {
-        if row.is_empty() {
-            return row;
-        }
-        let mut line = Line::of(Role::Plain, &" ".repeat(margin));
-        for span in row.spans() {
-            line.push_clean(span.role(), span.text());
-        }
-        line
+    let behind = |row: Line| match row.is_empty() {
+        true => row,
+        false => row.behind(Line::of(Role::Plain, &" ".repeat(margin))),
     };
     rows.into_iter().map(behind).collect()
 }

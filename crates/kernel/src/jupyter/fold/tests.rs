@@ -47,7 +47,7 @@ fn stream(parent: &str, text: &str) -> (Channel, Message) {
 
 /// A fold in which a cell was just sent.
 fn running(history: History) -> Fold {
-    let mut fold = Fold::new("me".to_owned());
+    let mut fold = Fold::new("me".to_owned(), Beginning::default());
     fold.begin(&request(history, InputMode::Refuse), "r".to_owned());
     fold
 }
@@ -197,6 +197,28 @@ fn only_what_belongs_to_the_cell_is_its_own() {
     assert_eq!(fold_all(&mut fold, [stream("r", "after")]), ["orphan stdout after"]);
 }
 
+/// What a kernel says while it starts is nobody's, also when the answer to its last request of then has overtaken
+/// it. What comes later and belongs to nobody is told.
+#[test]
+fn what_is_said_at_the_start_is_nobodys() {
+    let text = json!({"name": "stderr", "text": "a warning"});
+    let warning = || (Channel::Iopub, message_of("", None, "stream", &text));
+    let mut fold = Fold::new("me".to_owned(), Beginning::until("start"));
+    let start = [warning(), status("start", "busy"), stream("start", "hello"), warning()];
+    assert_eq!(fold_all(&mut fold, start), [""; 0]);
+    assert_eq!(fold_all(&mut fold, [reply("start", "ok"), warning()]), [""; 0]);
+    assert_eq!(
+        fold_all(&mut fold, [status("start", "idle"), warning()]),
+        ["orphan stderr a warning"]
+    );
+
+    // The first cell may be sent before, and a kernel need not say that it was idle.
+    let mut fold = Fold::new("me".to_owned(), Beginning::until("start"));
+    fold.begin(&request(History::Store, InputMode::Refuse), "r".to_owned());
+    assert_eq!(fold_all(&mut fold, [warning(), stream("start", "hello")]), [""; 0]);
+    assert_eq!(fold_all(&mut fold, [status("r", "busy"), warning()]), ["orphan stderr a warning"]);
+}
+
 /// B:Z-11
 #[test]
 fn a_cell_that_was_aborted_never_began() {
@@ -248,7 +270,7 @@ fn input_that_is_asked_for_is_answered_when_somebody_answers() {
         (InputReply::Refused, "\u{4}"),
     ];
     for (reply, line) in table {
-        let mut fold = Fold::new("me".to_owned());
+        let mut fold = Fold::new("me".to_owned(), Beginning::default());
         fold.begin(&request(History::Store, InputMode::Ask), "r".to_owned());
         assert_eq!(fold.reply_input(EXEC, reply.clone()), None, "nothing was asked");
         let ask = message("r", "input_request", &json!({"prompt": "name? "}));
@@ -339,7 +361,10 @@ fn a_death_tells_whether_the_code_may_have_begun() {
     let mut fold = running(History::Store);
     fold_all(&mut fold, rich().into_iter().take(2));
     assert_eq!(told(fold.died(Unread::Nothing)), [""; 0], "it was told already");
-    assert_eq!(told(Fold::new("me".to_owned()).died(Unread::Nothing)), [""; 0]);
+    assert_eq!(
+        told(Fold::new("me".to_owned(), Beginning::default()).died(Unread::Nothing)),
+        [""; 0]
+    );
 }
 
 /// F-011: an interrupt that hit the kernel itself took the reply away; what came behind it is the proof.
