@@ -6,6 +6,9 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use inkcell_engine::api::{
+    ArtifactForm, ArtifactFound, ArtifactPart, Request, Response, ResultReport, ResultRequest,
+};
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use ratatui::crossterm::terminal;
 use serde_json::json;
@@ -15,9 +18,9 @@ use super::hosts::{self, Met};
 use crate::args::Attach;
 use crate::client::{Asked, Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{Ask, HostEvent};
+use crate::host::{Answer, Ask, HostEvent};
 use crate::output::Output;
-use crate::render::execution::{Area, Expansion};
+use crate::render::execution::{Area, Expansion, Page};
 use crate::render::image::{Gallery, Surroundings, protocol};
 use crate::render::repaint::{Repaint, Size};
 use crate::render::transcript::Transcript;
@@ -50,14 +53,16 @@ pub(crate) fn run(
     }
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
     if is_terminal && !args.no_follow {
-        return watched(asked, &met, settings);
+        return watched(asked, &met, &client, settings);
     }
     let mut piped = Piped::new(met.session.cwd.clone());
-    told(asked, args, output, move |event| match event {
+    let exit = told(asked, args, output, |event| match event {
         HostEvent::Session { event, .. } => Some(piped.text(event)),
         HostEvent::Missed(missed) => Some(piped.missed(*missed)),
         _ => None,
-    })
+    })?;
+    output.raw(piped.close().as_bytes()).map_err(Failure::of_output)?;
+    Ok(exit)
 }
 
 /// Writes what happens down, line by line.
@@ -89,7 +94,7 @@ fn told(
         let Some(text) = text(&event) else { continue };
         let shown = match output.is_json() {
             true => output.line(&text),
-            false => text.lines().try_for_each(|line| output.line(line)),
+            false => output.raw(text.as_bytes()),
         };
         shown.map_err(Failure::of_output)?;
     }
@@ -113,7 +118,12 @@ impl Drop for RawTerminal {
 }
 
 /// Shows what happens on a terminal, until somebody leaves.
-fn watched(mut asked: Asked, met: &Met, settings: &Settings) -> Result<Exit, Failure> {
+fn watched(
+    mut asked: Asked,
+    met: &Met,
+    client: &Client,
+    settings: &Settings,
+) -> Result<Exit, Failure> {
     let handle = asked.handle();
     let signals = Heard::listen(move |_| handle.cancel())?;
     let about = Surroundings::of(|name| {
@@ -123,6 +133,7 @@ fn watched(mut asked: Asked, met: &Met, settings: &Settings) -> Result<Exit, Fai
     let mut transcript = Transcript::new(met.session.cwd.clone()).with_gallery(gallery);
     let mut repaint = Repaint::default();
     let mut expansion = Expansion::Collapsed;
+    let mut pages = Pages::default();
     let colour = settings.may_colour();
     let _raw = RawTerminal::enter()?;
     let mut shown = Instant::now();
@@ -146,8 +157,14 @@ fn watched(mut asked: Asked, met: &Met, settings: &Settings) -> Result<Exit, Fai
                     Expansion::Expanded => Expansion::Collapsed,
                 };
             }
+            Some(Key::Page(turn)) if expansion == Expansion::Expanded => pages.turn(turn),
+            Some(Key::Page(_)) => {}
             Some(Key::Leave) => asked.handle().cancel(),
             None => {}
+        }
+        let wanted = transcript.artifact().filter(|_| expansion == Expansion::Expanded);
+        if let Some(page) = pages.look(wanted, client, size().rows) {
+            transcript.turn_to(page);
         }
         if done.is_some() || shown.elapsed() >= TICK {
             shown = Instant::now();
@@ -156,7 +173,10 @@ fn watched(mut asked: Asked, met: &Met, settings: &Settings) -> Result<Exit, Fai
             if done.is_some() {
                 transcript.close();
             }
-            let settled = transcript.settled(area);
+            let settled = match done {
+                Some(_) => transcript.settled(area),
+                None => transcript.settled_before_last(area),
+            };
             let live = transcript.frame(area);
             let mut bytes = repaint.paint(&settled, &live, size);
             if !colour {
@@ -178,7 +198,84 @@ fn watched(mut asked: Asked, met: &Met, settings: &Settings) -> Result<Exit, Fai
 
 enum Key {
     Expand,
+    Page(Turn),
     Leave,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Turn {
+    Back,
+    On,
+}
+
+/// The pages of a stored output.
+#[derive(Default)]
+struct Pages {
+    /// The output, and the page of it that is shown.
+    shown: Option<(String, u64)>,
+    /// The page that is wanted; the last at first.
+    wanted: Option<u64>,
+    lines_a_page: u64,
+    total_lines: u64,
+}
+
+impl Pages {
+    fn turn(&mut self, turn: Turn) {
+        let Some((_, shown)) = &self.shown else { return };
+        self.wanted = Some(match turn {
+            Turn::Back => shown.saturating_sub(self.lines_a_page).max(1),
+            Turn::On => (shown + self.lines_a_page).min(self.last()),
+        });
+    }
+
+    /// The first line of the last page.
+    fn last(&self) -> u64 {
+        self.total_lines.saturating_sub(self.lines_a_page.saturating_sub(1)).max(1)
+    }
+
+    /// The page that is to be shown from now on, if that is another one.
+    fn look(
+        &mut self,
+        artifact: Option<&str>,
+        client: &Client,
+        rows: usize,
+    ) -> Option<Option<Page>> {
+        let Some(artifact) = artifact else {
+            self.wanted = None;
+            return self.shown.take().map(|_| None);
+        };
+        let is_shown = self.shown.as_ref().is_some_and(|(id, first)| {
+            id == artifact && self.wanted.is_none_or(|wanted| wanted == *first)
+        });
+        if is_shown {
+            return None;
+        }
+        self.lines_a_page = u64::try_from(rows.saturating_sub(8)).unwrap_or(0).max(5);
+        if self.total_lines == 0 || self.shown.as_ref().is_none_or(|(id, _)| id != artifact) {
+            self.total_lines = lines(artifact, (1, 1), client)?.total_lines;
+        }
+        let first = self.wanted.unwrap_or_else(|| self.last());
+        let page = lines(artifact, (first, first + self.lines_a_page - 1), client)?;
+        (self.shown, self.wanted) = (Some((artifact.to_owned(), first)), None);
+        Some(Some(page))
+    }
+}
+
+/// Lines of a stored output, as its host has them.
+fn lines(artifact: &str, (first, last): (u64, u64), client: &Client) -> Option<Page> {
+    let number = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
+    let part = ArtifactPart::Lines { start: number(first), end: Some(number(last)) };
+    let (id, form) = (artifact.to_owned(), ArtifactForm::Clean);
+    let request = Request::Result(ResultRequest::Artifact { id, part, form });
+    let Ok(Answer::Engine(Response::Result(ResultReport::Artifact(report)))) =
+        client.answer(Ask::Engine(request))
+    else {
+        return None;
+    };
+    let ArtifactFound::Lines { pieces, total_lines, .. } = report.found else { return None };
+    let text: Vec<String> =
+        pieces.iter().map(|piece| String::from_utf8_lossy(&piece.bytes).into_owned()).collect();
+    Some(Page { first_line: first, total_lines, text: text.concat() })
 }
 
 /// The next key, if one was pressed.
@@ -193,6 +290,8 @@ fn key() -> Option<Key> {
     let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
     match key.code {
         KeyCode::Char('o') if is_ctrl => Some(Key::Expand),
+        KeyCode::PageUp => Some(Key::Page(Turn::Back)),
+        KeyCode::PageDown => Some(Key::Page(Turn::On)),
         KeyCode::Char('c' | 'd') if is_ctrl => Some(Key::Leave),
         KeyCode::Char('q') => Some(Key::Leave),
         _ => None,

@@ -13,7 +13,7 @@ use super::{hosts, python};
 use crate::args;
 use crate::client::Step;
 use crate::exit::{Exit, Failure};
-use crate::host::{Ask, Attention, KernelOptions, Life};
+use crate::host::{Ask, Attention, KernelOptions};
 use crate::output::Output;
 use crate::render::live::{Colour, Live};
 use crate::repl::face::Face as _;

@@ -44,6 +44,7 @@ pub(crate) enum Outcome {
     /// The cell as it is now, or was before it was deleted, and how many there are.
     Done { source: String, total: usize },
     /// Why it was not made.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an edit that failed is not published"))]
     Failed(String),
 }
 
@@ -73,6 +74,7 @@ impl NotebookEdit {
     }
 
     /// Takes what became of it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an edit that failed is not published"))]
     pub(crate) fn outcome(&mut self, outcome: Outcome) {
         if self.edit.outcome != outcome {
             self.edit.outcome = outcome;
@@ -91,6 +93,7 @@ impl NotebookEdit {
     }
 
     /// How often rows were made: once for a width and a state of expansion (B:T-04).
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cache.renders()
     }

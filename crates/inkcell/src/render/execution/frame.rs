@@ -61,6 +61,7 @@ impl Picture {
         Picture { columns, rows, bytes }
     }
 
+    #[cfg(test)]
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }

@@ -103,11 +103,19 @@ impl Execution {
     }
 
     /// Shows where it works, unless that is where the session is anyway (B:T-23).
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn with_cwd(self, cwd: &Path, session: &Path) -> Execution {
         Execution { cwd: place::shown_cwd(cwd, session), ..self }
     }
 
     /// Draws pictures.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn with_gallery(self, gallery: Gallery) -> Execution {
         Execution { gallery: Some(gallery), ..self }
     }
@@ -126,6 +134,10 @@ impl Execution {
     }
 
     /// Events were forgotten before they could be shown: the cell that runs says so.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn missed(&mut self, events: u64) {
         let running = self.cells.iter_mut().find(|(cell, _)| !cell.state().is_end());
         if let Some((cell, _)) = running {
@@ -134,11 +146,19 @@ impl Execution {
     }
 
     /// The id of the stored output of a cell, for whoever turns its pages.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn artifact(&self, cell: usize) -> Option<&str> {
         self.cells.get(cell).and_then(|(cell, _)| cell.artifact())
     }
 
     /// Shows a page of the stored output in the expanded view of a cell (B:T-11), or again what was kept.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn turn_to(&mut self, cell: usize, page: Option<Page>) {
         if let Some((cell, _)) = self.cells.get_mut(cell) {
             cell.page(page);
@@ -146,6 +166,7 @@ impl Execution {
     }
 
     /// How often blocks were made: a frame of what did not change makes none (B:T-04).
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cells.iter().map(|(_, cache)| cache.renders()).sum()
     }

@@ -37,6 +37,10 @@ const USUAL_CHARACTER: Side = Side { wide: 8, high: 16 };
 
 /// The size of a window, in characters and in pixels; 0 where it is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "half blocks serve where rows scroll in a part of the screen")
+)]
 pub(crate) struct Window {
     pub(crate) columns: u16,
     pub(crate) rows: u16,
@@ -82,6 +86,10 @@ impl Gallery {
     }
 
     /// For a window of this size, as the system tells it.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "half blocks serve where rows scroll in a part of the screen")
+    )]
     pub(crate) fn with_window(self, window: Window) -> Gallery {
         let Window { columns, rows, wide, high } = window;
         let each = |pixels: u16, number: u16| pixels.checked_div(number).map(u32::from);
@@ -125,6 +133,7 @@ impl Gallery {
     }
 
     /// How often a picture was looked at: one that is shown again is not (B:T-04).
+    #[cfg(test)]
     pub(crate) fn drawn(&self) -> u64 {
         *self.drawn.borrow()
     }

@@ -155,6 +155,14 @@ impl Transcript {
         Frame { lines }
     }
 
+    /// The same, but the last block stays: somebody may want to see more of it.
+    pub(crate) fn settled_before_last(&mut self, area: Area) -> Frame {
+        let last = self.blocks.pop_back();
+        let frame = self.settled(area);
+        self.blocks.extend(last);
+        frame
+    }
+
     /// Nothing more will come: everything is over.
     pub(crate) fn close(&mut self) {
         for run in self.runs() {
@@ -180,6 +188,7 @@ impl Transcript {
     }
 
     /// How often blocks were made (B:T-04).
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         let renders = self.blocks.iter().map(|block| match block {
             Block::Cell(run) => run.cache.renders(),
