@@ -5,15 +5,14 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex};
 
-use inkcell_engine::api::KernelRequest;
-use inkcell_engine::api::{Request, SessionRef};
+use inkcell_engine::api::{KernelRequest, Request};
 use inkcell_engine::registry::SessionName;
 
 use super::{hosts, python};
 use crate::args;
 use crate::client::Step;
 use crate::exit::{Exit, Failure};
-use crate::host::{Ask, Attention, KernelOptions, Life};
+use crate::host::{Ask, Attention, KernelOptions};
 use crate::output::Output;
 use crate::render::live::{Colour, Live};
 use crate::repl::face::Face as _;
@@ -75,8 +74,8 @@ fn warm_up(talk: &Shared) {
         if talk.kernel != KernelOptions::default() {
             return;
         }
-        let session: SessionRef = talk.reference();
-        talk.client.ask(Ask::Engine(Request::Kernel(KernelRequest::Start(session))))
+        let start = KernelRequest::Start(talk.reference());
+        talk.client.ask(Ask::Engine(Request::Kernel(start)))
     };
     if let Ok(mut asked) = asked {
         // Whatever comes of it is told when something is run.

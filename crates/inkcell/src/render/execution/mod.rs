@@ -43,7 +43,7 @@ pub(crate) use frame::{Frame, Paint, Picture, Role};
 pub(crate) use paint::{ansi, plain};
 
 /// Python code, its words in their roles.
-pub(crate) fn highlighted(code: &str) -> Vec<frame::Line> {
+pub(crate) fn highlighted(code: &str) -> Vec<Line> {
     highlight::python(code)
 }
 
