@@ -5,8 +5,7 @@
 use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex};
 
-use inkcell_engine::api::KernelRequest;
-use inkcell_engine::api::{Request, SessionRef};
+use inkcell_engine::api::{KernelRequest, Request};
 use inkcell_engine::registry::SessionName;
 
 use super::{hosts, python};
@@ -75,8 +74,8 @@ fn warm_up(talk: &Shared) {
         if talk.kernel != KernelOptions::default() {
             return;
         }
-        let session: SessionRef = talk.reference();
-        talk.client.ask(Ask::Engine(Request::Kernel(KernelRequest::Start(session))))
+        let start = KernelRequest::Start(talk.reference());
+        talk.client.ask(Ask::Engine(Request::Kernel(start)))
     };
     if let Ok(mut asked) = asked {
         // Whatever comes of it is told when something is run.

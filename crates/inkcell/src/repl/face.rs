@@ -68,6 +68,9 @@ pub(crate) trait Face {
     /// The cell is over; none says that it could not be run, which is told next.
     fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure>;
 
-    /// Something of ours to be read.
+    /// Something that was asked for.
     fn say(&mut self, text: &str) -> Result<(), Failure>;
+
+    /// Something that whoever types should know.
+    fn warn(&mut self, text: &str) -> Result<(), Failure>;
 }

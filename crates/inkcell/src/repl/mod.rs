@@ -21,6 +21,7 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::kernel::{ExecEvent, Outcome};
 use inkcell_engine::output::{OutputRecorder, SizePolicy};
+use inkcell_engine::{EngineError, Kind};
 
 use crate::cli::hosts;
 use crate::client::Step;
@@ -84,7 +85,7 @@ impl<'a> Repl<'a> {
                 Entry::Text(text) => match command::typed(&text) {
                     Typed::Nothing => Onward::Next,
                     Typed::Slip(problem) => {
-                        self.face.say(&format!("error: {problem}"))?;
+                        self.face.warn(&format!("error: {problem}"))?;
                         Onward::Next
                     }
                     Typed::Code(code) => {
@@ -109,7 +110,11 @@ impl<'a> Repl<'a> {
                 let saved = self.transcript.save(&path, over, &settings.notebooks);
                 let cells = self.transcript.len();
                 let count = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
-                saved.map(|()| format!("Saved {count} to {path}.")).map_err(Failure::from)
+                match saved {
+                    Ok(()) => Ok(format!("Saved {count} to {path}.")),
+                    Err(EngineError::Exists { path }) => Err(exists(&path)),
+                    Err(error) => Err(error.into()),
+                }
             }
             Command::Restart => self.verb(KernelRequest::Restart),
             Command::Interrupt => self.verb(KernelRequest::Interrupt),
@@ -274,7 +279,7 @@ impl<'a> Repl<'a> {
             Failure::Pipe | Failure::Signal(_) => ("it was taken back".to_owned(), None),
         };
         let hint = refusal.1.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-        self.face.say(&format!("error: {}{hint}", refusal.0))
+        self.face.warn(&format!("error: {}{hint}", refusal.0))
     }
 }
 
@@ -298,6 +303,15 @@ fn outcome(report: &PythonReport) -> Option<Outcome> {
     Some(Outcome::Error(error.clone()))
 }
 
+fn exists(path: &str) -> Failure {
+    Failure::Told {
+        exit: Exit::Conflict,
+        kind: Kind::Conflict,
+        message: format!("{path} is there already"),
+        hint: Some(format!(":save! {path} writes over it; or choose another name")),
+    }
+}
+
 fn help() -> String {
     let width = HELP.iter().map(|(what, _)| what.len()).max().unwrap_or(0);
     let line = |(what, does): &(&str, &str)| format!("{what:width$}  {does}");
@@ -307,7 +321,9 @@ fn help() -> String {
 fn described(help: &Help, detail: Detail) -> String {
     let mut lines = Vec::new();
     lines.push(match &help.signature {
-        Some(signature) => format!("{}{signature}", help.name),
+        // Some kernels say the name in it, and some do not.
+        Some(signature) if signature.starts_with('(') => format!("{}{signature}", help.name),
+        Some(signature) => signature.clone(),
         None => format!("{}: {}", help.name, help.type_name),
     });
     if let Some(file) = &help.file {

@@ -3,7 +3,7 @@
 //! Owns where one cell ends and the next begins. Lines that a cell asks for are the next ones of the same pipe, as they are
 //! for Python itself.
 
-use std::io::BufRead;
+use std::io::{BufRead, Write as _};
 
 use inkcell_engine::api::CellSource;
 use inkcell_engine::kernel::InputReply;
@@ -12,7 +12,7 @@ use super::face::{Echo, Entry, Face, Reply, Wish};
 use super::whole::{Whole, whole};
 use crate::exit::Failure;
 use crate::host::HostEvent;
-use crate::output::visible;
+use crate::output::{Stream, visible};
 use crate::render::ending::Summary;
 use crate::render::live::Show;
 
@@ -69,7 +69,7 @@ impl<R: BufRead, S: Show> Face for Piped<R, S> {
 
     fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
         if let HostEvent::Aside(line) = event {
-            return self.say(&line);
+            return self.warn(&line);
         }
         match event.into_kernel() {
             Some((cell, event)) => self.show.event(cell, event).map_err(Failure::of_output),
@@ -100,12 +100,14 @@ impl<R: BufRead, S: Show> Face for Piped<R, S> {
     }
 
     fn say(&mut self, text: &str) -> Result<(), Failure> {
-        let mut stderr = crate::output::Stream::stderr();
-        for line in text.lines() {
-            stderr
-                .write_all(format!("{}\n", visible(line)).as_bytes())
-                .map_err(Failure::of_output)?;
-        }
-        Ok(())
+        Stream::stdout().write_all(lines(text).as_bytes()).map_err(Failure::of_output)
     }
+
+    fn warn(&mut self, text: &str) -> Result<(), Failure> {
+        Stream::stderr().write_all(lines(text).as_bytes()).map_err(Failure::of_output)
+    }
+}
+
+fn lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", visible(line))).collect()
 }

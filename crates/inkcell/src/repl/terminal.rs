@@ -194,6 +194,10 @@ impl Face for Terminal {
         }
     }
 
+    fn warn(&mut self, text: &str) -> Result<(), Failure> {
+        self.say(text)
+    }
+
     fn say(&mut self, text: &str) -> Result<(), Failure> {
         let mut bytes = self.repaint.wipe(size());
         for line in text.lines() {
