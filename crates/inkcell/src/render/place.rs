@@ -13,10 +13,6 @@ pub(crate) fn shown_path(path: &Path, session: &Path) -> String {
 }
 
 /// A folder that is worked in; none where it is the session's own.
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "a session is shown with its folder in its own column")
-)]
 pub(crate) fn shown_cwd(cwd: &Path, session: &Path) -> Option<String> {
     let is_same = inside(cwd, session).is_some_and(|inner| inner == Path::new(""));
     (!is_same).then(|| shown_path(cwd, session))

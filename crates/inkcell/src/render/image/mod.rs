@@ -37,10 +37,6 @@ const USUAL_CHARACTER: Side = Side { wide: 8, high: 16 };
 
 /// The size of a window, in characters and in pixels; 0 where it is not known.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[cfg_attr(
-    not(test),
-    expect(dead_code, reason = "half blocks serve where rows scroll in a part of the screen")
-)]
 pub(crate) struct Window {
     pub(crate) columns: u16,
     pub(crate) rows: u16,
