@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{ExecEvent, History, KernelEvent, LaunchError, withheld_hint_for};
+use inkcell_kernel::{
+    ExecEvent, History, InputMode, InputReply, KernelEvent, LaunchError, withheld_hint_for,
+};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +28,7 @@ use crate::session::{
     CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, STUCK, Session, Turn, Waiting,
     shown_bytes,
 };
-use crate::tap::{Tap, TapState, a_while_after};
+use crate::tap::{Tap, TapState, a_while_after, gone};
 
 /// How many events may wait between a kernel and its sink.
 const EVENT_QUEUE: usize = 64;
@@ -45,6 +47,7 @@ pub(crate) struct Call {
     /// Names that the kernel's environment does not have although ours does.
     pub(crate) withheld: BTreeSet<String>,
     pub(crate) reading: Reading,
+    pub(crate) input: InputMode,
     pub(crate) limits: OutputLimits,
     pub(crate) budget_bytes: usize,
     pub(crate) artifacts: Artifacts,
@@ -235,7 +238,9 @@ impl Call {
             env: self.env.clone(),
             timeout: time.map(|time| time.left),
             patience: of_call,
+            input: self.input,
         };
+        let replier = turn.replier();
         let run = turn.run_telling(request, listener, self.stopping.clone());
         tokio::pin!(run);
         let (mut shown, mut has_news) = (began, false);
@@ -264,6 +269,10 @@ impl Call {
                     ran = Some(done);
                     continue;
                 }
+                () = gone(tap.as_ref()), if self.record.waits_for_line() => {
+                    self.record.reply(InputReply::Refused);
+                    continue;
+                }
                 // What came last is seen also when nothing comes after it.
                 () = tokio::time::sleep_until(shown + PREVIEW), if has_news => {
                     (shown, has_news) = (Instant::now(), false);
@@ -277,6 +286,10 @@ impl Call {
             if let KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } = &event {
                 started = Instant::now();
                 limit = from(started);
+            }
+            if is_question(&event) && self.input == InputMode::Ask {
+                // Whoever is told of it may answer at once.
+                self.record.set_replier(Some(replier.clone()));
             }
             self.take(index, &event, sink.as_mut(), notebook.as_mut());
             if let Some(tap) = tap {
@@ -307,6 +320,7 @@ impl Call {
                 self.show(index, sink, started.elapsed());
             }
         }
+        self.record.set_replier(None);
         let took = started.elapsed();
         let output = match sink {
             Some(sink) => self.finished(index, sink).await,
@@ -360,7 +374,10 @@ impl Call {
             }
             KernelEvent::Answer { .. } | KernelEvent::Died(_) => return,
         };
-        if let Some(sink) = sink {
+        // What somebody answers is no matter of the output; only a refusal is told there.
+        let is_answered =
+            self.input == InputMode::Ask && matches!(event, ExecEvent::InputRequested { .. });
+        if let Some(sink) = sink.filter(|_| !is_answered) {
             sink.push(event);
         }
         if let Some(notebook) = notebook {
@@ -474,6 +491,10 @@ fn told(
         }
         CellEnd::NotRun(NotRun::Closed | NotRun::Cancelled) => (State::NeverRun, None),
     }
+}
+
+fn is_question(event: &KernelEvent) -> bool {
+    matches!(event, KernelEvent::Exec { event: ExecEvent::InputRequested { .. }, .. })
 }
 
 /// About what an event weighs in a journal: also one that shows nothing takes some room.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{BackendKind, Kernelspecs, MANAGED, Origin};
+use inkcell_kernel::{BackendKind, InputMode, InputReply, Kernelspecs, MANAGED, Origin};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
@@ -157,6 +157,14 @@ impl Engine {
     pub fn cancel(&self, id: &ExecutionId) -> Result<(), EngineError> {
         self.record(id)?.cancel();
         Ok(())
+    }
+
+    /// Answers a cell of a call that asked for a line of input.
+    pub fn reply_input(&self, id: &ExecutionId, reply: InputReply) -> Result<(), EngineError> {
+        if self.record(id)?.reply(reply) {
+            return Ok(());
+        }
+        Err(SessionError::NothingAsked(id.clone()).into())
     }
 
     /// What happens in a call, from this point on.
@@ -341,6 +349,8 @@ impl Engine {
             stopping: lent.stopping.clone(),
             withheld: chosen.env.withheld.clone(),
             reading: request.reading,
+            // Where nobody takes what is asked, nobody answers.
+            input: if beside.tap.is_some() { request.input } else { InputMode::Refuse },
             limits: shared.config.output,
             budget_bytes: shared.config.call_bytes,
             artifacts: shared.artifacts.clone(),

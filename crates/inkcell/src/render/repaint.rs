@@ -2,7 +2,6 @@
 //!
 //! Owns where the cursor is: always on the line below what was painted. It must not know what is shown. Nothing
 //! above the first row that it painted is ever touched.
-#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 use super::execution::frame::{Frame, Line};
 use super::execution::paint::paint_line;

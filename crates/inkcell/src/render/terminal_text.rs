@@ -82,7 +82,11 @@ enum State {
     Intermediate,
     Control(String),
     /// A string that is skipped, and whether ESC came last. A title may also end with BEL.
-    Skipped { is_title: bool, is_after_escape: bool, skipped: usize },
+    Skipped {
+        is_title: bool,
+        is_after_escape: bool,
+        skipped: usize,
+    },
 }
 
 /// Lets one stream through.
@@ -341,7 +345,10 @@ mod tests {
             ("\u{1b}[38;5;999mx", "x"),
             ("\u{1b}[?25l\u{1b}[2Jx\u{1b}[10A\u{1b}c\u{1b}7", "x"),
             ("\u{1b}]0;title\u{7}a\u{1b}]8;;http://x\u{1b}\\b", "ab"),
-            ("\u{1b}]52;c;aGk=\u{7}\u{1b}P1$r0m\u{1b}\\\u{1b}_Gx\u{1b}\\\u{1b}^p\u{1b}\\\u{1b}Xs\u{1b}\\.", "."),
+            (
+                "\u{1b}]52;c;aGk=\u{7}\u{1b}P1$r0m\u{1b}\\\u{1b}_Gx\u{1b}\\\u{1b}^p\u{1b}\\\u{1b}Xs\u{1b}\\.",
+                ".",
+            ),
             ("\u{9b}2J\u{9d}0;t\u{9c}\u{90}q\u{9c}x", "x"),
             ("a\u{7}\u{b}\u{c}\u{0}\u{7f}b", "ab"),
             ("50%\r60%", "50%\r60%"),
@@ -349,7 +356,10 @@ mod tests {
             ("\u{202e}x", "\\u{202e}x"),
             ("\u{1b}]0;no end\nnext", "\nnext"),
             ("\u{1b}[31", ""),
-            ("long text\r\u{1b}[Kx", "long text\r         \u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}x"),
+            (
+                "long text\r\u{1b}[Kx",
+                "long text\r         \u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}\u{8}x",
+            ),
             ("ab\u{1b}[2K\rx", "ab\u{8}\u{8}  \rx"),
         ];
         for (given, wanted) in table {

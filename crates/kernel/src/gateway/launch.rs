@@ -272,15 +272,16 @@ impl GatewayBackend {
     }
 
     async fn meet(&self, spec: &KernelSpec, talk: &Talk) -> Result<Met, Unmet> {
-        let about = meet::meet(talk).await?;
+        let (about, voice, beginning) = meet::meet(talk).await?;
         let (language, version) = (about.language_info.name, about.language_info.version);
         if !language.eq_ignore_ascii_case("python") {
             let executable = format!("{language} on {}", self.rest.url);
             let (guest, place, seen) = (Guest::Absent, Place::Elsewhere, None);
-            return Ok(Met { guest, place, language, version, executable, seen });
+            let state = State::new(talk.session(), voice, beginning);
+            return Ok(Met { guest, place, language, version, executable, seen, state });
         }
         let place = match self.config.place {
-            Place::Unknown => guest::place(&meet::run_at_start(talk, "", guest::WHOSE).await?),
+            Place::Unknown => guest::place(&meet::run_at_start(talk, "", guest::WHOSE).await?.0),
             known => known,
         };
         let code = match place {
@@ -296,9 +297,10 @@ impl GatewayBackend {
             },
             Place::Elsewhere | Place::Unknown => guest::elsewhere(spec),
         };
-        let shown = meet::run_at_start(talk, &code, guest::WHERE).await?;
+        let (shown, beginning) = meet::run_at_start(talk, &code, guest::WHERE).await?;
         let (seen, executable) = guest::found(&shown, &Namespace::ours());
-        Ok(Met { guest: Guest::Present, place, language, version, executable, seen })
+        let (guest, state) = (Guest::Present, State::new(talk.session(), voice, beginning));
+        Ok(Met { guest, place, language, version, executable, seen, state })
     }
 
     fn unmet(&self, unmet: Unmet) -> LaunchError {
@@ -345,7 +347,7 @@ impl GatewayBackend {
         let (posts, posted) = mpsc::unbounded_channel();
         let intent = Intent::default();
         let pump = Pump {
-            state: State::new(talk.session()),
+            state: met.state,
             talk,
             near,
             guest: met.guest,
@@ -396,4 +398,5 @@ struct Met {
     version: String,
     executable: String,
     seen: Option<Seen>,
+    state: State,
 }

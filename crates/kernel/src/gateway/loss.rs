@@ -13,7 +13,7 @@ use crate::gateway::error::{GatewayError, Refused};
 use crate::gateway::fence::Why;
 use crate::gateway::handle::Post;
 use crate::gateway::near::is_over;
-use crate::gateway::pump::Pump;
+use crate::gateway::pump::{Pump, State};
 use crate::gateway::rest::Presence;
 use crate::gateway::talk::Talk;
 use crate::jupyter::fold::Channel;
@@ -46,6 +46,9 @@ pub(crate) const LIMIT: &str = "the gateway dropped output because it came faste
 const UNKNOWN: &str = "the connection to the gateway was lost while the cell ran; whether it succeeded is not \
     known, and output may be incomplete";
 
+/// What is said of a kernel whose gateway has a new one under its name.
+const REPLACED: &str = "died, and its gateway started another in its place";
+
 /// How a kernel ended whose process is gone.
 pub(crate) const EXITED: &str = "ended on its gateway, which does not say why";
 
@@ -56,9 +59,25 @@ pub(crate) fn is_limit(text: &[u8]) -> bool {
         || text.starts_with(b"IOPub message rate exceeded")
 }
 
+/// The same as a message, which is the server's own.
+fn says_limit(message: &Message) -> bool {
+    #[derive(Deserialize)]
+    struct Stream {
+        text: String,
+    }
+    message.header.msg_type == "stream"
+        && serde_json::from_slice(&message.content)
+            .is_ok_and(|stream: Stream| is_limit(stream.text.as_bytes()))
+}
+
 /// Why the kernel is gone, if this says so.
 pub(crate) fn death_on(channel: Channel, message: &Message) -> Option<&'static str> {
     if channel == Channel::Iopub { death(message) } else { None }
+}
+
+/// Whether it is about a request, whoever made that.
+fn belongs(message: &Message) -> bool {
+    message.parent.as_ref().is_some_and(|parent| !parent.msg_id.is_empty())
 }
 
 /// Such a message belongs to no request.
@@ -67,17 +86,45 @@ fn death(message: &Message) -> Option<&'static str> {
     struct Status {
         execution_state: String,
     }
-    let belongs = message.parent.as_ref().is_some_and(|parent| !parent.msg_id.is_empty());
-    if message.header.msg_type != "status" || belongs {
+    if message.header.msg_type != "status" || belongs(message) {
         return None;
     }
     let status: Status = serde_json::from_slice(&message.content).ok()?;
     match status.execution_state.as_str() {
-        "restarting" | "autorestarting" => {
-            Some("died, and its gateway started another in its place")
-        }
+        "restarting" | "autorestarting" => Some(REPLACED),
         "dead" => Some("died on its gateway"),
         _ => None,
+    }
+}
+
+/// Whose word a message is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Judged {
+    /// The kernel's, or its gateway's about it.
+    OfTheKernel,
+    /// That of a process which has taken its place.
+    OfAnother,
+    /// It says that the kernel is gone, and how.
+    Death(&'static str),
+}
+
+impl State {
+    /// A gateway puts a new process in the place of one that died, and what that says while it starts comes to us as
+    /// well, before or behind the gateway's word of it.
+    pub(crate) fn judge(&self, channel: Channel, message: &Message) -> Judged {
+        if let Some(problem) = death_on(channel, message) {
+            return Judged::Death(problem);
+        }
+        let kind = message.header.msg_type.as_str();
+        let is_another = self.voice.is_another(message);
+        match channel {
+            // No gateway makes these by itself.
+            Channel::Shell if is_another => Judged::Death(REPLACED),
+            Channel::Iopub if is_another && kind == "status" => Judged::Death(REPLACED),
+            Channel::Iopub if belongs(message) || says_limit(message) => Judged::OfTheKernel,
+            Channel::Iopub if is_another || self.is_gone => Judged::OfAnother,
+            _ => Judged::OfTheKernel,
+        }
     }
 }
 

@@ -21,16 +21,19 @@ use crate::gateway::error::GatewayError;
 use crate::gateway::fence::{Fence, Why};
 use crate::gateway::guest::Place;
 use crate::gateway::handle::{Intent, Post};
-use crate::gateway::loss;
+use crate::gateway::loss::{self, Judged};
 use crate::gateway::near::{Near, is_over};
 use crate::gateway::talk::Talk;
+use crate::input::InputMode;
 use crate::jupyter::ask::{self, Asking};
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
 use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::jupyter::message::Message;
 use crate::jupyter::pieces::in_pieces;
 use crate::jupyter::speak::Speak as _;
+use crate::jupyter::voice::Voice;
 use crate::kernel::{CodeRequest, Force, History};
 use crate::question::Answer;
 use crate::trace::Trace;
@@ -60,6 +63,10 @@ pub(crate) struct Pump {
 /// What the pump is about.
 pub(crate) struct State {
     pub(crate) fold: Fold,
+    /// That of the process which we have met.
+    pub(crate) voice: Voice,
+    /// The gateway has said that the kernel is gone; what comes without a request is another's.
+    pub(crate) is_gone: bool,
     queue: VecDeque<Post>,
     pub(crate) asking: Option<Asking>,
     pub(crate) fence: Option<Fence>,
@@ -77,9 +84,11 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(session: &str) -> State {
+    pub(crate) fn new(session: &str, voice: Voice, beginning: Beginning) -> State {
         State {
-            fold: Fold::new(session.to_owned()),
+            fold: Fold::new(session.to_owned(), beginning),
+            voice,
+            is_gone: false,
             queue: VecDeque::new(),
             asking: None,
             fence: None,
@@ -225,6 +234,10 @@ impl Pump {
                     self.state.queue.push_back(post);
                 }
             }
+            Post::Input(exec, reply) => {
+                let effect = self.state.fold.reply_input(exec, reply);
+                self.apply(effect.into_iter().collect()).await;
+            }
             Post::Interrupt if !self.takes_interrupt() => {}
             Post::Interrupt if self.signals_interrupts() => {
                 self.talk.trace.sent_as("signal", "interrupt", None);
@@ -284,7 +297,7 @@ impl Pump {
                         Err(answer) => self.send(KernelEvent::Answer { id, answer }).await,
                     }
                 }
-                Some(Post::Interrupt | Post::Force(_)) => {}
+                Some(Post::Input(..) | Post::Interrupt | Post::Force(_)) => {}
                 None => {
                     // Whatever was posted in this moment is in the queue, and is looked at next.
                     if self.posts.is_empty() {
@@ -300,7 +313,7 @@ impl Pump {
         let is_silent = request.history == History::Silent;
         // One at a time is sent, so there is nothing to stop; told to, a kernel can refuse what comes next.
         let content = json!({"code": request.code, "silent": is_silent,
-            "store_history": !is_silent, "user_expressions": {}, "allow_stdin": false,
+            "store_history": !is_silent, "user_expressions": {}, "allow_stdin": request.input == InputMode::Ask,
             "stop_on_error": false});
         // What is set first are addresses and secrets of this machine.
         let metadata = match (self.guest, self.place) {
@@ -312,7 +325,7 @@ impl Pump {
         self.state.probe = None;
         // What was interrupted before was another one.
         self.state.interrupted = None;
-        self.state.fold.begin(request.exec, sent, request.history);
+        self.state.fold.begin(request, sent);
     }
 
     pub(crate) async fn heard(
@@ -320,8 +333,13 @@ impl Pump {
         channel: Channel,
         message: &Message,
     ) -> Option<DeathCause> {
-        if let Some(problem) = loss::death_on(channel, message) {
-            return Some(self.state.ended(problem));
+        match self.state.judge(channel, message) {
+            Judged::OfTheKernel => {}
+            Judged::OfAnother => return None,
+            Judged::Death(problem) => {
+                self.state.is_gone = true;
+                return Some(self.state.ended(problem));
+            }
         }
         if channel == Channel::Shell {
             if let Some(asking) = &self.state.asking
@@ -353,8 +371,8 @@ impl Pump {
         for effect in effects {
             match effect {
                 Effect::Event(event) => self.event(event).await,
-                Effect::EmptyLine { parent } => {
-                    let line = json!({"value": "", "status": "ok"});
+                Effect::Line { parent, line } => {
+                    let line = json!({"value": line, "status": "ok"});
                     self.talk.reply(Channel::Stdin, "input_reply", parent, &line);
                 }
                 Effect::CloseComm { id } => {

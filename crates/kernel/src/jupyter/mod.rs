@@ -3,6 +3,7 @@
 
 pub(crate) mod about;
 pub(crate) mod ask;
+pub(crate) mod beginning;
 mod content;
 pub(crate) mod fold;
 pub(crate) mod guest;
@@ -14,3 +15,4 @@ pub(crate) mod pieces;
 pub(crate) mod sign;
 pub(crate) mod speak;
 pub(crate) mod spool;
+pub(crate) mod voice;

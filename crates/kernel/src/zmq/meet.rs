@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::jupyter::about::About;
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::Channel;
 use crate::jupyter::message::Message;
 use crate::zmq::lines::{Lines, Speaker};
@@ -38,14 +39,15 @@ pub(crate) async fn meet(
     lines: &mut Lines,
     speaker: &Speaker,
     odd: &mut Oddity,
-) -> Result<About, Unmet> {
+) -> Result<(About, Beginning), Unmet> {
     let ask = || speaker.request(Channel::Shell, "kernel_info_request", &json!({}));
     let mut asked = vec![ask()];
     let mut again = Instant::now() + UNANSWERED;
     let (mut about, mut is_heard) = (None, false);
+    let mut beginning = Beginning::until(&asked[0]);
     loop {
         if is_heard && let Some(about) = about {
-            return Ok(about);
+            return Ok((about, beginning));
         }
         let (channel, frames) = tokio::select! {
             frames = lines.shell.next() => (Channel::Shell, frames.map_err(|_| Unmet::Closed)?),
@@ -54,7 +56,12 @@ pub(crate) async fn meet(
                 (Channel::Iopub, frames.map_err(|_| Unmet::Closed)?)
             }
             () = tokio::time::sleep_until(again) => {
-                asked.push(ask());
+                let request = ask();
+                // The one before may be lost.
+                if !beginning.is_over() {
+                    beginning = Beginning::until(&request);
+                }
+                asked.push(request);
                 again = Instant::now() + if about.is_some() { UNHEARD } else { UNANSWERED };
                 continue;
             }
@@ -66,6 +73,7 @@ pub(crate) async fn meet(
                 continue;
             }
         };
+        beginning.heard(channel, &message);
         let is_answer = asked.iter().any(|request| message.is_of(request));
         match (channel, message.header.msg_type.as_str()) {
             (Channel::Shell, "kernel_info_reply") if is_answer => {
@@ -97,7 +105,7 @@ pub(crate) async fn run_at_start(
     lines: &mut Lines,
     speaker: &Speaker,
     code: &str,
-) -> Result<(), Unmet> {
+) -> Result<Beginning, Unmet> {
     #[derive(Deserialize)]
     struct Reply {
         status: String,
@@ -109,21 +117,26 @@ pub(crate) async fn run_at_start(
     let content = json!({"code": code, "silent": true, "store_history": false,
         "user_expressions": {}, "allow_stdin": false, "stop_on_error": false});
     let request = speaker.request(Channel::Shell, "execute_request", &content);
+    let mut beginning = Beginning::until(&request);
     loop {
-        let frames = tokio::select! {
-            frames = lines.shell.next() => frames.map_err(|_| Unmet::Closed)?,
+        let (channel, frames) = tokio::select! {
+            frames = lines.shell.next() => (Channel::Shell, frames.map_err(|_| Unmet::Closed)?),
             // What it says meanwhile is nobody's.
-            output = lines.output.next() => {
-                let _ = output.ok_or(Unmet::Closed)?;
-                continue;
-            }
+            frames = lines.output.next() => match frames.ok_or(Unmet::Closed)? {
+                Ok(frames) => (Channel::Iopub, frames),
+                Err(_) => continue,
+            },
         };
-        let Ok(message) = lines.decode(Channel::Shell, &frames) else { continue };
-        if message.header.msg_type != "execute_reply" || !message.is_of(&request) {
+        let Ok(message) = lines.decode(channel, &frames) else { continue };
+        beginning.heard(channel, &message);
+        if channel != Channel::Shell
+            || message.header.msg_type != "execute_reply"
+            || !message.is_of(&request)
+        {
             continue;
         }
         return match serde_json::from_slice(&message.content) {
-            Ok(Reply { status, .. }) if status == "ok" => Ok(()),
+            Ok(Reply { status, .. }) if status == "ok" => Ok(beginning),
             Ok(Reply { ename, evalue, .. }) => Err(Unmet::Startup { name: ename, value: evalue }),
             Err(_) => Err(Unmet::Closed),
         };

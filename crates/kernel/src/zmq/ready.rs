@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::error::LaunchError;
 use crate::jupyter::about::About;
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::guest::{self, Guest, Wires};
 use crate::jupyter::kernelspec::InterruptMode;
 use crate::kernel::{BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched, Origin};
@@ -34,6 +35,7 @@ pub(crate) struct Ready {
     pub(crate) lines: Lines,
     pub(crate) speaker: Speaker,
     pub(crate) about: About,
+    pub(crate) beginning: Beginning,
     pub(crate) mode: InterruptMode,
     /// Where the files lie that are put into it, should it be Python.
     pub(crate) root: Option<PathBuf>,
@@ -88,11 +90,12 @@ impl Ready {
         let work = meet::run_at_start(&mut self.lines, &self.speaker, code);
         let young = self.starting.own.as_ref();
         let watched = starting::watch(work, self.exit.as_ref(), young, patience).await;
-        self.starting.settle(watched, Oddity::default(), patience).await
+        self.beginning = self.starting.settle(watched, Oddity::default(), patience).await?;
+        Ok(())
     }
 
     fn launched(self, guest: Guest, origin: Origin) -> Launched {
-        let Ready { mut starting, exit, lines, speaker, about, mode, .. } = self;
+        let Ready { mut starting, exit, lines, speaker, about, beginning, mode, .. } = self;
         let pid = starting.own.as_ref().map(|young| young.process.id());
         let info = KernelInfo {
             backend: BackendKind::Zmq,
@@ -122,7 +125,7 @@ impl Ready {
             _ => None,
         };
         let pump = Pump {
-            state: State::new(speaker.session()),
+            state: State::new(speaker.session(), beginning),
             lines,
             speaker: speaker.clone(),
             own,

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LaunchError;
 use crate::event::DeathCause;
 use crate::jupyter::about::About;
+use crate::jupyter::beginning::Beginning;
 use crate::jupyter::guest::Wires;
 use crate::jupyter::home::Home;
 use crate::jupyter::kernelspec::InterruptMode;
@@ -99,8 +100,8 @@ impl Starting {
         let mut odd = Oddity::default();
         let words = first_words(connection, drains, folder, &trace, &mut odd);
         let watched = watch(words, exit.as_ref(), self.own.as_ref(), patience).await;
-        let (lines, speaker, about) = self.settle(watched, odd, patience).await?;
-        Ok(Ready { starting: self, exit, lines, speaker, about, mode, root })
+        let (lines, speaker, about, beginning) = self.settle(watched, odd, patience).await?;
+        Ok(Ready { starting: self, exit, lines, speaker, about, beginning, mode, root })
     }
 
     /// What there is, or why it is not.
@@ -172,11 +173,11 @@ async fn first_words(
     folder: &Path,
     trace: &MessageTrace,
     odd: &mut Oddity,
-) -> Result<(Lines, Speaker, About), Unmet> {
+) -> Result<(Lines, Speaker, About, Beginning), Unmet> {
     let connected = lines::connect(connection, drains, folder, trace).await;
     let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
-    let about = meet::meet(&mut lines, &speaker, odd).await?;
-    Ok((lines, speaker, about))
+    let (about, beginning) = meet::meet(&mut lines, &speaker, odd).await?;
+    Ok((lines, speaker, about, beginning))
 }
 
 /// Waits for something that a kernel is to do, as long as that makes sense.

@@ -21,6 +21,8 @@ pub(crate) enum Step {
     Say(&'static str, &'static str, Value),
     /// One that belongs to another request of ours, or to nobody.
     SayTo(Value, &'static str, &'static str, Value),
+    /// The same, said by a process that has taken the kernel's place.
+    Another(Box<Step>),
     /// A frame as it is.
     Raw(Vec<u8>),
     /// Bytes on the connection itself, which then ends as by `Drop` when the other end has closed it.
@@ -74,6 +76,11 @@ pub(crate) fn reply() -> Step {
 
 pub(crate) fn stream(text: &str) -> Step {
     Step::Say("iopub", "stream", json!({"name": "stdout", "text": text}))
+}
+
+/// What a process says by itself that has taken the kernel's place.
+pub(crate) fn another(kind: &'static str, content: Value) -> Step {
+    Step::Another(Box::new(Step::SayTo(json!({}), "iopub", kind, content)))
 }
 
 /// Talks over a websocket until it ends.
@@ -179,6 +186,10 @@ fn steps(channel: &str, header: &Value, content: &Value, inside: &Inside) -> Vec
 }
 
 async fn do_step(socket: &mut Socket, v1: bool, parent: &Value, step: Step) {
+    let (session, step) = match step {
+        Step::Another(step) => ("another kernel", *step),
+        step => ("kernel", step),
+    };
     let (parent, channel, kind, content) = match step {
         Step::Say(channel, kind, content) => (parent.clone(), channel, kind, content),
         Step::SayTo(parent, channel, kind, content) => (parent, channel, kind, content),
@@ -186,11 +197,10 @@ async fn do_step(socket: &mut Socket, v1: bool, parent: &Value, step: Step) {
             let _ = socket.send(Message::Binary(Bytes::from(bytes))).await;
             return;
         }
-        Step::Break(_) | Step::Later | Step::Mute | Step::Drop | Step::Forget | Step::Vanish => {
-            return;
-        }
+        Step::Another(_) | Step::Break(_) | Step::Later => return,
+        Step::Mute | Step::Drop | Step::Forget | Step::Vanish => return,
     };
-    let header = json!({"msg_id": "theirs", "msg_type": kind, "session": "kernel"});
+    let header = json!({"msg_id": "theirs", "msg_type": kind, "session": session});
     let message = if v1 {
         let parts = [channel.to_owned(), header.to_string(), parent.to_string()];
         let parts = parts.into_iter().chain(["{}".to_owned(), content.to_string()]);

@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use crate::desk::{Desk, LIMIT, collect, request, run};
-use crate::fake_kernel::{Step, busy, cell, idle, input, reply, stream};
+use crate::fake_kernel::{Step, another, busy, cell, idle, input, reply, stream};
 use crate::scripted::{Act, Scripted, Seen};
 
 async fn gateway(cell: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> (Scripted, Desk) {
@@ -182,6 +182,59 @@ async fn a_restart_is_a_death() {
         assert_eq!(ran.text, "a");
         assert!(gateway.is_empty_soon().await, "what the gateway made anew is nobody's");
     }
+}
+
+/// F-001: what the process says that took the place of a dead one is not the cell's, whether it comes before or
+/// behind the gateway's word of it, or instead.
+#[tokio::test]
+async fn what_follows_a_dead_kernel_is_not_its_output() {
+    let warning = || another("stream", json!({"name": "stderr", "text": "a warning at start"}));
+    let starting = || another("status", json!({"execution_state": "starting"}));
+    let word = || {
+        let status = json!({"execution_state": "restarting"});
+        Step::SayTo(json!({}), "iopub", "status", status)
+    };
+    let unnamed = || {
+        let text = json!({"name": "stderr", "text": "a warning at start"});
+        Step::SayTo(json!({}), "iopub", "stream", text)
+    };
+    let ways = [
+        vec![warning(), word()],
+        vec![warning(), starting(), warning(), word()],
+        vec![word(), warning(), starting(), warning()],
+        vec![warning(), starting(), warning()],
+        // Of kernels that cannot be told apart, the gateway's word is all there is.
+        vec![word(), unnamed()],
+    ];
+    for way in ways {
+        let shown = format!("{way:?}");
+        let die = move |_: &str| {
+            let mut steps = vec![busy(), input(), stream("last words")];
+            steps.extend(way.clone());
+            steps
+        };
+        let (_gateway, desk) = gateway(die).await;
+        let mut launched = desk.launch().await.unwrap();
+        let ran = run(&mut launched, "").await;
+        let wanted = "died, and its gateway started another in its place";
+        assert_eq!(ran.cause(), wanted, "{shown}");
+        assert_eq!((ran.text.as_str(), ran.orphaned.as_str()), ("last words", ""), "{shown}");
+    }
+}
+
+/// F-111: a kernel that was replaced while nobody listened has lost its state, which its answer to the next question
+/// tells.
+#[tokio::test]
+async fn a_kernel_that_was_replaced_unseen_is_dead() {
+    let replaced = |_: &str| {
+        let answers = [busy(), input(), stream("x"), reply(), idle()];
+        answers.into_iter().map(|step| Step::Another(Box::new(step))).collect()
+    };
+    let (_gateway, desk) = gateway(replaced).await;
+    let mut launched = desk.launch().await.unwrap();
+    let ran = run(&mut launched, "").await;
+    assert_eq!(ran.cause(), "died, and its gateway started another in its place");
+    assert_eq!(ran.ends, [], "its outcome is not the one that was asked for");
 }
 
 /// F-115: in every order, doubled, and for others.

@@ -4,7 +4,7 @@
 //! which shows control characters instead of keeping them. Colours are the painters'.
 
 use bytes::Bytes;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::visible;
 
@@ -102,6 +102,14 @@ pub(crate) struct Line {
     picture: Option<Picture>,
 }
 
+impl Frame {
+    /// The same text in no role.
+    pub(crate) fn uncoloured(&self) -> Frame {
+        let plain = |line: &Line| Line::of(Role::Plain, &line.text());
+        Frame { lines: self.lines.iter().map(plain).collect() }
+    }
+}
+
 impl Line {
     /// A line in one role.
     pub(crate) fn of(role: Role, text: &str) -> Line {
@@ -160,6 +168,22 @@ impl Line {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.spans.is_empty() && self.picture.is_none()
+    }
+
+    /// What of it is in so many columns from one on; a character that is only half in them is left out.
+    pub(crate) fn cut(&self, from: usize, width: usize) -> Line {
+        let mut line = Line::default();
+        let mut at = 0;
+        for span in &self.spans {
+            for (start, c) in span.text.char_indices() {
+                let wide = c.width().unwrap_or(0);
+                if at >= from && at + wide <= from + width {
+                    line.push_clean(span.role, &span.text[start..start + c.len_utf8()]);
+                }
+                at += wide;
+            }
+        }
+        line
     }
 }
 

@@ -22,14 +22,29 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 /// Code at a prompt.
 pub(crate) struct Interactive {
     cell: Cell,
+    heading: Heading,
     turns: u64,
     cache: Cache,
     gallery: Option<Gallery>,
 }
 
+/// Whether the code stands above its output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heading {
+    Code,
+    /// It stands there already: it was typed there.
+    Typed,
+}
+
 impl Interactive {
     pub(crate) fn new(source: CellSource) -> Interactive {
-        Interactive { cell: Cell::new(source), turns: 0, cache: Cache::default(), gallery: None }
+        let (cell, cache) = (Cell::new(source), Cache::default());
+        Interactive { cell, heading: Heading::Code, turns: 0, cache, gallery: None }
+    }
+
+    /// Leaves the code out, because whoever typed it sees it above.
+    pub(crate) fn below_typed_code(self) -> Interactive {
+        Interactive { heading: Heading::Typed, ..self }
     }
 
     /// Draws pictures.
@@ -47,6 +62,17 @@ impl Interactive {
         self.turns += 1;
     }
 
+    /// What is to be seen now, without the word that it runs.
+    pub(crate) fn still(&mut self, area: Area) -> Frame {
+        Frame { lines: self.rows(area.at_least_one_wide()) }
+    }
+
+    fn rows(&mut self, area: Area) -> Vec<Line> {
+        let (cell, heading) = (&self.cell, self.heading);
+        let layout = Layout { area, preview: PREVIEW, gallery: self.gallery.as_ref() };
+        self.cache.rows(area, cell.revision(), || rows(cell, heading, layout)).to_vec()
+    }
+
     /// How often rows were made.
     pub(crate) fn renders(&self) -> u64 {
         self.cache.renders()
@@ -60,10 +86,8 @@ impl Renderer for Interactive {
 
     fn frame(&mut self, area: Area) -> Frame {
         let area = area.at_least_one_wide();
-        let cell = &self.cell;
-        let layout = Layout { area, preview: PREVIEW, gallery: self.gallery.as_ref() };
-        let mut lines = self.cache.rows(area, cell.revision(), || rows(cell, layout)).to_vec();
-        if !cell.state().is_end() {
+        let mut lines = self.rows(area);
+        if !self.cell.state().is_end() {
             let turn = usize::try_from(self.turns % SPINNER.len() as u64).unwrap_or(0);
             let waiting = format!("{} Running… (esc to cancel)", SPINNER[turn]);
             lines.extend(remark(Role::Dim, &waiting, area.width));
@@ -72,10 +96,14 @@ impl Renderer for Interactive {
     }
 }
 
-fn rows(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
+fn rows(cell: &Cell, heading: Heading, layout: Layout<'_>) -> Vec<Line> {
     let area = layout.area;
     let mut rows = Vec::new();
-    for (number, code) in code_lines(&cell.source().code).iter().enumerate() {
+    let code = match heading {
+        Heading::Code => code_lines(&cell.source().code),
+        Heading::Typed => Vec::new(),
+    };
+    for (number, code) in code.iter().enumerate() {
         let mut line = match number {
             0 => Line::of(Role::Title, ">>> "),
             _ => Line::of(Role::Plain, "    "),

@@ -262,7 +262,10 @@ mod tests {
             ("list[0](x y)", "list[0](x y)"),
             ("```python\nx = 1\n```\nend", "  x = <Number 1>\nend"),
             ("```\n**raw**\n", "  <Code **raw**>"),
-            ("| a | b |\n|---|---|\n| 1 | 2 |", "<Strong a><Dim  │ ><Strong b>\n<Dim ──┼──>\n1<Dim  │ >2"),
+            (
+                "| a | b |\n|---|---|\n| 1 | 2 |",
+                "<Strong a><Dim  │ ><Strong b>\n<Dim ──┼──>\n1<Dim  │ >2",
+            ),
             ("| a |\nno table", "| a |\nno table"),
             ("``` a ``` b", "<Code a> b"),
             ("````x", ""),

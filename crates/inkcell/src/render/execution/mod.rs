@@ -3,7 +3,6 @@
 //! Owns the way in: [`Execution::new`] with the cells, [`Execution::report`] and [`Renderer::event`] as they
 //! come, [`Renderer::frame`] whenever something is to be seen, and a painter of `paint` for the frame. Frames
 //! are pure: the same state gives the same frame, and nothing here reads a clock or writes anywhere.
-#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 pub(in crate::render) mod block;
 pub(in crate::render) mod cache;
@@ -20,6 +19,7 @@ mod markdown_table;
 pub(in crate::render) mod output;
 pub(in crate::render) mod paint;
 mod status;
+pub(crate) mod stored;
 pub(crate) mod text_only;
 mod traceback;
 pub(in crate::render) mod width;
@@ -35,12 +35,17 @@ use super::place;
 use block::{PREVIEW, Place, timeout_line};
 use cache::Cache;
 use cell::Cell;
-use frame::Line;
 use output::{Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Role};
+pub(crate) use frame::{Frame, Line, Paint, Role};
 pub(crate) use paint::{ansi, plain};
+pub(crate) use width::{columns, fit};
+
+/// Python code, its words in their roles.
+pub(crate) fn highlighted(code: &str) -> Vec<Line> {
+    highlight::python(code)
+}
 
 /// Where a frame is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -209,7 +209,9 @@ fn json_lines(json: &JsonItem, header: Option<String>, expansion: Expansion) -> 
                 Expansion::Expanded => usize::MAX,
             };
             let hidden = json.shown.lines().count().saturating_sub(shown);
-            lines.extend(json.shown.lines().take(shown).map(|line| clamped(Line::of(Role::Plain, line))));
+            lines.extend(
+                json.shown.lines().take(shown).map(|line| clamped(Line::of(Role::Plain, line))),
+            );
             if hidden > 0 {
                 let more = format!("… {hidden} more {}", plural(hidden, "line"));
                 lines.push(Line::of(Role::Dim, &more));

@@ -87,7 +87,9 @@ impl Roles {
             return Role::Name;
         }
         let is_pointer = !body.is_empty() && body.chars().all(|c| ['^', '~', ' '].contains(&c));
-        if is_arrow(line) || is_pointer || (is_after_place && line.starts_with("    ") && !is_numbered(body))
+        if is_arrow(line)
+            || is_pointer
+            || (is_after_place && line.starts_with("    ") && !is_numbered(body))
         {
             return Role::Failing;
         }
@@ -162,7 +164,12 @@ mod tests {
         assert_eq!(in_cell(&IPYTHON, None), Some(3));
         let syntax = ["  Cell In[1], line 12", "    x = = 1", "        ^", "SyntaxError: invalid"];
         assert_eq!(in_cell(&syntax, Some(1)), Some(12));
-        for odd in ["Cell In[1], line ", "Cell In[", "Cell In[1], line 0", "Cell In[1], line 99999999999999999999"] {
+        for odd in [
+            "Cell In[1], line ",
+            "Cell In[",
+            "Cell In[1], line 0",
+            "Cell In[1], line 99999999999999999999",
+        ] {
             assert_eq!(in_cell(&[odd], Some(1)), None, "{odd}");
         }
     }

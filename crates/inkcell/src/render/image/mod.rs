@@ -3,7 +3,6 @@
 //! Owns the way in: a [`Gallery`] knows what the terminal can do and makes rows of a picture, each once. The
 //! pictures come from programs and are believed in nothing: what cannot be read whole, within limits, is not
 //! drawn, and the line that names it stands instead. Nothing here writes or asks a terminal.
-#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 mod half_blocks;
 mod iterm;
@@ -21,7 +20,8 @@ use inkcell_engine::output::size;
 
 use super::execution::frame::{Line, Picture, Role};
 use picture::{Drawable, Side};
-use protocol::Protocol;
+
+pub(crate) use protocol::{Protocol, Surroundings, protocol};
 
 /// Rows that a picture takes at most, unless told otherwise.
 const MAX_ROWS: usize = 24;

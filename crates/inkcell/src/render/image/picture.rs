@@ -47,10 +47,7 @@ impl Extent {
         let times = |number: usize, side: u32| {
             u32::try_from(number).unwrap_or(u32::MAX).saturating_mul(side)
         };
-        Side {
-            wide: times(self.columns, character.wide),
-            high: times(self.rows, character.high),
-        }
+        Side { wide: times(self.columns, character.wide), high: times(self.rows, character.high) }
     }
 }
 
@@ -62,7 +59,8 @@ impl Side {
         let columns = wide / f64::from(character.wide);
         let rows = high / f64::from(character.high);
         let scale = (max_columns as f64 / columns).min(max_rows as f64 / rows).min(1.0);
-        let whole = |number: f64, max: usize| ((number * scale).ceil() as usize).clamp(1, max.max(1));
+        let whole =
+            |number: f64, max: usize| ((number * scale).ceil() as usize).clamp(1, max.max(1));
         Extent { columns: whole(columns, max_columns), rows: whole(rows, max_rows) }
     }
 
@@ -91,7 +89,8 @@ impl<'a> Drawable<'a> {
             "image/jpeg" | "image/jpg" => ImageFormat::Jpeg,
             _ => return None,
         };
-        let is_whole = file.len() <= MAX_FILE_BYTES && begins_as(format, file) && ends_as(format, file);
+        let is_whole =
+            file.len() <= MAX_FILE_BYTES && begins_as(format, file) && ends_as(format, file);
         if !is_whole {
             return None;
         }
@@ -164,8 +163,8 @@ fn reader(format: ImageFormat, file: &[u8]) -> ImageReader<Cursor<&[u8]>> {
 fn decode(format: ImageFormat, file: &[u8]) -> Option<DynamicImage> {
     let decoder = reader(format, file).into_decoder().ok()?;
     let (wide, high) = decoder.dimensions();
-    let is_too_large = u64::from(wide) * u64::from(high) > MAX_PIXELS
-        || decoder.total_bytes() > MAX_DECODED_BYTES;
+    let is_too_large =
+        u64::from(wide) * u64::from(high) > MAX_PIXELS || decoder.total_bytes() > MAX_DECODED_BYTES;
     if is_too_large || wide == 0 || high == 0 {
         return None;
     }

@@ -112,8 +112,7 @@ pub(crate) fn protocol(about: &Surroundings, answer: Option<&Answer>) -> Protoco
 
 /// Asks whether there are kitty's pictures, how large a character is, and what else there is. Every terminal
 /// answers the last, so that nobody waits for answers that do not come.
-pub(crate) const QUERY: &str =
-    "\u{1b}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1b}\\\u{1b}[16t\u{1b}[c";
+pub(crate) const QUERY: &str = "\u{1b}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1b}\\\u{1b}[16t\u{1b}[c";
 
 /// What a terminal answered to [`QUERY`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -2,7 +2,6 @@
 //!
 //! Owns which block an event belongs to, when one is over, and how many are kept. Blocks are `execution`'s and
 //! `notebook_edit`'s. It must not know where events come from or what a terminal is.
-#![cfg_attr(not(test), expect(dead_code, reason = "`attach`, `repl` and `tui` are still to come"))]
 
 pub(crate) mod piped;
 

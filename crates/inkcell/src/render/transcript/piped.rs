@@ -39,7 +39,8 @@ impl Piped {
         match event {
             SessionEvent::Began { execution, cell, of, source, .. } => {
                 self.turn_to(execution, *cell, &mut out);
-                let title = source.title.iter().map(|title| format!(" {title}")).collect::<String>();
+                let title =
+                    source.title.iter().map(|title| format!(" {title}")).collect::<String>();
                 if *of > 1 || !title.is_empty() {
                     self.line(&format!("# [{}/{of}]{title}", cell + 1), &mut out);
                 }
