@@ -3,6 +3,10 @@
 //! Owns the way in: a [`Gallery`] knows what the terminal can do and makes rows of a picture, each once. The
 //! pictures come from programs and are believed in nothing: what cannot be read whole, within limits, is not
 //! drawn, and the line that names it stands instead. Nothing here writes or asks a terminal.
+#![cfg_attr(
+    not(test),
+    expect(dead_code, reason = "what asks a terminal is still to come; counters are for tests")
+)]
 
 mod half_blocks;
 mod iterm;
@@ -17,6 +21,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use inkcell_engine::output::size;
+use rustix::termios::Winsize;
 
 use super::execution::frame::{Line, Picture, Role};
 use picture::{Drawable, Side};
@@ -42,6 +47,13 @@ pub(crate) struct Window {
     pub(crate) rows: u16,
     pub(crate) wide: u16,
     pub(crate) high: u16,
+}
+
+impl From<Winsize> for Window {
+    fn from(size: Winsize) -> Window {
+        let Winsize { ws_col: columns, ws_row: rows, ws_xpixel: wide, ws_ypixel: high } = size;
+        Window { columns, rows, wide, high }
+    }
 }
 
 /// What draws pictures, for one terminal.
