@@ -21,7 +21,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, HostEvent};
 use crate::output::Output;
 use crate::render::execution::{Area, Expansion, Page};
-use crate::render::image::{Gallery, Surroundings, protocol};
+use crate::render::image::{Gallery, Protocol, Surroundings, protocol};
 use crate::render::repaint::{Repaint, Size};
 use crate::render::transcript::Transcript;
 use crate::render::transcript::piped::Piped;
@@ -129,12 +129,18 @@ fn watched(
     let about = Surroundings::of(|name| {
         settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
     });
-    let gallery = Gallery::new(protocol(&about, None));
+    let colour = settings.may_colour();
+    let protocol = if colour { protocol(&about, None) } else { Protocol::None };
+    let window = rustix::termios::tcgetwinsize(rustix::stdio::stdout());
+    let gallery = Gallery::new(protocol);
+    let gallery = match window {
+        Ok(window) => gallery.with_window(window.into()),
+        Err(_) => gallery,
+    };
     let mut transcript = Transcript::new(met.session.cwd.clone()).with_gallery(gallery);
     let mut repaint = Repaint::default();
     let mut expansion = Expansion::Collapsed;
     let mut pages = Pages::default();
-    let colour = settings.may_colour();
     let _raw = RawTerminal::enter()?;
     let mut shown = Instant::now();
     let done = loop {

@@ -132,6 +132,11 @@ impl Line {
         Line { picture: self.picture.clone(), ..before }
     }
 
+    /// The same line with nothing drawn in it.
+    pub(in crate::render) fn undrawn(&self) -> Line {
+        Line { picture: None, ..self.clone() }
+    }
+
     /// Adds text; tabs become spaces up to the next stop, other control characters are shown.
     pub(crate) fn push(&mut self, role: Role, text: &str) {
         let text = visible(text);

@@ -17,6 +17,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use inkcell_engine::output::size;
+use rustix::termios::Winsize;
 
 use super::execution::frame::{Line, Picture, Role};
 use picture::{Drawable, Side};
@@ -42,6 +43,13 @@ pub(crate) struct Window {
     pub(crate) rows: u16,
     pub(crate) wide: u16,
     pub(crate) high: u16,
+}
+
+impl From<Winsize> for Window {
+    fn from(size: Winsize) -> Window {
+        let Winsize { ws_col: columns, ws_row: rows, ws_xpixel: wide, ws_ypixel: high } = size;
+        Window { columns, rows, wide, high }
+    }
 }
 
 /// What draws pictures, for one terminal.
@@ -82,10 +90,6 @@ impl Gallery {
     }
 
     /// For a window of this size, as the system tells it.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "half blocks serve where rows scroll in a part of the screen")
-    )]
     pub(crate) fn with_window(self, window: Window) -> Gallery {
         let Window { columns, rows, wide, high } = window;
         let each = |pixels: u16, number: u16| pixels.checked_div(number).map(u32::from);

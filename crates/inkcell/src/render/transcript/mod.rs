@@ -82,7 +82,7 @@ impl Transcript {
                 self.happened(&(execution.clone(), *cell), event);
             }
             SessionEvent::Ended { execution, cell, report } => {
-                self.end((execution.clone(), *cell), report);
+                self.end(&(execution.clone(), *cell), report);
             }
             SessionEvent::Edited(edit) => {
                 let edit = NotebookEdit::new(Edit::of(edit, &self.cwd));
@@ -237,8 +237,8 @@ impl Transcript {
         }
     }
 
-    fn end(&mut self, key: Key, report: &CellReport) {
-        if let Some(run) = self.run(&key) {
+    fn end(&mut self, key: &Key, report: &CellReport) {
+        if let Some(run) = self.run(key) {
             run.cell.report(report);
             run.is_over = true;
         }
