@@ -20,6 +20,7 @@ mod python;
 mod repl;
 mod run;
 mod tools;
+mod tui;
 
 pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
@@ -35,6 +36,7 @@ pub(crate) use python::{
 pub(crate) use repl::Repl;
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
+pub(crate) use tui::Tui;
 
 /// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     To(To),
     /// Run the cells of a notebook; their outputs go into the file.
     Run(Box<Run>),
+    /// Show a notebook in the terminal: look at it, edit it, run it.
+    Tui(Box<Tui>),
     /// Run Python code.
     Py(Box<Py>),
     /// Type cells and see what they do, in a session that stays.
@@ -142,6 +146,7 @@ impl Command {
             Command::Py(py) => py.python.cwd.as_deref(),
             Command::Repl(repl) => repl.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
+            Command::Tui(tui) => tui.python.cwd.as_deref().or_else(|| tui.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
                 specs.python.cwd.as_deref()

@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use inkcell_engine::api::KernelStep;
 use inkcell_engine::kernel::InputReply;
 use inkcell_engine::{Engine, Kind};
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use crate::exit::{Exit, Failure};
@@ -18,6 +20,7 @@ use crate::host::{
     Answer, Ask, Found, FromHost, Hello, Host, HostEvent, Hosts, Life, Refusal, SpawnError, ToHost,
     serve_one, spawn,
 };
+use crate::render::hint;
 use crate::settings::{Profile, Settings, Surroundings};
 
 /// Whom a command asks.
@@ -117,8 +120,7 @@ impl Client {
     pub(crate) fn ask(&self, ask: Ask) -> Result<Asked, Failure> {
         let (stream, caller) = match self {
             Client::Local(host) => {
-                let failed = |error| Failure::Io("cannot make a connection", error);
-                let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+                let (ours, theirs) = UnixStream::pair().map_err(no_connection)?;
                 let sent = host.connections.as_ref().map(|connections| connections.send(theirs));
                 if !matches!(sent, Some(Ok(()))) {
                     return Err(gone());
@@ -154,6 +156,17 @@ fn not_started(error: SpawnError) -> Failure {
         kind: Kind::Unavailable,
         message: error.to_string(),
         hint: Some("run it without one: --no-host".to_owned()),
+    }
+}
+
+/// Two descriptors are all it takes.
+fn no_connection(error: io::Error) -> Failure {
+    let is_scarce = matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE));
+    Failure::Told {
+        exit: Exit::Unavailable,
+        kind: Kind::Unavailable,
+        message: format!("cannot make a connection: {error}"),
+        hint: is_scarce.then(|| hint::of_step(KernelStep::RaiseOpenFiles)),
     }
 }
 

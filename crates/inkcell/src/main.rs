@@ -20,6 +20,7 @@ mod repl;
 mod settings;
 mod setup;
 mod tools;
+mod tui;
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -18,7 +18,7 @@ mod kernel;
 mod listener;
 pub(crate) mod mcp;
 mod new;
-mod py;
+pub(crate) mod py;
 pub(crate) mod python;
 mod read;
 mod repl;
@@ -31,6 +31,7 @@ mod signals;
 mod state;
 mod to;
 mod tool;
+mod tui;
 mod write;
 
 use std::sync::Arc;
@@ -55,6 +56,7 @@ pub(crate) fn run(
         Command::Clean(args) => clean::run(&args, settings, output),
         Command::To(args) => to::run(&args, settings, output),
         Command::Run(args) => run::run(&args, settings, output),
+        Command::Tui(args) => tui::run(&args, settings),
         Command::Py(args) => py::run(&args, settings, output),
         Command::Repl(args) => repl::run(&args, settings, output),
         Command::Sessions(_) => sessions::list(settings, output),

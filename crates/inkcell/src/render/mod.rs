@@ -23,3 +23,6 @@ pub(crate) mod sessions;
 pub(crate) mod terminal_text;
 pub(crate) mod transcript;
 pub(crate) mod words;
+
+#[cfg(test)]
+mod tests;

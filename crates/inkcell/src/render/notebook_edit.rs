@@ -18,6 +18,9 @@ use super::place;
 /// Rows of a source when collapsed.
 const PREVIEW: usize = 6;
 
+/// Characters of a path that are shown.
+const PATH_CHARS: usize = 400;
+
 /// Columns left of a source, so that none can pass itself off as what is said about it.
 const MARGIN: usize = 2;
 
@@ -41,6 +44,7 @@ pub(crate) enum Outcome {
     /// The cell as it is now, or was before it was deleted, and how many there are.
     Done { source: String, total: usize },
     /// Why it was not made.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an edit that failed is not published"))]
     Failed(String),
 }
 
@@ -70,6 +74,7 @@ impl NotebookEdit {
     }
 
     /// Takes what became of it.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an edit that failed is not published"))]
     pub(crate) fn outcome(&mut self, outcome: Outcome) {
         if self.edit.outcome != outcome {
             self.edit.outcome = outcome;
@@ -88,6 +93,7 @@ impl NotebookEdit {
     }
 
     /// How often rows were made: once for a width and a state of expansion (B:T-04).
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cache.renders()
     }
@@ -120,7 +126,8 @@ fn call(edit: &Edit) -> Line {
     });
     let mut line = Line::of(Role::Title, "Notebook");
     line.push(Role::Plain, &format!(" {}", or_unknown(action)));
-    line.push(Role::Dim, &format!(" in {}", or_unknown(edit.path.as_deref()).replace('\n', " ")));
+    let path = edit.path.as_deref().map(|path| path.chars().take(PATH_CHARS).collect::<String>());
+    line.push(Role::Dim, &format!(" in {}", or_unknown(path).replace(['\n', '\r'], " ")));
     line.push(Role::Dim, &format!(" cell:{}", or_unknown(edit.index)));
     line.push(Role::Dim, &format!(" type:{}", or_unknown(edit.kind.map(CellKind::name))));
     line

@@ -29,17 +29,18 @@ impl Repaint {
         // One row is the cursor's.
         let room = size.rows.saturating_sub(1).max(1);
         let skipped = live.lines.len().saturating_sub(room);
-        let shown = &live.lines[skipped..];
+        // A picture is drawn where it stays; what is painted over again keeps only its place.
+        let shown: Vec<Line> = live.lines[skipped..].iter().map(Line::undrawn).collect();
         if settled.lines.is_empty() && shown == self.last {
             return String::new();
         }
         let mut out = self.wipe(size);
-        for line in settled.lines.iter().chain(shown) {
+        for line in settled.lines.iter().chain(&shown) {
             paint_line(line, &mut out);
             out.push_str("\r\n");
         }
         self.painted = shown.iter().map(|line| columns(&line.text())).collect();
-        self.last = shown.to_vec();
+        self.last = shown;
         out
     }
 
@@ -60,6 +61,7 @@ impl Repaint {
 #[cfg(test)]
 mod tests {
     use super::super::execution::Role;
+    use super::super::execution::frame::Picture;
     use super::*;
 
     const SIZE: Size = Size { columns: 20, rows: 6 };
@@ -92,6 +94,18 @@ mod tests {
         assert_eq!(contents(&screen), "$ inkcell attach\nthree, done\nfour");
         screen.process(repaint.wipe(SIZE).as_bytes());
         assert_eq!(contents(&screen), "$ inkcell attach\nthree, done");
+    }
+
+    /// B:T-17: a picture is sent once, when nothing is painted over it any more.
+    #[test]
+    fn pictures_are_drawn_where_they_stay() {
+        let picture = Line::drawn(Picture::new(4, 2, "PICTURE".into()));
+        let with_picture = Frame { lines: vec![picture, Line::default()] };
+        let mut repaint = Repaint::default();
+        assert!(!repaint.paint(&Frame::default(), &with_picture, SIZE).contains("PICTURE"));
+        assert_eq!(repaint.paint(&Frame::default(), &with_picture, SIZE), "");
+        let drawn = repaint.paint(&with_picture, &Frame::default(), SIZE);
+        assert_eq!(drawn.matches("PICTURE").count(), 1);
     }
 
     /// A live part that is higher than the screen shows its end, and nothing above is lost.

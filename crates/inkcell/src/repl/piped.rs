@@ -3,7 +3,7 @@
 //! Owns where one cell ends and the next begins. Lines that a cell asks for are the next ones of the same pipe, as they are
 //! for Python itself.
 
-use std::io::{BufRead, Write as _};
+use std::io::BufRead;
 
 use inkcell_engine::api::CellSource;
 use inkcell_engine::kernel::InputReply;

@@ -77,8 +77,11 @@ impl Terminal {
     }
 
     fn stretch_of(&self, source: &CellSource) -> Stretch {
-        let gallery = Gallery::new(self.protocol).with_rows(size().rows.saturating_sub(2));
-        let gallery = gallery.with_character(character());
+        let gallery = Gallery::new(self.protocol);
+        let gallery = match tcgetwinsize(io::stdout()) {
+            Ok(window) => gallery.with_window(window.into()),
+            Err(_) => gallery,
+        };
         Stretch {
             source: source.clone(),
             shown: Interactive::new(source.clone()).below_typed_code().with_gallery(gallery),
@@ -235,11 +238,4 @@ fn size() -> Size {
 
 fn area(expansion: Expansion) -> Area {
     Area { width: size().columns, expansion }
-}
-
-/// The size of a character in pixels, where the system knows it.
-fn character() -> Option<(u32, u32)> {
-    let size = tcgetwinsize(io::stdout()).ok()?;
-    let each = |pixels: u16, number: u16| pixels.checked_div(number).map(u32::from);
-    each(size.ws_xpixel, size.ws_col).zip(each(size.ws_ypixel, size.ws_row))
 }

@@ -115,6 +115,7 @@ fn redacted(text: &str, folder: &str) -> String {
 fn answers(env: &TestEnv, told: &[(&str, &OsStr)]) -> Vec<String> {
     let mut client = Client::with(env, &[], |command| {
         command.envs(told.iter().copied()).env("INKCELL_PYTHON_SHELL", "ipython");
+        command.env("INKCELL_PYTHON_START_TIMEOUT", gateways::PATIENT);
     });
     let folder = env.dir().display().to_string();
     let calls = script().into_iter().map(|(tool, arguments)| {

@@ -50,6 +50,7 @@ mod setup;
 mod sizes;
 mod tool;
 mod trace;
+mod tui;
 mod two_writers;
 mod variables;
 mod writing;

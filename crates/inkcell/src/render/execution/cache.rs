@@ -30,6 +30,7 @@ impl Cache {
     }
 
     /// How often rows were made.
+    #[cfg(test)]
     pub(in crate::render) fn renders(&self) -> u64 {
         self.renders
     }

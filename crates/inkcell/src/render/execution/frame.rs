@@ -4,7 +4,7 @@
 //! which shows control characters instead of keeping them. Colours are the painters'.
 
 use bytes::Bytes;
-use unicode_width::UnicodeWidthStr;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::visible;
 
@@ -61,6 +61,7 @@ impl Picture {
         Picture { columns, rows, bytes }
     }
 
+    #[cfg(test)]
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }
@@ -97,6 +98,8 @@ impl Span {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Line {
     spans: Vec<Span>,
+    /// The columns of the spans, counted as they come: a line of tabs would take long to count each time.
+    columns: usize,
     picture: Option<Picture>,
 }
 
@@ -118,7 +121,7 @@ impl Line {
 
     /// The first of the rows of a picture; the others are empty lines below it.
     pub(in crate::render) fn drawn(picture: Picture) -> Line {
-        Line { spans: Vec::new(), picture: Some(picture) }
+        Line { picture: Some(picture), ..Line::default() }
     }
 
     /// The same line behind another.
@@ -129,13 +132,18 @@ impl Line {
         Line { picture: self.picture.clone(), ..before }
     }
 
+    /// The same line with nothing drawn in it.
+    pub(in crate::render) fn undrawn(&self) -> Line {
+        Line { picture: None, ..self.clone() }
+    }
+
     /// Adds text; tabs become spaces up to the next stop, other control characters are shown.
     pub(crate) fn push(&mut self, role: Role, text: &str) {
         let text = visible(text);
         let mut pieces = text.split('\t');
         self.push_clean(role, pieces.next().unwrap_or_default());
         for piece in pieces {
-            let spaces = TAB - self.width() % TAB;
+            let spaces = TAB - self.columns % TAB;
             self.push_clean(role, &" ".repeat(spaces));
             self.push_clean(role, piece);
         }
@@ -143,6 +151,7 @@ impl Line {
 
     /// Adds text that came out of a line.
     pub(in crate::render) fn push_clean(&mut self, role: Role, text: &str) {
+        self.columns += text.width();
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if last.role == role => last.text.push_str(text),
@@ -167,9 +176,20 @@ impl Line {
         self.spans.is_empty() && self.picture.is_none()
     }
 
-    /// The columns it takes.
-    fn width(&self) -> usize {
-        self.spans.iter().map(|span| span.text.width()).sum()
+    /// What of it is in so many columns from one on; a character that is only half in them is left out.
+    pub(crate) fn cut(&self, from: usize, width: usize) -> Line {
+        let mut line = Line::default();
+        let mut at = 0;
+        for span in &self.spans {
+            for (start, c) in span.text.char_indices() {
+                let wide = c.width().unwrap_or(0);
+                if at >= from && at + wide <= from + width {
+                    line.push_clean(span.role, &span.text[start..start + c.len_utf8()]);
+                }
+                at += wide;
+            }
+        }
+        line
     }
 }
 

@@ -100,6 +100,12 @@ impl Growing {
         self.mark(format!("[… {events} events were not seen …]"));
     }
 
+    /// Text that came before what is kept, and is not kept itself.
+    pub(super) fn left_out(&mut self, text: &[u8]) {
+        self.forgotten_bytes += text.len() as u64;
+        self.forgotten_lines += text.iter().filter(|byte| **byte == b'\n').count() as u64;
+    }
+
     pub(super) fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }

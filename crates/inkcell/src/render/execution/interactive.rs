@@ -74,6 +74,7 @@ impl Interactive {
     }
 
     /// How often rows were made.
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cache.renders()
     }

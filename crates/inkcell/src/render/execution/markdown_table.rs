@@ -178,12 +178,9 @@ mod tests {
     #[test]
     fn a_wide_table_is_made_narrower_and_one_without_room_is_left() {
         let table = "a | b\n--|--\nxxxxxxxxxxxxxxxx|yyyyyyyy|more";
-        insta::assert_snapshot!(shown(table, 24).unwrap(), @r"
-        a       │ b       │
-        ────────┼─────────┼─────
-        xxxxxxx…│ yyyyyyy │ more
-        3
-        ");
+        let wanted =
+            ["a       │ b       │ ", "────────┼─────────┼─────", "xxxxxx… │ yyyyyy… │ more", "3"];
+        assert_eq!(shown(table, 24).unwrap(), wanted.join("\n"));
         assert_eq!(shown(table, 12), None);
         for none in
             ["a | b\n--|", "a | b", "no\n---", "a\n|---|", "| a |\n| : |", "| a |\n| :::--- |"]

@@ -3,7 +3,6 @@
 //! Owns the way in: [`Execution::new`] with the cells, [`Execution::report`] and [`Renderer::event`] as they
 //! come, [`Renderer::frame`] whenever something is to be seen, and a painter of `paint` for the frame. Frames
 //! are pure: the same state gives the same frame, and nothing here reads a clock or writes anywhere.
-#![cfg_attr(not(test), expect(dead_code, reason = "what draws while code runs is still to come"))]
 
 pub(in crate::render) mod block;
 pub(in crate::render) mod cache;
@@ -20,6 +19,7 @@ mod markdown_table;
 pub(in crate::render) mod output;
 pub(in crate::render) mod paint;
 mod status;
+pub(crate) mod stored;
 pub(crate) mod text_only;
 mod traceback;
 pub(in crate::render) mod width;
@@ -35,12 +35,12 @@ use super::place;
 use block::{PREVIEW, Place, timeout_line};
 use cache::Cache;
 use cell::Cell;
-use frame::Line;
 use output::{Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Paint, Picture, Role};
+pub(crate) use frame::{Frame, Line, Paint, Role};
 pub(crate) use paint::{ansi, plain};
+pub(crate) use width::{columns, fit};
 
 /// Python code, its words in their roles.
 pub(crate) fn highlighted(code: &str) -> Vec<Line> {
@@ -103,11 +103,19 @@ impl Execution {
     }
 
     /// Shows where it works, unless that is where the session is anyway (B:T-23).
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn with_cwd(self, cwd: &Path, session: &Path) -> Execution {
         Execution { cwd: place::shown_cwd(cwd, session), ..self }
     }
 
     /// Draws pictures.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn with_gallery(self, gallery: Gallery) -> Execution {
         Execution { gallery: Some(gallery), ..self }
     }
@@ -126,6 +134,10 @@ impl Execution {
     }
 
     /// Events were forgotten before they could be shown: the cell that runs says so.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn missed(&mut self, events: u64) {
         let running = self.cells.iter_mut().find(|(cell, _)| !cell.state().is_end());
         if let Some((cell, _)) = running {
@@ -134,11 +146,19 @@ impl Execution {
     }
 
     /// The id of the stored output of a cell, for whoever turns its pages.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn artifact(&self, cell: usize) -> Option<&str> {
         self.cells.get(cell).and_then(|(cell, _)| cell.artifact())
     }
 
     /// Shows a page of the stored output in the expanded view of a cell (B:T-11), or again what was kept.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn turn_to(&mut self, cell: usize, page: Option<Page>) {
         if let Some((cell, _)) = self.cells.get_mut(cell) {
             cell.page(page);
@@ -146,6 +166,7 @@ impl Execution {
     }
 
     /// How often blocks were made: a frame of what did not change makes none (B:T-04).
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cells.iter().map(|(_, cache)| cache.renders()).sum()
     }

@@ -15,7 +15,7 @@ const JOINER: char = '\u{200d}';
 
 /// Where a line may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(in crate::render) enum Wrap {
+pub(crate) enum Wrap {
     /// Anywhere, as a terminal does it: for what programs write, where every space counts.
     Anywhere,
     /// Between words, where there are any: for sentences.
@@ -23,7 +23,7 @@ pub(in crate::render) enum Wrap {
 }
 
 /// The columns a text takes at most.
-pub(in crate::render) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     let sum: usize = text.chars().map(|c| c.width().unwrap_or(0)).sum();
     sum.max(text.width())
 }
@@ -101,7 +101,7 @@ fn pieces<'a>(text: &'a str, line: &Line, width: usize, out: &mut dyn FnMut(Piec
 }
 
 /// The line as rows that are at most so wide; an empty line is one row.
-pub(in crate::render) fn wrap(line: &Line, width: usize, how: Wrap) -> Vec<Line> {
+pub(crate) fn wrap(line: &Line, width: usize, how: Wrap) -> Vec<Line> {
     let width = width.max(1);
     let text = line.text();
     if text.len() <= width && text.is_ascii() {
@@ -158,7 +158,7 @@ fn joined(row: &[Piece<'_>]) -> Line {
 }
 
 /// The line as one row, cut with an ellipsis where it is too long.
-pub(in crate::render) fn fit(line: &Line, width: usize) -> Line {
+pub(crate) fn fit(line: &Line, width: usize) -> Line {
     let width = width.max(1);
     let rows = wrap(line, width, Wrap::Anywhere);
     let [row] = rows.as_slice() else {

@@ -9,7 +9,7 @@ mod iterm;
 mod kitty;
 mod palette;
 mod picture;
-mod protocol;
+pub(crate) mod protocol;
 mod sixel;
 
 use std::cell::RefCell;
@@ -17,20 +17,40 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use inkcell_engine::output::size;
+use rustix::termios::Winsize;
 
 use super::execution::frame::{Line, Picture, Role};
 use picture::{Drawable, Side};
 
-pub(crate) use protocol::{Answer, Depth, Protocol, QUERY, Surroundings, protocol};
+pub(crate) use protocol::{Protocol, Surroundings, protocol};
 
 /// Rows that a picture takes at most, unless told otherwise.
 const MAX_ROWS: usize = 24;
+
+/// Characters of a type that are shown.
+const MIME_CHARS: usize = 100;
 
 /// How many pictures are kept as rows, so that a frame that is made anew draws none again.
 const KEPT: usize = 16;
 
 /// Pixels of one character where the terminal does not say.
 const USUAL_CHARACTER: Side = Side { wide: 8, high: 16 };
+
+/// The size of a window, in characters and in pixels; 0 where it is not known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Window {
+    pub(crate) columns: u16,
+    pub(crate) rows: u16,
+    pub(crate) wide: u16,
+    pub(crate) high: u16,
+}
+
+impl From<Winsize> for Window {
+    fn from(size: Winsize) -> Window {
+        let Winsize { ws_col: columns, ws_row: rows, ws_xpixel: wide, ws_ypixel: high } = size;
+        Window { columns, rows, wide, high }
+    }
+}
 
 /// What draws pictures, for one terminal.
 pub(crate) struct Gallery {
@@ -69,6 +89,17 @@ impl Gallery {
         Gallery { character, ..self }
     }
 
+    /// For a window of this size, as the system tells it.
+    pub(crate) fn with_window(self, window: Window) -> Gallery {
+        let Window { columns, rows, wide, high } = window;
+        let each = |pixels: u16, number: u16| pixels.checked_div(number).map(u32::from);
+        let character = each(wide, columns).zip(each(high, rows));
+        // A picture leaves room for the line below it and one above.
+        let room = usize::from(rows).saturating_sub(2).min(MAX_ROWS);
+        let gallery = self.with_character(character);
+        if rows == 0 { gallery } else { gallery.with_rows(room) }
+    }
+
     /// With room for pictures of so many rows: never more than the terminal has.
     pub(crate) fn with_rows(self, max_rows: usize) -> Gallery {
         Gallery { max_rows: max_rows.max(1), ..self }
@@ -102,6 +133,7 @@ impl Gallery {
     }
 
     /// How often a picture was looked at: one that is shown again is not (B:T-04).
+    #[cfg(test)]
     pub(crate) fn drawn(&self) -> u64 {
         *self.drawn.borrow()
     }
@@ -134,6 +166,8 @@ pub(crate) fn line(
     bytes: Option<u64>,
     place: Option<&str>,
 ) -> Line {
+    // The type is what the program called it.
+    let mime: String = mime.chars().take(MIME_CHARS).collect();
     let pixels = pixels.map(|(wide, high)| format!(" {wide}x{high}")).unwrap_or_default();
     let amount = bytes.map_or_else(|| "not shown".to_owned(), size);
     let place = place.map(|place| format!(": {place}")).unwrap_or_default();

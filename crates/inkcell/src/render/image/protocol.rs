@@ -112,6 +112,7 @@ pub(crate) fn protocol(about: &Surroundings, answer: Option<&Answer>) -> Protoco
 
 /// Asks whether there are kitty's pictures, how large a character is, and what else there is. Every terminal
 /// answers the last, so that nobody waits for answers that do not come.
+#[cfg_attr(not(test), expect(dead_code, reason = "terminals are known by their variables"))]
 pub(crate) const QUERY: &str = "\u{1b}_Gi=31,s=1,v=1,a=q,t=d,f=24;AAAA\u{1b}\\\u{1b}[16t\u{1b}[c";
 
 /// What a terminal answered to [`QUERY`].
@@ -125,6 +126,7 @@ pub(crate) struct Answer {
 
 impl Answer {
     /// Reads what came; none until the last answer is there.
+    #[cfg_attr(not(test), expect(dead_code, reason = "terminals are known by their variables"))]
     pub(crate) fn read(bytes: &[u8]) -> Option<Answer> {
         let text = String::from_utf8_lossy(bytes);
         let (_, attributes) = text.split_once("\u{1b}[?")?;

@@ -82,7 +82,7 @@ impl Transcript {
                 self.happened(&(execution.clone(), *cell), event);
             }
             SessionEvent::Ended { execution, cell, report } => {
-                self.end((execution.clone(), *cell), report);
+                self.end(&(execution.clone(), *cell), report);
             }
             SessionEvent::Edited(edit) => {
                 let edit = NotebookEdit::new(Edit::of(edit, &self.cwd));
@@ -155,6 +155,14 @@ impl Transcript {
         Frame { lines }
     }
 
+    /// The same, but the last block stays: somebody may want to see more of it.
+    pub(crate) fn settled_before_last(&mut self, area: Area) -> Frame {
+        let last = self.blocks.pop_back();
+        let frame = self.settled(area);
+        self.blocks.extend(last);
+        frame
+    }
+
     /// Nothing more will come: everything is over.
     pub(crate) fn close(&mut self) {
         for run in self.runs() {
@@ -180,6 +188,7 @@ impl Transcript {
     }
 
     /// How often blocks were made (B:T-04).
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         let renders = self.blocks.iter().map(|block| match block {
             Block::Cell(run) => run.cache.renders(),
@@ -228,8 +237,8 @@ impl Transcript {
         }
     }
 
-    fn end(&mut self, key: Key, report: &CellReport) {
-        if let Some(run) = self.run(&key) {
+    fn end(&mut self, key: &Key, report: &CellReport) {
+        if let Some(run) = self.run(key) {
             run.cell.report(report);
             run.is_over = true;
         }
