@@ -48,7 +48,7 @@ pub(crate) enum Typed {
 }
 
 /// The commands, with what each does.
-pub(crate) const HELP: [(&str, &str); 10] = [
+pub(crate) const HELP: [(&str, &str); 11] = [
     (
         ":save FILE.ipynb",
         "write what was run here as a notebook; :save! also over one that is there",
@@ -61,6 +61,7 @@ pub(crate) const HELP: [(&str, &str); 10] = [
     ("name?  name??", "how something is used; ?? shows its source"),
     ("Tab", "complete; at the beginning of a line, indent"),
     ("Alt-Enter", "run the cell as it is; an empty line ends a block or a %% cell"),
+    ("Ctrl-O", "show all of the last output that is kept"),
     ("Ctrl-C, esc", "interrupt the cell that runs; again: end its kernel"),
 ];
 

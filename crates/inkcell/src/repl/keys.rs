@@ -1,7 +1,8 @@
 //! Keys while a cell runs: an escape that stops it, what is typed ahead, and lines that the cell asks for.
 //!
-//! Owns how the terminal reads: at once and without an echo while a cell runs, by lines while it asks. It is put back as
-//! it was in any case. The line editor has its own way.
+//! Owns how the terminal reads: by lines while a cell asks for one, else at once and without an echo, so that what is
+//! typed between a cell and the next prompt is neither shown twice nor lost. It is put back as it was in any case. The
+//! line editor has its own way.
 
 use std::io;
 use std::sync::Arc;
@@ -20,6 +21,9 @@ const TICK: Duration = Duration::from_millis(50);
 
 const ESCAPE: u8 = 0x1b;
 
+/// What a terminal does not do whose keys come at once.
+const AT_ONCE: LocalModes = LocalModes::ICANON.union(LocalModes::ECHO);
+
 pub(super) struct Keys {
     /// Ctrl-C was pressed.
     interrupted: Arc<AtomicBool>,
@@ -30,7 +34,7 @@ pub(super) struct Keys {
 
 impl Drop for Keys {
     fn drop(&mut self) {
-        self.rest();
+        self.set(LocalModes::empty());
     }
 }
 
@@ -40,18 +44,14 @@ impl Keys {
         let found = tcgetattr(io::stdin())?;
         let interrupted = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(Signal::INT.as_raw(), Arc::clone(&interrupted))?;
-        Ok(Keys { interrupted, found, ahead: Vec::new() })
+        let keys = Keys { interrupted, found, ahead: Vec::new() };
+        keys.set(AT_ONCE);
+        Ok(keys)
     }
 
-    /// A cell runs: keys come at once and are not shown.
+    /// A cell runs: what was pressed before is not meant for it.
     pub(super) fn watch(&mut self) {
         self.interrupted.store(false, Ordering::SeqCst);
-        self.set(LocalModes::ICANON | LocalModes::ECHO);
-    }
-
-    /// As it was found.
-    pub(super) fn rest(&self) {
-        self.set(LocalModes::empty());
     }
 
     /// A terminal that is gone has no settings to be changed.
@@ -87,13 +87,17 @@ impl Keys {
         typed.chars().filter(|c| *c == '\n' || !c.is_control()).collect()
     }
 
-    /// A line that is typed.
-    pub(super) fn line(&mut self, echo: Echo, is_wanted: &mut dyn FnMut() -> bool) -> Reply {
+    /// A line is to be typed. To be called before it is asked for: whoever types answers at once.
+    pub(super) fn expect_line(&mut self, echo: Echo) {
         self.interrupted.store(false, Ordering::SeqCst);
         self.set(match echo {
             Echo::Shown => LocalModes::empty(),
             Echo::Hidden => LocalModes::ECHO,
         });
+    }
+
+    /// The line.
+    pub(super) fn line(&mut self, is_wanted: &mut dyn FnMut() -> bool) -> Reply {
         let mut line = Vec::new();
         let reply = loop {
             if self.interrupted.swap(false, Ordering::SeqCst) {
@@ -117,7 +121,7 @@ impl Keys {
                 break Reply::Given(InputReply::Line(String::from_utf8_lossy(&line).into_owned()));
             }
         };
-        self.set(LocalModes::ICANON | LocalModes::ECHO);
+        self.set(AT_ONCE);
         reply
     }
 }

@@ -38,6 +38,8 @@ pub(crate) struct Terminal {
     protocol: Protocol,
     repaint: Repaint,
     stretch: Option<Stretch>,
+    /// The last cell, for whoever wants to see all of it.
+    last: Option<Interactive>,
     painted: Instant,
 }
 
@@ -69,6 +71,7 @@ impl Terminal {
             protocol,
             repaint: Repaint::default(),
             stretch: None,
+            last: None,
             painted: Instant::now(),
         })
     }
@@ -112,19 +115,29 @@ impl Terminal {
             Some(report) => stretch.shown.report(report),
             None => {}
         }
-        let frame = stretch.shown.still(area());
+        let frame = stretch.shown.still(area(Expansion::Collapsed));
+        self.last = Some(stretch.shown);
+        self.paint(&frame, &Frame::default())
+    }
+
+    /// Shows everything that is kept of the last cell's output.
+    fn expand(&mut self) -> Result<(), Failure> {
+        let Some(last) = &mut self.last else { return Ok(()) };
+        let frame = last.still(area(Expansion::Expanded));
         self.paint(&frame, &Frame::default())
     }
 }
 
 impl Face for Terminal {
     fn read(&mut self) -> Result<Entry, Failure> {
-        self.keys.rest();
-        let ahead = self.keys.typed_ahead();
-        match self.editor.read(&ahead) {
-            Typing::Read(entry) => Ok(entry),
-            // The editor cannot draw here; lines can still be typed.
-            Typing::Impossible => self.editor.read_plainly(&mut self.keys),
+        loop {
+            let ahead = self.keys.typed_ahead();
+            match self.editor.read(&ahead) {
+                Typing::Read(entry) => return Ok(entry),
+                // The editor cannot draw here; lines can still be typed.
+                Typing::Impossible => return self.editor.read_plainly(&mut self.keys),
+                Typing::Expand => self.expand()?,
+            }
         }
     }
 
@@ -157,7 +170,7 @@ impl Face for Terminal {
         {
             self.painted = Instant::now();
             stretch.shown.tick();
-            let frame = stretch.shown.frame(area());
+            let frame = stretch.shown.frame(area(Expansion::Collapsed));
             self.paint(&Frame::default(), &frame)?;
         }
         Ok(self.keys.wish())
@@ -173,8 +186,9 @@ impl Face for Terminal {
         self.settle(None)?;
         let shown: Vec<String> =
             prompt.split('\n').map(|line| visible(line).into_owned()).collect();
+        self.keys.expect_line(echo);
         write(&shown.join("\r\n"))?;
-        let reply = self.keys.line(echo, is_wanted);
+        let reply = self.keys.line(is_wanted);
         let is_line_open = echo == Echo::Hidden
             || !matches!(reply, Reply::Given(inkcell_engine::kernel::InputReply::Line(_)));
         if is_line_open {
@@ -190,7 +204,6 @@ impl Face for Terminal {
     fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure> {
         let report = summary.and_then(|summary| summary.report.cells.first());
         self.settle(report)?;
-        self.keys.rest();
         match summary.and_then(|summary| summary.report.withheld_hint.as_ref()) {
             Some(hint) => self.say(&format!("hint: {hint}")),
             None => Ok(()),
@@ -223,6 +236,6 @@ fn size() -> Size {
     Size { columns: usize::from(columns), rows: usize::from(rows) }
 }
 
-fn area() -> Area {
-    Area { width: size().columns, expansion: Expansion::Collapsed }
+fn area(expansion: Expansion) -> Area {
+    Area { width: size().columns, expansion }
 }

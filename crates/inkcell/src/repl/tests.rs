@@ -97,6 +97,8 @@ impl Bench {
         let mut config = engine_config(&settings, Profile::CommandLine);
         config.kernels.state_dir = dir.path().join("state");
         config.artifacts.state_dir = dir.path().join("state");
+        let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+        config.kernels.interpreter = Some(python);
         let backend = ScriptedBackend::new();
         let engine = Engine::new(config, Backends::only(Arc::new(backend.clone())));
         let talk = Talk {

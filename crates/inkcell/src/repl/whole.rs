@@ -18,17 +18,14 @@ const OPENERS: [&str; 11] =
 /// Looks at what was typed so far, without the line end that would be next.
 pub(crate) fn whole(typed: &str) -> Whole {
     let first = typed.trim_start().lines().next().unwrap_or_default();
-    let is_at_rest = typed.ends_with('\n') || typed.trim().is_empty();
-    let blank_lines = typed.lines().rev().take_while(|line| line.trim().is_empty()).count()
-        + usize::from(typed.ends_with('\n'));
-    let is_left_blank = blank_lines > 0 || typed.rsplit('\n').next().is_some_and(is_blank);
-    if typed.trim().is_empty() || first.starts_with(':') {
+    if first.is_empty() || first.starts_with(':') {
         return Whole::Yes;
     }
+    // How many lines at the end are empty, the one that is being typed among them.
+    let empty = typed.rsplit('\n').take_while(|line| line.trim().is_empty()).count();
     if first.starts_with("%%") {
         // What a cell magic takes is anything, so only an empty line ends it.
-        let is_more = typed.trim_end().contains('\n');
-        return if is_left_blank && (is_more || is_at_rest) { Whole::Yes } else { Whole::NotYet };
+        return if empty > 0 { Whole::Yes } else { Whole::NotYet };
     }
     if first.starts_with(['%', '!', '?']) {
         return if first.ends_with('\\') { Whole::NotYet } else { Whole::Yes };
@@ -37,19 +34,15 @@ pub(crate) fn whole(typed: &str) -> Whole {
     if read.is_open || read.is_continued {
         return Whole::NotYet;
     }
-    let is_header = read.last.trim_end().ends_with(':');
+    let is_header = read.last.ends_with(':');
     let opens = OPENERS.contains(&first_word(read.last)) || read.last.starts_with('@');
     let is_inside = read.last.starts_with([' ', '\t']);
     match (is_header, opens || is_inside) {
         // A block is still to come; whoever leaves two lines empty wants to hear what Python says.
-        (true, _) if blank_lines < 2 => Whole::NotYet,
-        (false, true) if !is_left_blank => Whole::NotYet,
+        (true, _) if empty < 2 => Whole::NotYet,
+        (false, true) if empty == 0 => Whole::NotYet,
         _ => Whole::Yes,
     }
-}
-
-fn is_blank(line: &str) -> bool {
-    line.trim().is_empty()
 }
 
 fn first_word(line: &str) -> &str {

@@ -38,6 +38,7 @@ mod python;
 mod python_edges;
 mod python_signals;
 mod reading;
+mod repl;
 mod run_crash;
 mod run_told;
 mod running;

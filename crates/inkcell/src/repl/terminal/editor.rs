@@ -36,9 +36,13 @@ const PROMPT: &str = ">>> ";
 
 const MENU: &str = "completions";
 
+const EXPAND: &str = "expand";
+
 /// What came of typing.
 pub(super) enum Typing {
     Read(Entry),
+    /// The last output is to be shown in full.
+    Expand,
     /// The terminal does not say where its cursor is, or cannot be drawn on.
     Impossible,
 }
@@ -59,6 +63,8 @@ impl Editor {
         keys.add_binding(KeyModifiers::NONE, KeyCode::Tab, complete);
         keys.add_binding(KeyModifiers::SHIFT, KeyCode::BackTab, ReedlineEvent::MenuPrevious);
         keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, ReedlineEvent::Submit);
+        let expand = ReedlineEvent::ExecuteHostCommand(EXPAND.to_owned());
+        keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('o'), expand);
         let menu = ColumnarMenu::default().with_name(MENU).with_columns(4);
         let mut line = Reedline::create()
             .with_edit_mode(Box::new(Emacs::new(keys)))
@@ -96,6 +102,7 @@ impl Editor {
         match self.line.read_line(&Plain) {
             Ok(Signal::Success(text)) => Typing::Read(Entry::Text(text)),
             Ok(Signal::CtrlD) => Typing::Read(Entry::End),
+            Ok(Signal::HostCommand(_)) => Typing::Expand,
             Ok(_) => Typing::Read(Entry::Dropped),
             Err(_) => {
                 self.is_possible = false;
@@ -109,11 +116,12 @@ impl Editor {
         let mut cell = String::new();
         loop {
             let prompt = if cell.is_empty() { PROMPT } else { INDENT };
+            keys.expect_line(Echo::Shown);
             let mut stdout = io::stdout().lock();
             let shown = stdout.write_all(prompt.as_bytes()).and_then(|()| stdout.flush());
             shown.map_err(Failure::of_output)?;
             drop(stdout);
-            let line = match keys.line(Echo::Shown, &mut || true) {
+            let line = match keys.line(&mut || true) {
                 Reply::Given(InputReply::Line(line)) => line,
                 Reply::Given(_) => return Ok(Entry::End),
                 Reply::Interrupted | Reply::Overtaken => return Ok(Entry::Dropped),
