@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use inkcell_kernel::{Death, KernelInfo, PyError};
+use inkcell_kernel::{Death, InputMode, KernelInfo, PyError};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Kind;
@@ -100,6 +100,10 @@ pub struct PythonRequest {
     /// Whether the report holds the output.
     #[serde(default)]
     pub reading: Reading,
+    /// Whether its cells may ask for lines of input, which [`Engine::reply_input`](crate::Engine::reply_input)
+    /// answers. Only a caller that takes what they say as it comes can be asked.
+    #[serde(default)]
+    pub input: InputMode,
 }
 
 /// Whether a report holds what its cells wrote and showed.

@@ -7,24 +7,28 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{ExecEvent, History, KernelEvent, LaunchError, withheld_hint_for};
+use inkcell_kernel::{
+    ExecEvent, History, InputMode, InputReply, KernelEvent, LaunchError, withheld_hint_for,
+};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::api::{
-    CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, Reading, State,
+    CellKernel, CellReport, CellSource, EndReport, KernelStep, Problem, PythonReport, Reading,
+    State,
 };
 use crate::artifact::{ArtifactSession, ArtifactSpec, Artifacts};
 use crate::error::{EngineError, Kind, SessionError};
 use crate::executions::Record;
+use crate::feeds::{Feed, SessionEvent};
 use crate::output::{CallBudget, Content, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile};
 use crate::run::{Begun, NotebookRun, Onward};
 use crate::session::{
     CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, STUCK, Session, Turn, Waiting,
     shown_bytes,
 };
-use crate::tap::{Tap, TapState, a_while_after};
+use crate::tap::{Tap, TapState, a_while_after, gone};
 
 /// How many events may wait between a kernel and its sink.
 const EVENT_QUEUE: usize = 64;
@@ -43,10 +47,13 @@ pub(crate) struct Call {
     /// Names that the kernel's environment does not have although ours does.
     pub(crate) withheld: BTreeSet<String>,
     pub(crate) reading: Reading,
+    pub(crate) input: InputMode,
     pub(crate) limits: OutputLimits,
     pub(crate) budget_bytes: usize,
     pub(crate) artifacts: Artifacts,
     pub(crate) owner: ArtifactSession,
+    /// Where what happens is published, unless nobody else can see it.
+    pub(crate) feed: Option<Feed>,
 }
 
 /// Who else takes part in a call.
@@ -210,6 +217,13 @@ impl Call {
         Beside { tap, notebook }: &mut Beside,
     ) -> State {
         self.change_cell(index, |cell| cell.state = State::Running);
+        self.publish(|report| SessionEvent::Began {
+            execution: report.execution.clone(),
+            cell: index,
+            of: report.cells.len(),
+            source: source.clone(),
+            notebook: report.cells.get(index).and_then(|cell| cell.notebook.clone()),
+        });
         let began = Instant::now();
         let mut sink = match self.reading {
             Reading::Bounded => {
@@ -224,7 +238,9 @@ impl Call {
             env: self.env.clone(),
             timeout: time.map(|time| time.left),
             patience: of_call,
+            input: self.input,
         };
+        let replier = turn.replier();
         let run = turn.run_telling(request, listener, self.stopping.clone());
         tokio::pin!(run);
         let (mut shown, mut has_news) = (began, false);
@@ -253,6 +269,10 @@ impl Call {
                     ran = Some(done);
                     continue;
                 }
+                () = gone(tap.as_ref()), if self.record.waits_for_line() => {
+                    self.record.reply(InputReply::Refused);
+                    continue;
+                }
                 // What came last is seen also when nothing comes after it.
                 () = tokio::time::sleep_until(shown + PREVIEW), if has_news => {
                     (shown, has_news) = (Instant::now(), false);
@@ -266,6 +286,10 @@ impl Call {
             if let KernelEvent::Exec { event: ExecEvent::Started { .. }, .. } = &event {
                 started = Instant::now();
                 limit = from(started);
+            }
+            if is_question(&event) && self.input == InputMode::Ask {
+                // Whoever is told of it may answer at once.
+                self.record.set_replier(Some(replier.clone()));
             }
             self.take(index, &event, sink.as_mut(), notebook.as_mut());
             if let Some(tap) = tap {
@@ -296,6 +320,7 @@ impl Call {
                 self.show(index, sink, started.elapsed());
             }
         }
+        self.record.set_replier(None);
         let took = started.elapsed();
         let output = match sink {
             Some(sink) => self.finished(index, sink).await,
@@ -319,7 +344,19 @@ impl Call {
             report.withheld_hint = hint;
             report.undelivered_bytes += undelivered_bytes;
         });
+        self.publish(|report| SessionEvent::Ended {
+            execution: report.execution.clone(),
+            cell: index,
+            report: Box::new(report.cells[index].clone()),
+        });
         state
+    }
+
+    /// Tells whoever watches the session.
+    fn publish(&self, event: impl FnOnce(&PythonReport) -> SessionEvent) {
+        if let Some(feed) = &self.feed {
+            feed.publish(event(&self.record.report()));
+        }
     }
 
     fn take(
@@ -337,7 +374,10 @@ impl Call {
             }
             KernelEvent::Answer { .. } | KernelEvent::Died(_) => return,
         };
-        if let Some(sink) = sink {
+        // What somebody answers is no matter of the output; only a refusal is told there.
+        let is_answered =
+            self.input == InputMode::Ask && matches!(event, ExecEvent::InputRequested { .. });
+        if let Some(sink) = sink.filter(|_| !is_answered) {
             sink.push(event);
         }
         if let Some(notebook) = notebook {
@@ -346,6 +386,10 @@ impl Call {
         if let ExecEvent::Started { count } = event {
             let count = *count;
             self.change_cell(index, |cell| cell.count = count);
+        }
+        if let Some(feed) = &self.feed {
+            let (execution, event) = (self.record.execution.clone(), event.clone());
+            feed.publish(SessionEvent::Happened { execution, cell: index, event });
         }
         self.record.journal.push((index, event.clone()), weight(event));
     }
@@ -449,7 +493,11 @@ fn told(
     }
 }
 
+fn is_question(event: &KernelEvent) -> bool {
+    matches!(event, KernelEvent::Exec { event: ExecEvent::InputRequested { .. }, .. })
+}
+
 /// About what an event weighs in a journal: also one that shows nothing takes some room.
-fn weight(event: &ExecEvent) -> usize {
+pub(crate) fn weight(event: &ExecEvent) -> usize {
     64 + shown_bytes(event)
 }

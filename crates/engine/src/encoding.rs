@@ -141,3 +141,22 @@ pub(crate) mod path_option {
         Ok(Option::<Named>::deserialize(from)?.map(|path| path.0))
     }
 }
+
+/// The kind of a cell that may be unknown, as notebooks spell it.
+pub(crate) mod kind_option {
+    use inkcell_notebook::CellKind;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(
+        kind: &Option<CellKind>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        kind.map(CellKind::name).serialize(to)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<CellKind>, D::Error> {
+        Ok(Option::<String>::deserialize(from)?.and_then(|kind| CellKind::from_name(&kind)))
+    }
+}

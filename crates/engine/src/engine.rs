@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{BackendKind, Kernelspecs, MANAGED, Origin};
+use inkcell_kernel::{BackendKind, InputMode, InputReply, Kernelspecs, MANAGED, Origin};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
@@ -21,6 +21,7 @@ use crate::backends::Backends;
 use crate::call::{Beside, Call};
 use crate::error::{EngineError, SessionError};
 use crate::executions::{CallEvent, Executions, Record};
+use crate::feeds::Feeds;
 use crate::journal::{Seq, Watch};
 use crate::kernels::{Chosen, Kernels, KernelsConfig};
 use crate::lent::Lent;
@@ -57,12 +58,13 @@ pub struct EngineConfig {
 #[derive(Clone)]
 pub struct Engine {
     shared: Arc<Shared>,
+    kernels: Arc<Kernels>,
 }
 
 struct Shared {
     config: EngineConfig,
-    kernels: Kernels,
     registry: Registry,
+    feeds: Feeds,
     executions: Executions,
     artifacts: Artifacts,
     /// The calls that are under way.
@@ -86,8 +88,9 @@ impl Engine {
     }
 
     fn storing_in(artifacts: Artifacts, config: EngineConfig, backends: Backends) -> Engine {
+        let kernels = Arc::new(Kernels::new(config.kernels.clone(), backends));
         let shared = Shared {
-            kernels: Kernels::new(config.kernels.clone(), backends),
+            feeds: Feeds::default(),
             registry: Registry::new(config.limits),
             executions: Executions::new(config.keep_results, config.random),
             artifacts,
@@ -95,12 +98,19 @@ impl Engine {
             salt: (config.random)(),
             config,
         };
-        Engine { shared: Arc::new(shared) }
+        Engine { shared: Arc::new(shared), kernels }
+    }
+
+    /// The same engine for somebody with another environment and other settings: these decide which kernels its
+    /// sessions get.
+    pub fn decided_by(&self, config: KernelsConfig) -> Engine {
+        let kernels = Arc::new(self.kernels.decided_by(config));
+        Engine { shared: Arc::clone(&self.shared), kernels }
     }
 
     /// The kernel that code in this folder gets which wants this.
     pub async fn choose(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
-        self.shared.kernels.choose(cwd, wanted).await
+        self.kernels.choose(cwd, wanted).await
     }
 
     /// The Jupyter kernels that can be had in this folder: of this machine, or of the gateway where that is wanted.
@@ -110,7 +120,7 @@ impl Engine {
         interpreter: Option<&str>,
         backend: Option<BackendKind>,
     ) -> Result<Kernelspecs, EngineError> {
-        self.shared.kernels.installed(cwd, interpreter, backend).await
+        self.kernels.installed(cwd, interpreter, backend).await
     }
 
     /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the
@@ -149,6 +159,14 @@ impl Engine {
         Ok(())
     }
 
+    /// Answers a cell of a call that asked for a line of input.
+    pub fn reply_input(&self, id: &ExecutionId, reply: InputReply) -> Result<(), EngineError> {
+        if self.record(id)?.reply(reply) {
+            return Ok(());
+        }
+        Err(SessionError::NothingAsked(id.clone()).into())
+    }
+
     /// What happens in a call, from this point on.
     pub fn watch(&self, id: &ExecutionId, from: Seq) -> Result<Watch<CallEvent>, EngineError> {
         Ok(self.record(id)?.journal.watch(from))
@@ -160,11 +178,16 @@ impl Engine {
     }
 
     pub(crate) fn kernels(&self) -> &Kernels {
-        &self.shared.kernels
+        &self.kernels
     }
 
     pub(crate) fn registry(&self) -> &Registry {
         &self.shared.registry
+    }
+
+    /// What happens in sessions, for whoever watches.
+    pub fn feeds(&self) -> &Feeds {
+        &self.shared.feeds
     }
 
     pub(crate) fn executions(&self) -> &Executions {
@@ -198,6 +221,11 @@ impl Engine {
         Ok(())
     }
 
+    /// Somebody who used sessions is gone, and they stay for as long as sessions do that nobody uses.
+    pub fn release(&self, owner: OwnerId) {
+        self.shared.registry.release(owner);
+    }
+
     /// Somebody who used sessions is gone.
     pub async fn detach(&self, owner: OwnerId) {
         self.shared.registry.detach(owner).await;
@@ -207,7 +235,7 @@ impl Engine {
     pub async fn shutdown(&self) {
         let shared = &self.shared;
         shared.executions.cancel_all();
-        shared.kernels.close().await;
+        self.kernels.close().await;
         shared.registry.shutdown().await;
         // Kernels that belong to one call end with it.
         shared.tasks.close();
@@ -321,10 +349,14 @@ impl Engine {
             stopping: lent.stopping.clone(),
             withheld: chosen.env.withheld.clone(),
             reading: request.reading,
+            // Where nobody takes what is asked, nobody answers.
+            input: if beside.tap.is_some() { request.input } else { InputMode::Refuse },
             limits: shared.config.output,
             budget_bytes: shared.config.call_bytes,
             artifacts: shared.artifacts.clone(),
             owner: owner_of_artifacts,
+            feed: (request.mode == KernelMode::Session)
+                .then(|| shared.feeds.of(&key.name, &key.cwd)),
         };
         // It has its place in the queue before anybody can find the session idle and close it.
         let enter = |session: &Session| (session.clone(), session.enter());

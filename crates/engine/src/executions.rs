@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use inkcell_kernel::ExecEvent;
+use inkcell_kernel::{ExecEvent, InputReply};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -16,7 +16,7 @@ use crate::journal::Journal;
 use crate::output::RichKind;
 use crate::registry::{SessionKey, SessionName};
 use crate::run::RunningRun;
-use crate::session::Canceller;
+use crate::session::{Canceller, Replier};
 
 /// What a watcher of a call sees: which of its cells, and what happened in it.
 pub type CallEvent = (usize, ExecEvent);
@@ -30,21 +30,33 @@ const KEPT_BYTES: usize = 64 << 20;
 
 /// One call.
 pub(crate) struct Record {
+    pub(crate) execution: ExecutionId,
     /// The session it runs in, unless it has a kernel to itself.
     session: Option<SessionKey>,
     report: watch::Sender<PythonReport>,
     pub(crate) journal: Journal<CallEvent>,
     canceller: Mutex<Option<Canceller>>,
+    /// There while one of its cells waits for a line.
+    replier: Mutex<Option<Replier>>,
     /// How often it was taken back.
     cancelled: watch::Sender<u32>,
 }
 
 impl Record {
     pub(crate) fn new(session: Option<SessionKey>, report: PythonReport) -> Record {
+        let execution = report.execution.clone();
         let (report, _) = watch::channel(report);
         let journal = Journal::new(JOURNAL_BYTES);
         let (cancelled, _) = watch::channel(0);
-        Record { session, report, journal, canceller: Mutex::default(), cancelled }
+        Record {
+            execution,
+            session,
+            report,
+            journal,
+            canceller: Mutex::default(),
+            replier: Mutex::default(),
+            cancelled,
+        }
     }
 
     /// The call as far as it has come.
@@ -113,6 +125,25 @@ impl Record {
             canceller.cancel();
         }
         *known = Some(canceller);
+    }
+
+    fn replier(&self) -> MutexGuard<'_, Option<Replier>> {
+        self.replier.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One of its cells waits for a line, or none does any more.
+    pub(crate) fn set_replier(&self, replier: Option<Replier>) {
+        *self.replier() = replier;
+    }
+
+    pub(crate) fn waits_for_line(&self) -> bool {
+        self.replier().is_some()
+    }
+
+    /// Answers the cell that waits for a line; says whether one did. Each is answered once.
+    pub(crate) fn reply(&self, reply: InputReply) -> bool {
+        let replier = self.replier().take();
+        replier.map(|replier| replier.reply(reply)).is_some()
     }
 
     pub(crate) fn times_cancelled(&self) -> u32 {

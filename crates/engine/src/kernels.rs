@@ -118,7 +118,7 @@ pub(crate) enum Insists {
 /// Chooses kernels.
 pub(crate) struct Kernels {
     config: KernelsConfig,
-    finder: Finder,
+    finder: Arc<Finder>,
     backends: Backends,
     /// What was chosen a moment ago, by folder and wish.
     recent: Mutex<HashMap<Place, (Instant, Chosen)>>,
@@ -132,7 +132,13 @@ const RECENT: Duration = Duration::from_secs(1);
 
 impl Kernels {
     pub(crate) fn new(config: KernelsConfig, backends: Backends) -> Kernels {
-        let finder = Finder::with_cache_dir(config.state_dir.clone());
+        let finder = Arc::new(Finder::with_cache_dir(config.state_dir.clone()));
+        Kernels { config, finder, backends, recent: Mutex::default() }
+    }
+
+    /// The same backends, for somebody with another environment and other settings.
+    pub(crate) fn decided_by(&self, config: KernelsConfig) -> Kernels {
+        let (finder, backends) = (Arc::clone(&self.finder), self.backends.clone());
         Kernels { config, finder, backends, recent: Mutex::default() }
     }
 

@@ -14,6 +14,7 @@ mod encoding;
 mod engine;
 mod error;
 mod executions;
+pub mod feeds;
 mod files;
 mod inspect;
 pub mod journal;

@@ -11,6 +11,7 @@ use inkcell_notebook::{EditOp, IdSource, MarkerIds, MetaChange, Notebook, Notebo
 
 use crate::change::{Backup, Base, Draft, Effect, IfMissing, Mode, SaveOptions, Saved};
 use crate::error::{EngineError, not_a_notebook, text_error};
+use crate::feeds::{Feeds, edits};
 use crate::files::{
     Expect, FileNote, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement,
     Roots, Target, Version, is_notebook_path,
@@ -43,6 +44,8 @@ pub struct FilesConfig {
 #[derive(Clone, Debug)]
 pub struct Notebooks {
     config: FilesConfig,
+    /// Who is told of changes.
+    feeds: Option<Feeds>,
 }
 
 /// A notebook that was read.
@@ -84,7 +87,12 @@ const PARALLEL_BYTES: usize = 4 << 20;
 impl Notebooks {
     /// Notebooks under this configuration.
     pub fn new(config: FilesConfig) -> Notebooks {
-        Notebooks { config }
+        Notebooks { config, feeds: None }
+    }
+
+    /// The same, and whoever watches the session of a notebook is told of what is changed in it.
+    pub fn telling(&self, feeds: &Feeds) -> Notebooks {
+        Notebooks { config: self.config.clone(), feeds: Some(feeds.clone()) }
     }
 
     pub(crate) fn target(&self, path: &str) -> Result<Target, EngineError> {
@@ -149,6 +157,13 @@ impl Notebooks {
         };
         let mut saved = self.change_keeping(path, options, Keep::Record, change)?;
         saved.notes.extend(recovered.map(FileNote::Recovered));
+        if let (Some(feeds), Effect::Written) = (&self.feeds, saved.effect)
+            && let Ok(written) = self.target(options.output.as_deref().unwrap_or(path))
+        {
+            for edit in edits(&written.path, saved.before.as_ref(), &saved.after) {
+                feeds.edited(&edit);
+            }
+        }
         Ok(saved)
     }
 

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt;
 use inkcell_kernel::BackendKind;
@@ -111,6 +111,8 @@ pub struct Listed {
     pub key: SessionKey,
     /// What can be seen of it.
     pub state: SessionState,
+    /// Since when it is there.
+    pub since: Instant,
     /// How many use it.
     pub owners: usize,
     /// Whether it stays.
@@ -195,7 +197,7 @@ impl Registry {
                     }));
                     let owners = HashSet::from([owner]);
                     let (taken, keep) = (take(&session), Keep::WhileUsed);
-                    let entry = Entry { session, owners, keep, closing: None };
+                    let entry = Entry { session, since: now(), owners, keep, closing: None };
                     state.entries.insert(key.clone(), entry);
                     self.start_sweeping(&mut state);
                     return Ok(taken);
@@ -254,6 +256,7 @@ impl Registry {
             .map(|(key, entry)| Listed {
                 key: key.clone(),
                 state: entry.session.state(),
+                since: entry.since,
                 owners: entry.owners.len(),
                 keep: entry.keep,
             })
@@ -283,6 +286,13 @@ impl Registry {
         };
         close_all(abandoned, CloseReason::Asked).await;
         self.shared.state().tidy();
+    }
+
+    /// An owner goes away and leaves its sessions to the limits.
+    pub fn release(&self, owner: OwnerId) {
+        for entry in self.shared.state().entries.values_mut() {
+            entry.owners.remove(&owner);
+        }
     }
 
     /// Ends one session by its key.

@@ -63,6 +63,14 @@ impl Tap {
     }
 }
 
+/// Returns when a caller takes nothing any more; never when there is none.
+pub(crate) async fn gone(tap: Option<&Tap>) {
+    match tap {
+        Some(tap) => tap.sender.closed().await,
+        None => std::future::pending().await,
+    }
+}
+
 /// Returns a while after this instant; never when there is none.
 pub(crate) async fn a_while_after(instant: Option<Instant>) {
     match instant.and_then(|instant| instant.checked_add(STUCK)) {

@@ -3,7 +3,7 @@
 //! Owns which session a request means and how sessions are reported. How a session runs code, and when one
 //! is let go of, are decided elsewhere.
 
-use inkcell_kernel::{History, KernelEvent};
+use inkcell_kernel::{History, InputMode, KernelEvent};
 use tokio::sync::mpsc;
 
 use crate::api::{
@@ -12,6 +12,8 @@ use crate::api::{
 };
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
+use crate::feeds::{KernelChange, SessionEvent};
+use crate::journal::{Seq, Watch};
 use crate::registry::{Listed, OwnerId, SessionKey};
 use crate::session::{CellEnd, CellRequest, NotRun, Note, Session, SessionState};
 
@@ -61,11 +63,13 @@ impl Engine {
                 // Told before, so that what was interrupted is in it.
                 let report = self.report_of(&found.key)?;
                 found.session.interrupt();
+                self.tell(&found.key, KernelChange::Interrupted);
                 KernelReport::Session(Box::new(report))
             }
             KernelRequest::Restart(session) => {
                 let found = self.found(&session).await?;
                 self.restart(&found.key).await?;
+                self.tell(&found.key, KernelChange::Restarted);
                 let notes = ready(&found.session).await?;
                 let session = Box::new(self.report_of(&found.key)?);
                 KernelReport::Started { session, notes }
@@ -74,6 +78,7 @@ impl Engine {
                 let found = self.found(&session).await?;
                 let report = self.report_of(&found.key)?;
                 self.close(&found.key).await?;
+                self.tell(&found.key, KernelChange::Stopped);
                 KernelReport::Stopped(Box::new(report))
             }
             KernelRequest::Keep { session, keep } => {
@@ -82,6 +87,22 @@ impl Engine {
                 KernelReport::Session(Box::new(self.report_of(&found.key)?))
             }
         })
+    }
+
+    /// What happens in the session that is meant, from this point on, or from its beginning as far as that is
+    /// remembered.
+    pub async fn watch_session(
+        &self,
+        session: &SessionRef,
+        from: Option<Seq>,
+    ) -> Result<Watch<SessionEvent>, EngineError> {
+        let found = self.found(session).await?;
+        let feed = self.feeds().of(&found.key.name, &found.key.cwd);
+        Ok(feed.watch(from.unwrap_or(Seq(0))))
+    }
+
+    fn tell(&self, key: &SessionKey, change: KernelChange) {
+        self.feeds().of(&key.name, &key.cwd).publish(SessionEvent::Kernel(change));
     }
 
     async fn start_kernel(
@@ -124,7 +145,7 @@ impl Engine {
     }
 
     fn report(&self, listed: &Listed) -> SessionReport {
-        let Listed { key, state, owners, keep } = listed;
+        let Listed { key, state, since, owners, keep } = listed;
         let now = tokio::time::Instant::now().into_std();
         SessionReport {
             name: key.name.clone(),
@@ -142,6 +163,7 @@ impl Engine {
             running: self.running(key, state),
             waiting: state.waiting,
             idle: (!state.is_busy).then(|| now.saturating_duration_since(state.used)),
+            age: now.saturating_duration_since(*since),
             owners: *owners,
             keep: *keep,
             lost: state.loss.clone(),
@@ -193,6 +215,7 @@ async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
         env: Vec::new(),
         timeout: None,
         patience: None,
+        input: InputMode::Refuse,
     };
     let (listener, mut events) = mpsc::channel(16);
     let mut said = Vec::new();

@@ -12,23 +12,31 @@ use crate::output::Form;
 
 mod agents;
 mod artifacts;
+mod comfort;
 mod gateway;
+mod hosts;
 mod kernels;
 mod python;
+mod repl;
 mod run;
 mod tools;
+mod tui;
 
 pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
     Artifacts, ArtifactsCommand, ListArtifacts, RemoveArtifacts, ShowResult, State, StateCommand,
 };
+pub(crate) use comfort::{Completions, Man};
 pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStart};
+pub(crate) use hosts::{Attach, HostCommand, HostVerb, OneSession, Sessions};
 pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
 pub(crate) use python::{
-    Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShowSettings, View,
+    Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShellArg, ShowSettings, View,
 };
+pub(crate) use repl::Repl;
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
+pub(crate) use tui::Tui;
 
 /// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
@@ -37,6 +45,9 @@ pub(crate) struct Args {
     /// Answer in JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// Write long answers to a terminal as they are, without a pager.
+    #[arg(long, global = true)]
+    pub(crate) no_pager: bool,
     /// Allow only paths inside this folder (may be repeated).
     #[arg(long = "root", global = true, value_name = "DIR")]
     pub(crate) roots: Vec<PathBuf>,
@@ -77,8 +88,24 @@ pub(crate) enum Command {
     To(To),
     /// Run the cells of a notebook; their outputs go into the file.
     Run(Box<Run>),
+    /// Show a notebook in the terminal: look at it, edit it, run it.
+    Tui(Box<Tui>),
     /// Run Python code.
     Py(Box<Py>),
+    /// Type cells and see what they do, in a session that stays.
+    Repl(Box<Repl>),
+    /// List the sessions there are, in every host.
+    Sessions(Sessions),
+    /// See what happens in a session: what an agent runs, what somebody else does.
+    Attach(Attach),
+    /// Interrupt what runs in a session.
+    Interrupt(OneSession),
+    /// Give a session a new kernel; its variables are gone.
+    Restart(OneSession),
+    /// End a session.
+    Stop(OneSession),
+    /// Have to do with the host in which sessions outlive commands.
+    Host(HostCommand),
     /// Say which Python would run code here, and why.
     Env(Box<Env>),
     /// Have to do with Jupyter kernels.
@@ -101,14 +128,25 @@ pub(crate) enum Command {
     Setup(Setup),
     /// Say what works here, what does not, and what to type.
     Doctor(Doctor),
+    /// Print what completes commands and arguments in a shell.
+    Completions(Completions),
+    /// Print the manual page, or write all of them into a folder.
+    Man(Man),
 }
 
 impl Command {
+    /// Whether what it shows may be longer than a screen, and is read rather than watched.
+    pub(crate) fn is_read_by_pages(&self) -> bool {
+        matches!(self, Command::Read(_) | Command::Diff(_) | Command::Result(_))
+    }
+
     /// The folder whose project counts, when it is not the one we were started in.
     pub(crate) fn works_in(&self) -> Option<&Path> {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
+            Command::Repl(repl) => repl.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
+            Command::Tui(tui) => tui.python.cwd.as_deref().or_else(|| tui.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
                 specs.python.cwd.as_deref()

@@ -8,12 +8,14 @@ use std::process::ExitCode;
 use inkcell_engine::api::State;
 use inkcell_engine::artifact::ArtifactError;
 use inkcell_engine::{EngineError, Kind, is_notebook_path};
+use serde::{Deserialize, Serialize};
 
 use crate::output::{Form, Output, visible};
 use crate::render::hint;
 
 /// How a command ended, by the code the caller's shell sees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
     Ok = 0,
     Failed = 1,
@@ -131,7 +133,8 @@ impl Failure {
 
 /// Ends a command: what is left of its output, then its error, then its code.
 pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCode {
-    let done = done.and_then(|exit| output.flush().map_err(Failure::of_output).map(|()| exit));
+    let closed = output.close().map_err(Failure::of_output);
+    let done = done.and_then(|exit| closed.map(|()| exit));
     let exit = match done {
         Ok(exit) => exit,
         Err(Failure::Pipe) => Exit::Ok,

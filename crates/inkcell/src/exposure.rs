@@ -4,11 +4,13 @@
 //! does or how it is called.
 
 use inkcell_engine::Preflight;
+use serde::{Deserialize, Serialize};
 
 use crate::settings::Profile;
 
 /// Which tools there are at all (`--tools`).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ToolSet {
     /// Our own.
     Default,

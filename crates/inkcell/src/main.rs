@@ -6,17 +6,21 @@ mod args;
 mod backends;
 mod bridge;
 mod cli;
+mod client;
 mod exit;
 mod exposure;
 mod gateways;
+mod host;
 mod http;
 mod log;
 mod mcp;
 mod output;
 mod render;
+mod repl;
 mod settings;
 mod setup;
 mod tools;
+mod tui;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -26,7 +30,7 @@ use clap::Parser;
 
 use crate::args::{Args, Command};
 use crate::output::Output;
-use crate::settings::Profile;
+use crate::settings::{Profile, Settings, Surroundings};
 
 fn main() -> ExitCode {
     let began = Instant::now();
@@ -37,16 +41,20 @@ fn main() -> ExitCode {
     // A file that may not grow is an error of the write, which is told, and not the end of the process.
     let _ = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), Arc::default());
     let mut output = Output::new(args.form());
-    let settings = settings::Settings::from_process(&args.roots, args.command.works_in());
+    let settings = Settings::of(Surroundings::of_process(&args.roots, args.command.works_in()));
     // Who serves an agent is operated by somebody who is not there; who typed a command sees what happens.
     let profile = match &args.command {
         Command::Mcp(_) => Profile::Default,
+        Command::Host(host) if host.serves() => Profile::Default,
         _ => Profile::CommandLine,
     };
     let done = settings.and_then(|settings| {
         log::start(&settings.log(profile), profile, began)?;
         log::stage("settings read");
         settings.warnings.iter().for_each(|warning| output.aside(&format!("warning: {warning}")));
+        if args.command.is_read_by_pages() && !args.no_pager {
+            output.page(&settings.pager());
+        }
         cli::run(args.command, &Arc::new(settings), &mut output)
     });
     exit::finish(output, done)

@@ -4,6 +4,7 @@
 
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::Kind;
@@ -22,7 +23,7 @@ pub(crate) enum Form {
 }
 
 pub(crate) struct Output {
-    stdout: BufWriter<Stdout>,
+    stdout: BufWriter<Sink>,
     pub(crate) form: Form,
     is_terminal: bool,
     /// A terminal was left in the middle of a line.
@@ -38,7 +39,7 @@ impl Output {
         let stdout = io::stdout();
         let is_terminal = stdout.is_terminal();
         Output {
-            stdout: BufWriter::with_capacity(1 << 16, stdout),
+            stdout: BufWriter::with_capacity(1 << 16, Sink::Stdout(stdout)),
             form,
             is_terminal,
             is_mid_line: false,
@@ -54,6 +55,32 @@ impl Output {
     /// Whether somebody looks at the answer on a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.is_terminal
+    }
+
+    /// Lets somebody turn the pages of what follows, where it is text on a terminal. Without a program for that it is
+    /// written as it is.
+    pub(crate) fn page(&mut self, pager: &[String]) {
+        let [program, args @ ..] = pager else { return };
+        if !self.is_terminal || self.is_json() {
+            return;
+        }
+        let mut command = Command::new(program);
+        // What fits on one screen is shown like anything else, and colours are ours.
+        command.args(args).stdin(Stdio::piped()).env("LESSCHARSET", "utf-8");
+        if let Ok(child) = command.spawn() {
+            self.stdout = BufWriter::with_capacity(1 << 16, Sink::Pager(child));
+        }
+    }
+
+    /// Everything is written; whoever turns pages is waited for.
+    pub(crate) fn close(&mut self) -> io::Result<()> {
+        let flushed = self.flush();
+        let sink = std::mem::replace(&mut self.stdout, BufWriter::new(Sink::Stdout(io::stdout())));
+        if let (Sink::Pager(mut child), _) = sink.into_parts() {
+            drop(child.stdin.take());
+            let _ = child.wait();
+        }
+        flushed
     }
 
     /// Bytes exactly as they are. A terminal gets control characters made visible instead, so that what
@@ -132,6 +159,32 @@ impl Output {
             text.push_str(&format!("hint: {}\n", visible(hint)));
         }
         drop(io::stderr().write_all(text.as_bytes()));
+    }
+}
+
+/// Where an answer goes.
+enum Sink {
+    Stdout(Stdout),
+    /// To a program that shows it page by page.
+    Pager(Child),
+}
+
+impl Write for Sink {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Sink::Stdout(stdout) => stdout.write(bytes),
+            Sink::Pager(child) => match &mut child.stdin {
+                Some(stdin) => stdin.write(bytes),
+                None => Err(io::ErrorKind::BrokenPipe.into()),
+            },
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Sink::Stdout(stdout) => stdout.flush(),
+            Sink::Pager(_) => Ok(()),
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the process environment and the settings files say, read once and made into configurations.
 //!
-//! Owns every look at an environment variable. The parts: `table` (which settings there are), `value` (what
+//! Owns what every environment variable means; `surroundings` is where they are read. The parts: `table` (which settings there are), `value` (what
 //! each may be), `file` (the two files), `variables` (the names), `resolve` (which source counts), `read` (values
 //! as types), `engine` (what an engine is told), `calls` (what holds for a call that does not say),
 //! `clients` (where agents' programs look).
@@ -22,6 +22,7 @@ mod engine;
 mod file;
 mod read;
 mod resolve;
+mod surroundings;
 mod table;
 mod value;
 mod variables;
@@ -32,6 +33,7 @@ pub(crate) use calls::{
 };
 pub(crate) use engine::{artifacts_config, engine_config, kernel_pool, runner_config, size_policy};
 pub(crate) use resolve::{Resolved, Setting, Source, anchored};
+pub(crate) use surroundings::Surroundings;
 pub(crate) use table::{Key, Profile, ProjectFile, Row};
 pub(crate) use value::Value;
 #[cfg(test)]
@@ -46,6 +48,8 @@ const LOCK_WAIT: Duration = Duration::from_secs(10);
 pub(crate) struct Settings {
     pub(crate) notebooks: Notebooks,
     pub(crate) marker_ids: MarkerIds,
+    /// What all of it was read from.
+    pub(crate) surroundings: Surroundings,
     /// The folder inkcell was started in.
     pub(crate) cwd: PathBuf,
     pub(crate) home: Option<PathBuf>,
@@ -71,34 +75,35 @@ pub(crate) struct PythonSettings {
 }
 
 impl Settings {
-    /// `works_in` is the folder whose project counts when it is not the one inkcell was started in.
-    pub(crate) fn from_process(
-        roots: &[PathBuf],
-        works_in: Option<&Path>,
-    ) -> Result<Settings, Failure> {
-        // A folder that was removed under us is told when a relative path is used, not before.
-        let cwd = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
-        let path_base = PathBase { cwd: cwd.clone(), home: variable_path("HOME") };
+    pub(crate) fn of(surroundings: Surroundings) -> Result<Settings, Failure> {
+        let cwd = surroundings.cwd.clone();
+        let path_base = PathBase { cwd: cwd.clone(), home: surroundings.path("HOME") };
         let home = path_base.home.clone();
-        let files =
-            settings_files(&works_in.map_or(cwd.clone(), |folder| cwd.join(folder)), &home)?;
+        let works_in = surroundings.works_in.as_ref();
+        let files = settings_files(
+            &works_in.map_or(cwd.clone(), |folder| cwd.join(folder)),
+            &home,
+            &surroundings,
+        )?;
         for name in variables::known() {
-            if std::env::var_os(&name).is_some_and(|value| value.to_str().is_none()) {
+            if surroundings.get(&name).is_some_and(|value| value.to_str().is_none()) {
                 return Err(Failure::argument(
                     &name,
                     "is not UTF-8 text; set it again, or unset it",
                 ));
             }
         }
-        let resolved = Resolved::new(&|name| std::env::var(name).ok(), &files)?;
-        let state_dir = state_dir(&resolved.get(Key::StateDir).value, &cwd, home.as_deref());
+        let variable = |name: &str| surroundings.get(name)?.to_str().map(str::to_owned);
+        let resolved = Resolved::new(&variable, &files)?;
+        let told = &resolved.get(Key::StateDir).value;
+        let state_dir = state_dir(told, &cwd, home.as_deref(), &surroundings);
         let config = FilesConfig {
             state_dir: state_dir.clone(),
             max_bytes: match resolved.get(Key::NotebookMaxBytes).value {
                 Value::Bytes(size) => size,
                 _ => u64::MAX,
             },
-            roots: roots_of(roots, &resolved, &cwd, home.as_deref()),
+            roots: roots_of(&surroundings.roots, &resolved, &cwd, home.as_deref()),
             path_base,
             lock_wait: LOCK_WAIT,
             random: system_random,
@@ -108,11 +113,20 @@ impl Settings {
             _ => MarkerIds::Auto,
         };
         let (files, said): (Vec<PathBuf>, Vec<Said>) = files.into_iter().unzip();
-        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
-        let mut warnings = variables::misspelt(names);
+        let mut warnings = variables::misspelt(surroundings.names());
         warnings.extend(said.into_iter().flat_map(|said| said.warnings));
         let notebooks = Notebooks::new(config);
-        Ok(Settings { notebooks, marker_ids, cwd, home, state_dir, resolved, files, warnings })
+        Ok(Settings {
+            notebooks,
+            marker_ids,
+            surroundings,
+            cwd,
+            home,
+            state_dir,
+            resolved,
+            files,
+            warnings,
+        })
     }
 
     /// What is set for the kernels of a command.
@@ -191,13 +205,13 @@ impl Settings {
 
     /// The environment this process was started with.
     pub(crate) fn parent_env(&self) -> ParentEnv {
-        ParentEnv::from_os(std::env::vars_os())
+        ParentEnv::from_os(self.surroundings.vars.clone())
     }
 
     /// Where a shell would look for programs.
     pub(crate) fn program_folders(&self) -> Vec<PathBuf> {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).collect()
+        let path = self.surroundings.get("PATH").unwrap_or_default();
+        std::env::split_paths(path).collect()
     }
 
     /// The program that this process runs.
@@ -207,12 +221,27 @@ impl Settings {
 
     /// Variables that begin like ours and set nothing.
     pub(crate) fn unknown_variables(&self) -> Vec<String> {
-        variables::unknown(std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()))
+        variables::unknown(self.surroundings.names())
+    }
+
+    /// The program that shows long answers page by page on a terminal; none where PAGER says so.
+    pub(crate) fn pager(&self) -> Vec<String> {
+        let given = self.surroundings.get("PAGER").and_then(|value| value.to_str());
+        match given.map(str::trim) {
+            Some("" | "cat") => Vec::new(),
+            Some(words) if words.split('/').next_back() != Some("less") => {
+                words.split_whitespace().map(str::to_owned).collect()
+            }
+            program => {
+                let program = program.unwrap_or("less").to_owned();
+                vec![program, "-FRX".to_owned()]
+            }
+        }
     }
 
     /// Whether a terminal may be given colours.
     pub(crate) fn may_colour(&self) -> bool {
-        std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        self.surroundings.get("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 }
 
@@ -240,6 +269,7 @@ fn folder(given: &str, cwd: &Path, home: Option<&Path>) -> PathBuf {
 fn settings_files(
     works_in: &Path,
     home: &Option<PathBuf>,
+    surroundings: &Surroundings,
 ) -> Result<Vec<(PathBuf, Said)>, Failure> {
     let failed = |FileError { place, problem }| Failure::argument(&place, problem);
     let mut found = Vec::new();
@@ -249,14 +279,14 @@ fn settings_files(
         let said = file::parse(&path, &text, Owner::Project).map_err(failed)?;
         found.push((path, said));
     }
-    if let Some(path) = variable_path("INKCELL_CONFIG") {
+    if let Some(path) = surroundings.path("INKCELL_CONFIG") {
         let Some(text) = file::read(&path, Owner::User).map_err(failed)? else {
             let problem = format!("names {}, which is not there", path.display());
             return Err(Failure::argument("INKCELL_CONFIG", problem));
         };
         let said = file::parse(&path, &text, Owner::User).map_err(failed)?;
         found.push((path, said));
-    } else if let Some(path) = usual_user_file(home)
+    } else if let Some(path) = usual_user_file(home, surroundings)
         && let Some(text) = file::read(&path, Owner::User).map_err(failed)?
     {
         let said = file::parse(&path, &text, Owner::User).map_err(failed)?;
@@ -265,29 +295,33 @@ fn settings_files(
     Ok(found)
 }
 
-fn usual_user_file(home: &Option<PathBuf>) -> Option<PathBuf> {
-    let xdg = variable_path("XDG_CONFIG_HOME").filter(|dir| dir.is_absolute());
+fn usual_user_file(home: &Option<PathBuf>, surroundings: &Surroundings) -> Option<PathBuf> {
+    let xdg = surroundings.path("XDG_CONFIG_HOME").filter(|dir| dir.is_absolute());
     let base = xdg.or_else(|| home.as_ref().map(|home| home.join(".config")))?;
     Some(base.join("inkcell/config.toml"))
 }
 
-fn variable_path(name: &str) -> Option<PathBuf> {
-    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
-
 /// Where locks and records live: as told, else as XDG says, else a private folder for temporary files.
 /// A folder that was not chosen by hand and cannot be made is no reason to fail.
-fn state_dir(told: &Value, cwd: &Path, home: Option<&Path>) -> PathBuf {
+fn state_dir(
+    told: &Value,
+    cwd: &Path,
+    home: Option<&Path>,
+    surroundings: &Surroundings,
+) -> PathBuf {
     if let Value::Text(dir) = told {
         return folder(dir, cwd, home);
     }
-    let xdg = variable_path("XDG_STATE_HOME").filter(|dir| dir.is_absolute());
+    let xdg = surroundings.path("XDG_STATE_HOME").filter(|dir| dir.is_absolute());
     let usual = xdg.or_else(|| home.map(|home| home.join(".local/state")));
     match usual.map(|base| base.join("inkcell")) {
         Some(dir) if dir.is_dir() || std::fs::create_dir_all(&dir).is_ok() => dir,
         _ => {
             let user = rustix::process::geteuid().as_raw();
-            std::env::temp_dir().join(format!("inkcell-{user}"))
+            surroundings
+                .path("TMPDIR")
+                .unwrap_or_else(|| PathBuf::from("/tmp"))
+                .join(format!("inkcell-{user}"))
         }
     }
 }

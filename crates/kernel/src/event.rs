@@ -16,7 +16,7 @@ use crate::question::{Answer, AskId};
 pub struct ExecId(pub u64);
 
 /// Names a display that may be updated later, as Jupyter's `display_id`.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct DisplayId(pub Arc<str>);
 
 /// What a kernel reports, in order.
@@ -45,7 +45,8 @@ pub enum KernelEvent {
 }
 
 /// What happens while code runs.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ExecEvent {
     /// The kernel has begun; from here on the code may have had effects.
     Started {
@@ -57,6 +58,7 @@ pub enum ExecEvent {
         /// Which stream.
         name: StreamName,
         /// The bytes.
+        #[serde(with = "crate::encoding::bytes")]
         data: Bytes,
     },
     /// Something was displayed.
@@ -97,7 +99,8 @@ pub enum ExecEvent {
 }
 
 /// The two streams.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum StreamName {
     /// Standard output.
     Stdout,
@@ -116,12 +119,13 @@ impl StreamName {
 }
 
 /// One form of an output.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MimeData {
     /// Text, as UTF-8.
     Text(String),
     /// Bytes of a binary kind such as `image/png`; base64 is made where a file or a protocol wants it.
-    Binary(Bytes),
+    Binary(#[serde(with = "crate::encoding::base64")] Bytes),
     /// A JSON value, as the text the kernel sent.
     Json(String),
 }
@@ -137,7 +141,7 @@ impl MimeData {
 }
 
 /// The forms of an output, in the order the kernel gave them, with their metadata as JSON text.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct MimeBundle {
     /// MIME type and content.
     pub data: Vec<(String, MimeData)>,
@@ -153,7 +157,8 @@ impl MimeBundle {
 }
 
 /// How an execution ended.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Without an exception.
     Ok,

@@ -11,6 +11,8 @@
 //! 6. Liveness is the backend's duty and has one result: `Died`.
 //! 7. After [`Kernel::ask`] succeeds, either one `Answer` for that id or one `Died` follows: at once where
 //!    the backend can, else `Busy`. A question never changes the count or the history.
+//! 8. Code that may ask for input waits after `InputRequested` until it is answered or interrupted; code that
+//!    may not is refused by the backend itself, and the event only tells of it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -23,6 +25,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
 use crate::event::{Death, ExecId, KernelEvent};
+use crate::input::{InputMode, InputReply};
 use crate::question::{AskId, Question};
 use crate::startup::Startup;
 
@@ -93,8 +96,8 @@ pub trait Kernel: Send {
     /// Posts code to run. At most one request is open at a time.
     fn execute(&mut self, request: CodeRequest) -> Result<(), Gone>;
 
-    /// Answers an input request.
-    fn reply_input(&mut self, exec: ExecId, line: String) -> Result<(), Gone>;
+    /// Answers the input request of an execution that may ask. One that waits for no line is not concerned.
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone>;
 
     /// Posts a question about the user's names. A kernel that runs code may answer that it is busy; one that
     /// takes long to answer can be interrupted as a cell can.
@@ -187,6 +190,8 @@ pub struct CodeRequest {
     pub env: Vec<(String, Option<String>)>,
     /// Where to go first.
     pub cwd: Option<PathBuf>,
+    /// Whether it may ask for lines of input.
+    pub input: InputMode,
 }
 
 /// Of variables only the names: their values are secrets.

@@ -4,10 +4,12 @@
 //! processes and protocols; it must not know notebooks, sessions or the user's files.
 
 mod cwd;
+mod encoding;
 mod environ;
 mod error;
 mod event;
 mod gateway;
+mod input;
 mod jupyter;
 mod kernel;
 mod ladder;
@@ -37,6 +39,7 @@ pub use gateway::{
     SharedGateway, SharedStatus, Sharing, Token, TokenFileError, TokenSent, UrlError, Whose,
     kernel_environment, left_behind, user_of,
 };
+pub use input::{InputMode, InputReply};
 pub use jupyter::kernelspec::{
     InterruptMode, Kernelspec, KernelspecError, KernelspecSearch, Kernelspecs, PrefixKind,
     PythonPrefix,
@@ -47,6 +50,7 @@ pub use kernel::{
 };
 pub use ladder::{Ladder, Rung};
 pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};
+pub use process::spawn_detached;
 pub use python::{
     Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder,
     Interpreter, ManagedEnv, OLDEST, Probed, Reason, Search, SetupDone, SetupError, SetupEvent,

@@ -9,6 +9,7 @@
 //! few a child needs lose that mark in the child, after the fork, so that no other child started at the
 //! same moment can get them.
 
+mod detached;
 mod strays;
 
 use std::io;
@@ -24,6 +25,7 @@ use tokio::sync::oneshot;
 
 use crate::event::DeathCause;
 
+pub use detached::spawn_detached;
 pub(crate) use strays::Mark;
 
 /// Starts children from one thread that lives as long as this value.

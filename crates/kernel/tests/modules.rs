@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    Backend, CodeRequest, ExecEvent, ExecId, ForkServer, History, KernelEvent, KernelSpec,
-    LaunchError, Launched, MimeData, ModuleSearch, Prelude, ProjectModules, RunnerBackend,
-    RunnerConfig, Shell, Startup, find_modules,
+    Backend, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent,
+    KernelSpec, LaunchError, Launched, MimeData, ModuleSearch, Prelude, ProjectModules,
+    RunnerBackend, RunnerConfig, Shell, Startup, find_modules,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -77,7 +77,8 @@ impl Place {
 async fn evaluate(launched: &mut Launched, code: &str) -> (Option<String>, Vec<KernelEvent>) {
     let exec = ExecId(1);
     let (code, env) = (code.to_owned(), Vec::new());
-    let request = CodeRequest { exec, code, history: History::Store, env, cwd: None };
+    let (history, input) = (History::Store, InputMode::Refuse);
+    let request = CodeRequest { exec, code, history, env, cwd: None, input };
     launched.kernel.execute(request).unwrap();
     let (mut result, mut others) = (None, Vec::new());
     loop {

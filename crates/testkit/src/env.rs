@@ -87,6 +87,7 @@ impl TestEnv {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.dir())
+            .env("INKCELL_HOST_USE", "off")
             .env("INKCELL_STATE_DIR", self.state());
         command
     }

@@ -18,8 +18,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
     Answer, AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, DisplayId, ExecEvent,
-    ExecId, Force, Gone, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
-    MimeBundle, MimeData, Origin, Outcome, PyError, Question, StreamName,
+    ExecId, Force, Gone, InputReply, Kernel, KernelEvents, KernelInfo, KernelSpec, LaunchError,
+    Launched, MimeBundle, MimeData, Origin, Outcome, PyError, Question, StreamName,
 };
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
@@ -42,7 +42,7 @@ pub enum Step {
     Take(Duration),
     /// Waits for the test.
     Gate(Arc<Notify>),
-    /// Asks for a line and goes on with the answer written to standard output.
+    /// Asks for a line and goes on with the answer written to standard output; without one it fails.
     Ask {
         /// What is asked.
         prompt: String,
@@ -152,7 +152,7 @@ pub enum Asked {
     /// To run code.
     Execute(CodeRequest),
     /// To take a line of input.
-    ReplyInput(ExecId, String),
+    ReplyInput(ExecId, InputReply),
     /// To answer a question.
     Ask(AskId, Question),
     /// To stop what it does.
@@ -392,8 +392,8 @@ impl Kernel for ScriptedKernel {
         self.post(Asked::Execute(request), order)
     }
 
-    fn reply_input(&mut self, exec: ExecId, line: String) -> Result<(), Gone> {
-        self.post(Asked::ReplyInput(exec, line.clone()), Order::Input(line))
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
+        self.post(Asked::ReplyInput(exec, reply.clone()), Order::Input(reply))
     }
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {

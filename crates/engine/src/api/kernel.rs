@@ -98,6 +98,9 @@ pub struct SessionReport {
     /// For how long nobody has used it; none while somebody does.
     #[serde(with = "crate::encoding::seconds_option")]
     pub idle: Option<Duration>,
+    /// For how long it is there.
+    #[serde(default, with = "crate::encoding::seconds")]
+    pub age: Duration,
     /// How many use it.
     pub owners: usize,
     /// Whether it stays when nobody uses it.

@@ -53,6 +53,9 @@ pub enum SessionError {
         /// How long ago.
         ago: Duration,
     },
+    /// Nobody waits for a line.
+    #[error("execution {} does not wait for input now", .0.0)]
+    NothingAsked(ExecutionId),
     /// No call of that id, or it is forgotten.
     #[error("there is no execution {}; results are kept for a while only{}", .id.0, listed("executions", .known))]
     NoExecution {
@@ -70,7 +73,9 @@ impl SessionError {
             | SessionError::ResetInProgress(_)
             | SessionError::RunUnderWay { .. } => Kind::Busy,
             SessionError::Attach(AttachError::Ending) => Kind::Cancelled,
-            SessionError::OtherKernel { .. } | SessionError::NotOurs(_) => Kind::Invalid,
+            SessionError::OtherKernel { .. }
+            | SessionError::NotOurs(_)
+            | SessionError::NothingAsked(_) => Kind::Invalid,
             SessionError::NoSession { .. }
             | SessionError::Closed { .. }
             | SessionError::NoExecution { .. } => Kind::NotFound,

@@ -26,6 +26,7 @@ pub(super) struct State {
 
 pub(super) struct Entry {
     pub(super) session: Session,
+    pub(super) since: Instant,
     pub(super) owners: HashSet<OwnerId>,
     pub(super) keep: Keep,
     /// Why it is being closed. It keeps its place until its kernel is gone.

@@ -18,7 +18,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use inkcell_kernel::{LaunchError, ServerContents};
+use inkcell_kernel::{InputMode, LaunchError, ServerContents};
 use inkcell_notebook::CellKind;
 
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
@@ -205,6 +205,7 @@ pub(crate) fn prepare(
         timeout: request.timeout,
         wait: request.wait,
         reading: request.reading,
+        input: InputMode::Refuse,
     };
     Ok(PreparedRun { request, run })
 }

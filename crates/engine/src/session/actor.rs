@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
-    AskId, Backend, CodeRequest, Death, ExecEvent, ExecId, Kernel, KernelEvent, KernelEvents,
-    KernelSpec, LaunchError, Launched, Question,
+    AskId, Backend, CodeRequest, Death, ExecEvent, ExecId, InputReply, Kernel, KernelEvent,
+    KernelEvents, KernelSpec, LaunchError, Launched, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -37,6 +37,7 @@ pub(super) enum Command {
     Run(Ticket, Job),
     Leave(Ticket),
     Cancel(Ticket),
+    Reply(Ticket, InputReply),
     Reset(Option<Ticket>, oneshot::Sender<ResetEnd>),
     Ask(AskRequest, Question, oneshot::Sender<AskEnd>),
     /// To say that this was reached.
@@ -250,7 +251,8 @@ impl Actor {
             }
             Command::Run(ticket, job) => {
                 let Job { timeout, patience, .. } = job;
-                let request = RunRequest { exec: job.code.exec, timeout, patience };
+                let (exec, input) = (job.code.exec, job.code.input);
+                let request = RunRequest { exec, timeout, patience, input };
                 if let Some(job) = self.take_job(job) {
                     let _ = job.reply.send(Ran::closed());
                     return Input::Deadline;
@@ -259,6 +261,7 @@ impl Actor {
             }
             Command::Leave(ticket) => Input::Leave(ticket),
             Command::Cancel(ticket) => Input::Cancel(ticket),
+            Command::Reply(ticket, reply) => Input::Reply(ticket, reply),
             Command::Reset(by, reply) => {
                 self.resets.push_back(reply);
                 Input::Reset(by)
@@ -371,9 +374,9 @@ impl Actor {
                 }
             }
             Effect::Execute(exec) => self.execute(exec),
-            Effect::RefuseInput(exec) => {
+            Effect::ReplyInput(exec, reply) => {
                 if let Some((kernel, _)) = &mut self.kernel {
-                    let _ = kernel.reply_input(exec, String::new());
+                    let _ = kernel.reply_input(exec, reply);
                 }
             }
             // A kernel that is gone says so by its last event.

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use inkcell_kernel::{
-    AskId, Backend, CodeRequest, Death, ExecId, History, KernelEvent, KernelSpec, Question,
+    AskId, Backend, CodeRequest, Death, ExecId, History, InputMode, InputReply, KernelEvent,
+    KernelSpec, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -38,6 +39,8 @@ pub struct CellRequest {
     pub timeout: Option<Duration>,
     /// How long its kernel may take to come, where it has to be started first.
     pub patience: Option<Duration>,
+    /// Whether it may ask for lines of input.
+    pub input: InputMode,
 }
 
 /// Of variables only the names: their values are secrets.
@@ -251,8 +254,8 @@ impl Turn {
         stopping: CancellationToken,
     ) -> Ran {
         let exec = ExecId(self.session.next());
-        let CellRequest { code, history, env, timeout, patience } = cell;
-        let code = CodeRequest { exec, code, history, env, cwd: None };
+        let CellRequest { code, history, env, timeout, patience, input } = cell;
+        let code = CodeRequest { exec, code, history, env, cwd: None, input };
         let (reply, answer) = oneshot::channel();
         let job = Job { code, timeout, patience, listener, reply, stopping };
         if self.session.commands.send(Command::Run(self.ticket, job)).is_err() {
@@ -264,6 +267,11 @@ impl Turn {
     /// What takes this call back from elsewhere.
     pub fn canceller(&self) -> Canceller {
         Canceller { commands: self.session.commands.clone(), ticket: self.ticket }
+    }
+
+    /// What answers this call's cells from elsewhere.
+    pub fn replier(&self) -> Replier {
+        Replier { commands: self.session.commands.clone(), ticket: self.ticket }
     }
 
     /// Gives the session a new kernel before this call's next run.
@@ -289,5 +297,19 @@ impl Canceller {
     /// Stops what the call runs; the second time, by force.
     pub fn cancel(&self) {
         let _ = self.commands.send(Command::Cancel(self.ticket));
+    }
+}
+
+/// Answers a call's cells that ask for lines.
+#[derive(Clone)]
+pub struct Replier {
+    commands: mpsc::UnboundedSender<Command>,
+    ticket: Ticket,
+}
+
+impl Replier {
+    /// Gives this to the cell that asked; where none waits for a line it is for nobody.
+    pub fn reply(&self, reply: InputReply) {
+        let _ = self.commands.send(Command::Reply(self.ticket, reply));
     }
 }

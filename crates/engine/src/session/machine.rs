@@ -16,6 +16,7 @@ mod model;
 mod run;
 #[cfg(test)]
 mod tests;
+mod typing;
 mod words;
 
 use std::collections::VecDeque;
@@ -115,6 +116,7 @@ impl Machine {
             Input::Run(ticket, request) => self.begin(now, ticket, request, &mut out),
             Input::Leave(ticket) => self.leave(ticket, &mut out),
             Input::Cancel(ticket) => self.cancel(now, ticket, &mut out),
+            Input::Reply(ticket, reply) => self.reply(ticket, reply, &mut out),
             Input::Reset(by) => self.reset(by, &mut out),
             Input::Ask(request) => self.ask(now, request, &mut out),
             Input::Interrupt => {
@@ -330,8 +332,7 @@ impl Machine {
             }
             Fact::InputRequested(exec) => {
                 if let Some(run) = self.run.as_mut().filter(|run| of_run(run, exec)) {
-                    run.wanted_input = true;
-                    out.push(Effect::RefuseInput(exec));
+                    run.wants_line(out);
                 }
             }
             Fact::Finished(exec, outcome) => {
@@ -388,6 +389,7 @@ impl Machine {
                 self.loss = Some(Loss::Died(death));
             }
             (run.is_sent, run.has_started, run.deadline) = (false, false, None);
+            run.waits_for_line = false;
             self.provide(now, out);
         } else {
             let is_again = is_rerun && self.restarts >= self.policy.max_restarts;

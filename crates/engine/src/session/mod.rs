@@ -12,7 +12,7 @@ mod waiting;
 
 pub use actor::Ran;
 pub use end::{CellEnd, KernelFate, Loss, NotRun, Note, RunEnd, what_it_did};
-pub use handle::{Canceller, CellRequest, Closing, Session, Turn, Waiting};
+pub use handle::{Canceller, CellRequest, Closing, Replier, Session, Turn, Waiting};
 pub use machine::{
     AskEnd, AskRequest, CloseReason, Effect, Fact, Input, Machine, Policy, ResetEnd, Retry,
     RunRequest, Ticket,

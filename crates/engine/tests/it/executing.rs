@@ -6,8 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
     AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Force, Gone,
-    History, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
-    Origin, Question, Rung, StreamName,
+    History, InputMode, InputReply, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec,
+    LaunchError, Launched, Origin, Question, Rung, StreamName,
 };
 use inkcell_engine::session::{
     CellEnd, CellRequest, KernelFate, Loss, NotRun, Note, Ran, Retry, Session,
@@ -44,6 +44,7 @@ fn cell(timeout: Option<u64>) -> CellRequest {
         env: Vec::new(),
         timeout: timeout.map(Duration::from_secs),
         patience: timeout.map(Duration::from_secs),
+        input: InputMode::Refuse,
     }
 }
 
@@ -226,7 +227,7 @@ impl Kernel for Deaf {
         Ok(())
     }
 
-    fn reply_input(&mut self, _exec: ExecId, _line: String) -> Result<(), Gone> {
+    fn reply_input(&mut self, _exec: ExecId, _reply: InputReply) -> Result<(), Gone> {
         Ok(())
     }
 

@@ -11,8 +11,8 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
-    Backend, EnvMode, EnvRules, ForkServer, ParentEnv, Prelude, ProjectModules, RunnerBackend,
-    RunnerConfig, Shell,
+    Backend, EnvMode, EnvRules, ForkServer, InputMode, ParentEnv, Prelude, ProjectModules,
+    RunnerBackend, RunnerConfig, Shell,
 };
 use inkcell_engine::output::{ModelOutput, OutputLimits};
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionKey, SessionName};
@@ -181,6 +181,7 @@ pub(crate) fn request(cwd: &Path, cells: &[&str]) -> PythonRequest {
         timeout: Some(LONG),
         wait: Some(LONG),
         reading: Reading::Bounded,
+        input: InputMode::Refuse,
     }
 }
 

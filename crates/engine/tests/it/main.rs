@@ -7,6 +7,7 @@ mod artifact_limits;
 mod artifact_owners;
 mod artifact_python;
 mod artifacts;
+mod asking;
 mod backup;
 mod bad_files;
 mod by_id;

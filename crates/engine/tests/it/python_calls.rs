@@ -11,8 +11,8 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::artifact::{ArtifactId, ArtifactLimits, ArtifactsConfig, Scope};
 use inkcell_engine::kernel::{
-    EnvMode, EnvRules, ExecEvent, ForkServer, KernelEvent, ParentEnv, Prelude, ProjectModules,
-    RunnerBackend, RunnerConfig, Shell,
+    EnvMode, EnvRules, ExecEvent, ForkServer, InputMode, KernelEvent, ParentEnv, Prelude,
+    ProjectModules, RunnerBackend, RunnerConfig, Shell,
 };
 use inkcell_engine::output::{ModelOutput, OutputLimits};
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionName};
@@ -92,6 +92,7 @@ impl Desk {
             timeout: Some(Duration::from_secs(60)),
             wait: Some(Duration::from_secs(60)),
             reading: Reading::Bounded,
+            input: InputMode::Refuse,
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
-    Backend, DeathCause, ExecEvent, History, KernelEvent, KernelSpec, Outcome, Prelude, Rung,
-    Shell, Startup,
+    Backend, DeathCause, ExecEvent, History, InputMode, KernelEvent, KernelSpec, Outcome, Prelude,
+    Rung, Shell, Startup,
 };
 use inkcell_engine::session::{
     CellEnd, CellRequest, CloseReason, KernelFate, Loss, NotRun, Note, Policy, Ran, ResetEnd,
@@ -45,6 +45,7 @@ fn cell(code: &str) -> CellRequest {
         env: Vec::new(),
         timeout,
         patience: timeout,
+        input: InputMode::Refuse,
     }
 }
 

@@ -124,6 +124,7 @@ pub(crate) struct Doctor {
         Examples:\n  \
         inkcell mcp\n  \
         inkcell mcp --tools compat\n  \
+        inkcell mcp --keep\n  \
         inkcell mcp --root ~/notebooks\n  \
         inkcell mcp --http 127.0.0.1:8000 --token-file ~/.inkcell-tokens\n  \
         inkcell mcp --inspect"
@@ -146,6 +147,9 @@ pub(crate) struct Mcp {
     /// Let other machines come. Whoever has the token can run any code here, and nothing is encrypted.
     #[arg(long, requires = "http")]
     pub(crate) allow_remote: bool,
+    /// Keep sessions in the host that commands share: they, and what runs in them, stay when the client goes.
+    #[arg(long, conflicts_with_all = ["http", "inspect"])]
+    pub(crate) keep: bool,
     /// Show the tools as a client sees them, and end.
     #[arg(long, conflicts_with = "http")]
     pub(crate) inspect: bool,

@@ -2,7 +2,11 @@
 //!
 //! Owns their names and help, as `args.rs` does for the others.
 
+use std::time::Duration;
+
 use clap::{Args as ClapArgs, Subcommand};
+
+use super::python::seconds;
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -74,8 +78,12 @@ pub(crate) enum StateCommand {
         inkcell result 3kf09ab2m1xq7z5t --json-path '.files[0].name'"
 )]
 pub(crate) struct ShowResult {
-    /// The artifact, as an answer named it; with a selector if wanted: ID:10-20, ID:raw.
+    /// The artifact, as an answer named it; with a selector if wanted: ID:10-20, ID:raw. Or a call that runs, or has
+    /// run, in a host.
     pub(crate) id: String,
+    /// Wait for the end of a call for so many seconds.
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) wait: Option<Duration>,
     /// Only these lines: 10-20, 3+4 (four of them), 50- (and all that follow), 1-9,40-50.
     #[arg(long, value_name = "LINES", conflicts_with_all = ["grep", "json_path"])]
     pub(crate) lines: Option<String>,

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
 use inkcell_engine::kernel::{Pattern, Shell};
+use serde::{Deserialize, Serialize};
 
 use super::kernels::WhichKernel;
+use crate::cli::hosts::HostArgs;
 
 /// Which Python, and where it works.
 #[derive(ClapArgs, Debug)]
@@ -42,10 +44,14 @@ pub(crate) struct KernelArgs {
     override_usage = "inkcell py [OPTIONS] CODE...\n       inkcell py [OPTIONS] -f FILE\n       \
                       inkcell py [OPTIONS] -",
     after_help = "The value of the last expression is shown, as at a prompt. Each CODE is a cell of its own; the \
-        first that fails is the last that runs. Every command has a Python of its own, which ends with it.\n\n\
+        first that fails is the last that runs. The Python of a folder remembers what was run in it, for the next \
+        command of any shell; inkcell sessions shows those there are, inkcell stop ends one. Where CI is set, or with \
+        --no-host, each command has a Python of its own, which ends with it.\n\n\
         Examples:\n  \
         inkcell py '1 + 1'\n  \
         inkcell py 'x = 20' 'x + 22'\n  \
+        inkcell py 'x * 2'\n  \
+        inkcell py --fresh -f job.py\n  \
         inkcell py --timeout 60 -f job.py\n  \
         echo 'print(6 * 7)' | inkcell py -"
 )]
@@ -59,12 +65,20 @@ pub(crate) struct Py {
     /// The code has several cells, each after a line that begins with # %%; the rest of that line is its title.
     #[arg(long)]
     pub(crate) cells: bool,
-    /// Run in a kernel that remembers nothing. It is so without it, too.
+    /// Run in a kernel of its own, which ends with the command.
     #[arg(long)]
     pub(crate) fresh: bool,
-    /// Begin with a new kernel. It is so without it, too.
+    /// Begin with a new kernel; what the session remembers is gone.
     #[arg(long)]
     pub(crate) reset: bool,
+    /// Run in this session: its name, or a notebook's path for the one of the notebook. Also one of an agent.
+    #[arg(long, value_name = "NAME", conflicts_with = "fresh")]
+    pub(crate) session: Option<String>,
+    /// Come back at once; the code goes on in its session, see inkcell result.
+    #[arg(long, conflicts_with = "fresh")]
+    pub(crate) detach: bool,
+    #[command(flatten)]
+    pub(crate) host: HostArgs,
     /// Stop the code after this many seconds, all cells together, 0 for never; python.timeout when left out.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) timeout: Option<Duration>,
@@ -90,7 +104,8 @@ pub(crate) enum View {
     Blocks,
 }
 
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum ShellArg {
     /// inkcell's own, which needs nothing.
     Lite,

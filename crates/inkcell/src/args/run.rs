@@ -20,6 +20,7 @@ use super::python::{KernelArgs, PythonArgs, seconds};
         inkcell run report.ipynb -o done.ipynb --allow-errors\n  \
         inkcell run report.ipynb --cells 0,4-7,ab12\n  \
         inkcell run - < report.ipynb > done.ipynb\n  \
+        inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
         inkcell run --backend gateway report.ipynb\n  \
         inkcell run --on-server work/report.ipynb\n  \
         inkcell run http://localhost:8888/lab/tree/work/report.ipynb"
@@ -59,6 +60,18 @@ pub(crate) struct Run {
     /// Stop the run after this many seconds, 0 for never.
     #[arg(long, value_name = "SECONDS", value_parser = seconds, allow_negative_numbers = true)]
     pub(crate) total_timeout: Option<Duration>,
+    /// Run it in its own session of the host that commands share, which stays: what it made can be used afterwards.
+    #[arg(long, conflicts_with_all = ["on_server", "resume"])]
+    pub(crate) keep: bool,
+    /// Run it in this session, which stays: of the host that commands share, or of an agent.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["on_server", "resume"])]
+    pub(crate) session: Option<String>,
+    /// Begin with a new kernel; what the session remembers is gone. It is so without a session, too.
+    #[arg(long)]
+    pub(crate) fresh: bool,
+    /// Come back at once; the run goes on in its session, see inkcell result.
+    #[arg(long)]
+    pub(crate) detach: bool,
     /// Note times and states in the file, as these do.
     #[arg(long, value_enum, value_name = "LIKE")]
     pub(crate) record: Option<RecordArg>,
@@ -75,6 +88,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// Whether it runs in a session that stays.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.keep || self.session.is_some() || self.detach
+    }
+
     /// The notebook's own folder, where it is on this machine.
     pub(crate) fn folder(&self) -> Option<&Path> {
         if self.on_server || crate::gateways::is_address(&self.path) {

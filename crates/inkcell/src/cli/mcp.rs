@@ -5,6 +5,7 @@
 
 mod http;
 
+use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,8 +20,10 @@ use super::signals::Signals;
 use crate::args::{Mcp, PythonArgs};
 use crate::backends::backends;
 use crate::bridge::Bridge;
+use crate::client::{Client, Step};
 use crate::exit::{Exit, Failure};
 use crate::exposure::{Exposure, ToolSet};
+use crate::host::{Ask, Host, HostEvent, HostKind, HostPlace, Hosts, Life, McpAsk, listen};
 use crate::log;
 use crate::mcp::{Lines, Server, Watched};
 use crate::output::Output;
@@ -42,6 +45,9 @@ pub(crate) fn run(
     settings: &Arc<Settings>,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
+    if args.keep {
+        return serve_in_host(args, settings);
+    }
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
     let done = runtime.block_on(serve(args, settings, output));
@@ -69,6 +75,9 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     let desk = desk(exposure, settings)?;
     log::stage("serving");
     let engine = desk.engine.clone();
+    // Whoever sits beside the agent can see and use its sessions. Without a place for that, the agent is served.
+    let host = Host::new(engine.clone(), desk.exposure.profile(), Life::Long);
+    let listening = settings.uses_host().then(|| also_listen(&host, settings)).flatten();
     let gone = CancellationToken::new();
     let (stdin, stdout) = rmcp::transport::stdio();
     let (stdin, stdout) = (Watched::new(stdin, gone.clone()), Watched::new(stdout, gone.clone()));
@@ -95,6 +104,8 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     }
     // Whatever still runs is given up, so that nothing waits for it.
     ending.cancel();
+    host.ending.cancel();
+    drop(listening);
     let last = async {
         engine.shutdown().await;
         // What was under way is answered, if somebody still listens.
@@ -110,8 +121,66 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     }
 }
 
+/// Lets commands of this user find the sessions of this server.
+fn also_listen(host: &Host, settings: &Settings) -> Option<HostPlace> {
+    let taken = Hosts::of(settings).take(HostKind::Agent);
+    let (place, listener) = match taken {
+        Ok(taken) => taken,
+        Err(error) => {
+            tracing::warn!("commands do not find this server's sessions: {error}");
+            return None;
+        }
+    };
+    listener.set_nonblocking(true).ok()?;
+    let listener = tokio::net::UnixListener::from_std(listener).ok()?;
+    tokio::spawn(listen(host.clone(), listener));
+    Some(place)
+}
+
+/// Passes what a client says to the host that commands share, and its answers back: its sessions are there, and stay
+/// when it goes.
+fn serve_in_host(args: &Mcp, settings: &Settings) -> Result<Exit, Failure> {
+    let client = Client::shared(settings)?;
+    let mut asked = client.ask(Ask::Mcp(McpAsk { tools: args.tools.into() }))?;
+    loop {
+        match asked.next(None) {
+            Step::Event(event) if *event == HostEvent::Serving => break,
+            Step::Event(_) | Step::Nothing => {}
+            Step::Done(Ok(_)) => return Ok(Exit::Ok),
+            Step::Done(Err(refusal)) => return Err(refusal.into()),
+        }
+    }
+    let (stream, first) = asked.into_parts();
+    let failed = |error| Failure::Io("cannot pass messages on", error);
+    let said = Arc::clone(&stream);
+    let pass = move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut &*said);
+        // There is nothing more to read; what is under way is answered.
+        let _ = said.shutdown(std::net::Shutdown::Write);
+    };
+    std::thread::Builder::new().name("stdin".to_owned()).spawn(pass).map_err(failed)?;
+    let mut stdout = std::io::stdout().lock();
+    let passed = stdout.write_all(&first).and_then(|()| stdout.flush());
+    let mut piece = [0; 64 << 10];
+    let passed = passed.and_then(|()| {
+        loop {
+            match (&*stream).read(&mut piece) {
+                Ok(0) => return Ok(()),
+                Ok(length) => {
+                    stdout.write_all(&piece[..length])?;
+                    stdout.flush()?;
+                }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    });
+    passed.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
 /// Which tools are offered here.
-async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
+pub(crate) async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
     let profile = set.profile();
     let none = PythonArgs { cwd: None, python: None };
     let search = python::search(&none, settings, settings.cwd.clone());
@@ -131,7 +200,7 @@ pub(super) fn desk(exposure: Exposure, settings: &Arc<Settings>) -> Result<Desk,
 }
 
 /// The same with an engine that is there.
-fn desk_with(engine: Engine, exposure: Arc<Exposure>, settings: &Arc<Settings>) -> Desk {
+pub(crate) fn desk_with(engine: Engine, exposure: Arc<Exposure>, settings: &Arc<Settings>) -> Desk {
     let (settings, cwd) = (Arc::clone(settings), settings.cwd.clone());
     Desk { engine, settings, exposure, cwd, bridge: Bridge::default(), roots: None }
 }

@@ -1,29 +1,37 @@
 //! One file a command.
 
 mod artifacts;
+mod attach;
 mod clean;
 mod code;
+mod comfort;
 mod diff;
 mod doctor;
 mod edit;
 mod env;
 mod gateway;
+mod heard;
+mod host;
+pub(crate) mod hosts;
 mod input;
 mod kernel;
 mod listener;
-mod mcp;
+pub(crate) mod mcp;
 mod new;
-mod py;
-mod python;
+pub(crate) mod py;
+pub(crate) mod python;
 mod read;
+mod repl;
 mod result;
 mod run;
+mod sessions;
 mod settings;
 mod setup;
 mod signals;
 mod state;
 mod to;
 mod tool;
+mod tui;
 mod write;
 
 use std::sync::Arc;
@@ -48,7 +56,17 @@ pub(crate) fn run(
         Command::Clean(args) => clean::run(&args, settings, output),
         Command::To(args) => to::run(&args, settings, output),
         Command::Run(args) => run::run(&args, settings, output),
+        Command::Tui(args) => tui::run(&args, settings),
         Command::Py(args) => py::run(&args, settings, output),
+        Command::Repl(args) => repl::run(&args, settings, output),
+        Command::Sessions(_) => sessions::list(settings, output),
+        Command::Attach(args) => attach::run(&args, settings, output),
+        Command::Interrupt(args) => {
+            sessions::act(sessions::Verb::Interrupt, &args, settings, output)
+        }
+        Command::Restart(args) => sessions::act(sessions::Verb::Restart, &args, settings, output),
+        Command::Stop(args) => sessions::act(sessions::Verb::Stop, &args, settings, output),
+        Command::Host(args) => host::run(&args, settings, output),
         Command::Env(args) => env::run(&args, settings, output),
         Command::Kernel(args) => kernel::run(&args, settings, output),
         Command::Gateway(args) => gateway::run(&args, settings, output),
@@ -59,6 +77,8 @@ pub(crate) fn run(
         Command::Mcp(args) => mcp::run(&args, settings, output),
         Command::Tool(args) => tool::run(&args, settings, output),
         Command::Setup(args) => setup::run(&args, settings, output),
+        Command::Completions(args) => comfort::completions(&args, output),
+        Command::Man(args) => comfort::man(&args, settings, output),
         Command::Doctor(args) => doctor::run(&args, settings, output),
     }
 }

@@ -1,24 +1,24 @@
-//! `inkcell py`: code run in a kernel of its own, its output shown as it comes.
+//! `inkcell py`: code run in a session that outlives the command, or in a kernel of its own, its output shown as it comes.
 //!
-//! Owns how long a reader is waited for at the end. Running and stopping are the engine's.
+//! Owns how long a reader is waited for at the end. Whom to ask is `client`'s; running and stopping are the engine's.
 
 use std::io::{ErrorKind, IsTerminal};
-use std::time::Duration;
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
 
-use inkcell_engine::api::{EndReport, KernelMode, PythonReport, PythonRequest, Reading, State};
-use inkcell_engine::kernel::{LaunchError, Pattern};
-use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Chosen, EngineError, Kind};
+use inkcell_engine::api::{
+    CellKernel, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
+};
+use inkcell_engine::kernel::InputMode;
 use rustix::process::Signal;
-use serde_json::Value;
-use tokio::time::Instant;
 
-use super::listener::Listener;
-use super::signals::Signals;
-use super::{code, python};
-use crate::args::{Py, PythonArgs, View};
+use super::heard::Heard;
+use super::listener::{Listener, Shown};
+use super::{code, hosts, python};
+use crate::args::{Py, View};
+use crate::client::{AskHandle, Asked, Step};
 use crate::exit::{Exit, Failure};
-use crate::log;
+use crate::host::{Answer, Ask, Attention, Detached, HostEvent, PythonAsk, PythonDone};
 use crate::output::{Output, Stream};
 use crate::render::blocks::Blocks;
 use crate::render::ending::Summary;
@@ -34,48 +34,62 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How long standard error is waited for when nobody read the rest; it may be the same pipe.
 const OTHER_STREAM: Duration = Duration::from_millis(300);
 
-/// The only caller of this engine.
-const OWNER: OwnerId = OwnerId(0);
+/// How often is looked whether somebody wants an end, while the rest is shown.
+const LOOK: Duration = Duration::from_millis(20);
 
-pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    let cells = code::of(args, settings)?;
-    let timeout = args.timeout.or_else(|| settings.calls(Profile::CommandLine).timeout);
-    let request = PythonRequest {
-        cells,
-        session: None,
-        cwd: python::working_folder(&args.python, settings)?,
-        wanted: python::wanted(&args.python, &args.kernel, settings),
-        mode: KernelMode::PerCall,
-        timeout: timeout.filter(|timeout| !timeout.is_zero()),
-        wait: None,
-        reading: match args.view {
-            View::Stream if !output.is_json() => Reading::Elsewhere,
-            _ => Reading::Bounded,
-        },
-    };
-    super::runtime()?.block_on(run_call(args, request, settings, output))
+/// What the main thread hears of.
+enum News {
+    Aside(String),
+    Asked,
+    Done(Result<Box<PythonDone>, Failure>),
 }
 
-async fn run_call(
-    args: &Py,
-    request: PythonRequest,
-    settings: &Settings,
-    output: &mut Output,
-) -> Result<Exit, Failure> {
-    let signals = Signals::listen()?;
-    let engine = python::engine(&args.kernel, settings)?;
-    let timeout = request.timeout;
-    let chosen = tokio::select! {
-        chosen = engine.choose(&request.cwd, &request.wanted) => chosen,
-        () = signals.asked(1) => Err(EngineError::from(LaunchError::Cancelled)),
-        () = until(timeout.map(|timeout| Instant::now() + timeout)) => return Err(late(args, timeout)),
+pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let mut cells = code::of(args, settings)?;
+    let timeout = args.timeout.or_else(|| settings.calls(Profile::CommandLine).timeout);
+    let timeout = timeout.filter(|timeout| !timeout.is_zero());
+    let cwd = python::working_folder(&args.python, settings)?;
+    let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
+    let (session, folder) = named.unzip();
+    // Whoever says where to work knows better than the name of a notebook.
+    let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
+    let (news, heard) = mpsc::channel();
+    let asked = news.clone();
+    // Before anything is begun that would have to be stopped.
+    let signals = Heard::listen(move |_| drop(asked.send(News::Asked)))?;
+    let whom = hosts::for_code((args.host, args.fresh), session.as_ref(), settings)?;
+    let mode = match whom.client.is_remote() && !args.fresh {
+        true => KernelMode::Session,
+        false => KernelMode::PerCall,
     };
-    // What a signal cut short is no failure of its own.
-    let chosen = chosen.map_err(|error| signals.first().map_or(error.into(), Failure::Signal))?;
-    log::stage("interpreter chosen");
-    let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
-    tell_about(&chosen, (verbose, &args.kernel.env), &args.python, settings, output);
-
+    if let (true, KernelMode::Session, Some(first)) = (args.reset, mode, cells.first_mut()) {
+        first.kernel = CellKernel::Fresh;
+    }
+    let is_streamed = args.view == View::Stream && !output.is_json();
+    let request = PythonRequest {
+        cells,
+        session,
+        cwd: whom.cwd.or(folder).unwrap_or(cwd),
+        wanted: python::wanted(&args.python, &args.kernel, settings),
+        mode,
+        timeout,
+        wait: None,
+        reading: match is_streamed && mode == KernelMode::PerCall {
+            true => Reading::Elsewhere,
+            false => Reading::Bounded,
+        },
+        input: InputMode::Refuse,
+    };
+    let limit_from = if args.timeout.is_some() { "--timeout" } else { "python.timeout" };
+    let ask = Ask::Python(PythonAsk {
+        request,
+        kernel: python::options(&args.kernel),
+        limit_from: limit_from.to_owned(),
+        attention: if args.verbose { Attention::Verbose } else { Attention::Usual },
+        detached: if args.detach { Detached::Yes } else { Detached::No },
+    });
+    let asked = whom.client.ask(ask)?;
+    let handle = asked.handle();
     let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
     let colour = if is_coloured { Colour::On } else { Colour::Off };
     let show: Box<dyn Show> = match args.view {
@@ -88,26 +102,24 @@ async fn run_call(
             Box::new(Blocks::new(colour, timeout))
         }
     };
-    let listener = Listener::start(show);
+    let listener = Listener::start(show, handle.clone());
     let Listener { events, rest } =
         listener.map_err(|error| Failure::Io("cannot start a thread", error))?;
     let began = Instant::now();
-    let id = engine.start(request, &chosen, OWNER, Some(events)).await?;
-    let pass_on = async {
-        for times in 1..=2 {
-            signals.asked(times).await;
-            // A call that is over has nothing to be taken back.
-            let _ = engine.cancel(&id);
-        }
-        std::future::pending::<()>().await;
+    let reader = std::thread::Builder::new().name("reader".to_owned());
+    let reading = reader.spawn(move || read(asked, &events, &news));
+    reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
+    let done = follow(&heard, &handle, output);
+    let PythonDone { report, took, python } = match done {
+        Ok(done) => *done,
+        // What a signal cut short is no failure of its own.
+        Err(failure) => return Err(signals.first().map_or(failure, Failure::Signal)),
     };
-    let report = tokio::select! {
-        report = engine.settled(&id) => report?,
-        () = pass_on => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
-    };
-    let took = began.elapsed();
-    // Nothing of ours is left, whatever becomes of the answer.
-    engine.shutdown().await;
+    if args.detach {
+        return detached(&report, output);
+    }
+    // A host of our own has ended its kernels before it answered; nothing of ours is left.
+    drop(whom.client);
     let has_begun = report.cells.iter().any(|cell| cell.count.is_some());
     if let (Some(signal), false) = (signals.first(), has_begun) {
         return Err(Failure::Signal(signal));
@@ -115,9 +127,6 @@ async fn run_call(
     if let Some(failure) = not_begun(&report) {
         return Err(failure);
     }
-    let python = chosen.interpreter.as_ref().map_or(Value::Null, |interpreter| {
-        python::to_json(interpreter, &python::reason(interpreter, &args.python, settings))
-    });
     let summary = Summary { report, took, python };
     let exit = summary.exit();
     let state = summary.report.state;
@@ -133,10 +142,14 @@ async fn run_call(
         Some(timeout) => Some(soon.max(began + timeout)),
         None => None,
     };
-    let shown = tokio::select! {
-        shown = rest.finish(summary) => Some(shown),
-        () = signals.asked(1), if !had_to_stop => None,
-        () = until(limit) => None,
+    rest.end(summary);
+    let shown = loop {
+        match rest.wait(LOOK) {
+            Shown::All(shown) => break Some(shown),
+            Shown::NotYet if !had_to_stop && signals.first().is_some() => break None,
+            Shown::NotYet if limit.is_some_and(|limit| Instant::now() >= limit) => break None,
+            Shown::NotYet => {}
+        }
     };
     if let Some(signal) = signals.first() {
         if shown.is_none() {
@@ -168,64 +181,73 @@ async fn run_call(
     }
 }
 
-/// Whether somebody wants to know which Python it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Verbose {
-    No,
-    Yes,
-}
-
-/// Says which kernel and Python it is, if that was asked for, and what code does not get of what it was promised.
-pub(super) fn tell_about(
-    chosen: &Chosen,
-    (verbose, env): (Verbose, &[Pattern]),
-    args: &PythonArgs,
-    settings: &Settings,
-    output: &mut Output,
+/// Takes what the host says: what code does goes to whoever shows it, the rest to the main thread.
+fn read(
+    mut asked: Asked,
+    events: &mpsc::Sender<inkcell_engine::Tapped>,
+    news: &mpsc::Sender<News>,
 ) {
-    if verbose == Verbose::Yes {
-        output.aside(&format!("kernel: {}", python::kernel_line(&chosen.kernel)));
-        if let Some(interpreter) = &chosen.interpreter {
-            let reason = python::reason(interpreter, args, settings);
-            output.aside(&format!("python: {}", python::line(interpreter, &reason)));
-            for skipped in &interpreter.skipped {
-                output.aside(&format!("skipped: {skipped}: {}", skipped.reason));
-            }
-        }
-    }
-    for told in settings.decided_by_project(&chosen.spec.cwd) {
-        output.aside(&format!("note: {told}"));
-    }
-    for name in &chosen.env.missing {
-        output.aside(&format!("note: {name} is not set here, so the code does not get it"));
-    }
-    for pattern in env {
-        if let Pattern::Name(name) = pattern
-            && chosen.env.withheld.contains(name)
-        {
-            output.aside(&format!(
-                "note: {name} is a secret of inkcell's own, which code never gets"
-            ));
+    let handle = asked.handle();
+    let mut is_heard = true;
+    loop {
+        let said = match asked.next(None) {
+            Step::Nothing => continue,
+            Step::Event(event) => match *event {
+                HostEvent::Aside(line) => News::Aside(line),
+                event => {
+                    if let Some(event) = event.into_kernel()
+                        && events.send(event).is_err()
+                        && std::mem::take(&mut is_heard)
+                    {
+                        // Nobody hears what is said, so it need not be said.
+                        handle.cancel();
+                    }
+                    continue;
+                }
+            },
+            Step::Done(Ok(Answer::Python(done))) => News::Done(Ok(Box::new(done))),
+            Step::Done(Ok(_)) => News::Done(Err(Failure::Pipe)),
+            Step::Done(Err(refusal)) => News::Done(Err(refusal.into())),
+        };
+        let is_done = matches!(said, News::Done(_));
+        if news.send(said).is_err() || is_done {
+            return;
         }
     }
 }
 
-/// Python was not ready when the time that the code was given had passed.
-fn late(args: &Py, timeout: Option<Duration>) -> Failure {
-    let seconds = timeout.unwrap_or_default().as_secs_f64();
-    let said_by = if args.timeout.is_some() { "--timeout" } else { "python.timeout" };
-    Failure::Told {
-        exit: Exit::TimedOut,
-        kind: Kind::Unavailable,
-        message: format!(
-            "Python was not ready within the {seconds} s of {said_by}; nothing was run"
-        ),
-        hint: Some(hint::RAISE_TIMEOUT.to_owned()),
+/// Waits for the end, and takes the call back when somebody asks for it.
+fn follow(
+    heard: &mpsc::Receiver<News>,
+    handle: &AskHandle,
+    output: &mut Output,
+) -> Result<Box<PythonDone>, Failure> {
+    loop {
+        match heard.recv() {
+            Ok(News::Aside(line)) => output.aside(&line),
+            Ok(News::Asked) => handle.cancel(),
+            Ok(News::Done(done)) => return done,
+            Err(_) => return Err(Failure::Pipe),
+        }
     }
+}
+
+/// A call that goes on by itself.
+pub(super) fn detached(report: &PythonReport, output: &mut Output) -> Result<Exit, Failure> {
+    let id = &report.execution.0;
+    let shown = match output.is_json() {
+        true => output.json(&serde_json::json!({"execution": id, "session": report.session})),
+        false => {
+            output.aside(&format!("it runs in the background; see it with: inkcell result {id}"));
+            output.line(id)
+        }
+    };
+    shown.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
 }
 
 /// Why nothing was run, if that is so.
-pub(super) fn not_begun(report: &PythonReport) -> Option<Failure> {
+pub(crate) fn not_begun(report: &PythonReport) -> Option<Failure> {
     let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
     let Some(EndReport::NoKernel(problem)) = end else { return None };
     let is_late = report.state == State::TimedOut;
@@ -235,11 +257,4 @@ pub(super) fn not_begun(report: &PythonReport) -> Option<Failure> {
         message: problem.message.clone(),
         hint: problem.step.map(hint::of_step),
     })
-}
-
-async fn until(instant: Option<Instant>) {
-    match instant {
-        Some(instant) => tokio::time::sleep_until(instant).await,
-        None => std::future::pending().await,
-    }
 }

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::{
-    BackendKind, EnvMode, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search,
-    check_cwd, find_modules,
+    BackendKind, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search, check_cwd,
+    find_modules,
 };
 use inkcell_engine::{Backends, ChosenKernel, Engine, EngineError, GatewayChoice};
 use serde_json::{Value, json};
@@ -15,33 +15,26 @@ use serde_json::{Value, json};
 use crate::args::{KernelArgs, PythonArgs, WhichKernel};
 use crate::backends::{backends, backends_on};
 use crate::exit::Failure;
+use crate::host::KernelOptions;
 use crate::settings::{Key, Profile, Settings, anchored, engine_config};
 
 /// An engine for one command.
-pub(crate) fn engine(args: &KernelArgs, settings: &Settings) -> Result<Engine, Failure> {
-    Ok(made(args, settings, backends(settings, Profile::CommandLine)?))
+pub(crate) fn engine(settings: &Settings) -> Result<Engine, Failure> {
+    Ok(made(settings, backends(settings, Profile::CommandLine)?))
 }
 
 /// The same, with kernels of this gateway.
-pub(crate) fn engine_on(
-    args: &KernelArgs,
-    settings: &Settings,
-    gateway: GatewayChoice,
-) -> Result<Engine, Failure> {
-    Ok(made(args, settings, backends_on(settings, Profile::CommandLine, gateway)?))
+pub(crate) fn engine_on(settings: &Settings, gateway: GatewayChoice) -> Result<Engine, Failure> {
+    Ok(made(settings, backends_on(settings, Profile::CommandLine, gateway)?))
 }
 
-fn made(args: &KernelArgs, settings: &Settings, backends: Backends) -> Engine {
-    let mut config = engine_config(settings, Profile::CommandLine);
-    let kernels = &mut config.kernels;
-    if args.env_all {
-        kernels.env_rules.mode = EnvMode::Inherit;
-    }
-    kernels.env_rules.pass.extend(args.env.iter().cloned());
-    if let Some(shell) = args.shell {
-        kernels.shell = shell.into();
-    }
-    Engine::new(config, backends)
+fn made(settings: &Settings, backends: Backends) -> Engine {
+    Engine::new(engine_config(settings, Profile::CommandLine), backends)
+}
+
+/// How a new kernel begins, beside what the settings say.
+pub(crate) fn options(args: &KernelArgs) -> KernelOptions {
+    KernelOptions { shell: args.shell, env: args.env.clone(), env_all: args.env_all }
 }
 
 /// The kernel that was asked for.
@@ -108,10 +101,26 @@ pub(crate) fn modules(
     })?)
 }
 
+/// Who names an interpreter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Named {
+    /// Whoever typed the command.
+    ByArgument,
+    /// A setting, or nobody.
+    Elsewhere,
+}
+
+impl Named {
+    /// Of somebody who may have given one.
+    pub(crate) fn of(given: Option<&str>) -> Named {
+        if given.is_some() { Named::ByArgument } else { Named::Elsewhere }
+    }
+}
+
 /// Why this one, with who said so.
-pub(crate) fn reason(interpreter: &Interpreter, args: &PythonArgs, settings: &Settings) -> String {
+pub(crate) fn reason(interpreter: &Interpreter, named: Named, settings: &Settings) -> String {
     match interpreter.reason {
-        Reason::Setting if args.python.is_some() => "--python names it".to_owned(),
+        Reason::Setting if named == Named::ByArgument => "--python names it".to_owned(),
         Reason::Setting => {
             let source = &settings.resolved.get(Key::PythonInterpreter).source;
             format!("python.interpreter is set by {source}")

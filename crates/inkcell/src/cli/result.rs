@@ -1,8 +1,13 @@
 //! `inkcell result`: stored output, whole, by lines, by pattern or by a path of JSON. Nothing is cut: what
 //! is asked for comes, in pieces, whatever its size.
 
+use std::time::Duration;
+
 use inkcell_engine::EngineError;
 use inkcell_engine::Kind;
+use inkcell_engine::api::{
+    ExecutionId, PythonReport, Request, Response, ResultReport, ResultRequest,
+};
 use inkcell_engine::artifact::{
     Artifact, ArtifactError, ArtifactState, JsonFound, JsonKind, JsonPath, Pattern, Scope,
     is_text_kind,
@@ -12,8 +17,11 @@ use serde_json::{Value, json};
 
 use super::artifacts;
 use crate::args::ShowResult;
+use crate::client::Client;
 use crate::exit::{Exit, Failure};
+use crate::host::{Answer, Ask, Hosts};
 use crate::output::{Output, count};
+use crate::render::reply;
 use crate::settings::Settings;
 
 /// Which part is wanted.
@@ -32,7 +40,14 @@ pub(crate) fn run(
     let (reference, selector) = split_selector(&args.id).map_err(EngineError::from)?;
     let part = part(args, &selector.ranges)?;
     let form = if args.raw { Form::Raw } else { selector.form };
-    let found = artifacts::store(settings).find_reference(reference, Scope::All)?;
+    let found = match artifacts::store(settings).find_reference(reference, Scope::All) {
+        Ok(found) => found,
+        // Calls have ids, too, and are known to the host that runs them.
+        Err(missing) => match execution(reference, args.wait, settings)? {
+            Some(report) => return call(&report, output),
+            None => return Err(missing.into()),
+        },
+    };
     tell_state(&found, output);
     if !is_text_kind(&found.info().kind) {
         return binary(&found, &part, output);
@@ -44,6 +59,48 @@ pub(crate) fn run(
     }?;
     output.flush().map_err(Failure::of_output)?;
     Ok(Exit::Ok)
+}
+
+/// The call of this id, from whichever host remembers it.
+fn execution(
+    id: &str,
+    wait: Option<Duration>,
+    settings: &Settings,
+) -> Result<Option<PythonReport>, Failure> {
+    let is_id = id.starts_with('x') && id.chars().all(|c| c.is_ascii_alphanumeric());
+    if !is_id {
+        return Ok(None);
+    }
+    for found in Hosts::of(settings).all() {
+        let request = ResultRequest::Execution { id: ExecutionId(id.to_owned()), wait };
+        let client = Client::of_host(found, settings);
+        match client.answer(Ask::Engine(Request::Result(request))) {
+            Ok(Answer::Engine(Response::Result(ResultReport::Execution(report)))) => {
+                return Ok(Some(*report));
+            }
+            Ok(_) | Err(Failure::Told { kind: Kind::NotFound | Kind::Unavailable, .. }) => {}
+            Err(failure) => return Err(failure),
+        }
+    }
+    Ok(None)
+}
+
+/// A call, as far as it has come.
+fn call(report: &PythonReport, output: &mut Output) -> Result<Exit, Failure> {
+    let shown = match output.is_json() {
+        true => output.json(&json!(report)),
+        false => {
+            let reply = reply::of_report(report);
+            reply.text.lines().try_for_each(|line| output.line(line))
+        }
+    };
+    shown.map_err(Failure::of_output)?;
+    if !report.state.is_end() {
+        let id = &report.execution.0;
+        output.aside(&format!("it still runs; to wait for it: inkcell result {id} --wait 60"));
+        return Ok(Exit::Ok);
+    }
+    Ok(Exit::of_state(report.state))
 }
 
 fn part(args: &ShowResult, ranges: &[LineRange]) -> Result<Part, Failure> {

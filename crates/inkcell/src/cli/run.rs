@@ -5,38 +5,35 @@
 
 mod piped;
 mod served;
+mod stopping;
 
-use std::path::Path;
-use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
+use inkcell_engine::GatewayChoice;
 use inkcell_engine::api::{
-    CellChoice, CellKernel, ExecutionId, KernelMode, OnError, OnOpen, Problem, PythonReport,
-    Reading, RunRequest, RunStart, Stamps, Unsaved,
+    CellChoice, CellKernel, KernelMode, OnError, OnOpen, Problem, PythonReport, Reading,
+    RunRequest, RunStart, Stamps, Unsaved,
 };
 use inkcell_engine::kernel::BackendKind;
-use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Engine, EngineError, Lent, NextStep, RunFiles, Tapped, opened_run, prepared};
-use tokio::sync::{mpsc, watch};
+use inkcell_engine::registry::SessionName;
 
-use super::py::Verbose;
+use super::hosts::{self, Whom};
 use super::signals::Signals;
 use super::{py, python};
 use crate::args::Run;
+use crate::client::{Asked, Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::log;
+use crate::host::{self, Ask, Attention, Detached, HostEvent, Life, RunAsk};
 use crate::output::Output;
-use crate::render::hint;
 use crate::render::run::{Answer, Following, Progress};
-use crate::settings::{Settings, size_policy};
-use crate::setup::quoted;
+use crate::settings::Settings;
 
 use piped::Piped;
 pub(super) use served::unfinished;
 use served::{Place, Served};
-
-/// The only caller of this engine.
-const OWNER: OwnerId = OwnerId(0);
+use stopping::{RunLife, Stopping};
 
 /// What becomes of outputs that are not in the file.
 const KEPT: &str = "they are kept and go into it with the next command on it";
@@ -46,12 +43,6 @@ const NOT_KEPT: &str =
 
 /// How often what is shown is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
-
-/// How many events may wait to be shown.
-const QUEUE: usize = 64;
-
-/// How long a reader that does not read is waited for after a signal.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The name of standard input and output.
 const PIPE: &str = "-";
@@ -66,11 +57,11 @@ enum Given {
     /// In a folder of ours, since it was piped in.
     Piped(Piped),
     /// In a folder of ours, since it is one of a server.
-    Served(Arc<Served>),
+    Served(Arc<ServedRun>),
 }
 
 impl Given {
-    fn served(&self) -> Option<Arc<Served>> {
+    fn served(&self) -> Option<Arc<ServedRun>> {
         match self {
             Given::Served(served) => Some(Arc::clone(served)),
             Given::File | Given::Piped(_) => None,
@@ -82,7 +73,7 @@ impl Given {
         match self {
             Given::File => None,
             Given::Piped(piped) => Some((&piped.path, STANDARD_INPUT)),
-            Given::Served(served) => Some((&served.file, served.name())),
+            Given::Served(served) => Some((&served.notebook.file, served.notebook.name())),
         }
     }
 }
@@ -108,40 +99,67 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         }
         (_, false, false) => Following::Lines,
     };
-    // What is shown may have to wait for its reader, and the run must not wait with it.
-    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
-    let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
-    runtime.block_on(async {
-        let signals = Signals::listen()?;
-        let given = match (piped, &place) {
-            (Some(piped), _) => Given::Piped(piped),
-            (None, None) => Given::File,
-            (None, Some(place)) => tokio::select! {
-                served = Served::fetch(place.clone(), args, settings, output) => Given::Served(Arc::new(served?)),
-                () = signals.asked(1) => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
-            },
-        };
-        let answer = match &given {
-            Given::Piped(_) if is_shown => Answer::Piped,
-            Given::Served(served) if served.whereabouts().is_some() => Answer::Served,
-            _ => Answer::File,
-        };
-        let engine = match &place {
-            Some(place) => python::engine_on(&args.kernel, settings, place.choice())?,
-            None => python::engine(&args.kernel, settings)?,
-        };
-        let done = conduct(args, &given, (following, answer), (engine, signals), settings, output).await;
-        let shown = match &given {
-            Given::Piped(piped) if is_shown => piped.show(),
-            _ => Ok(()),
-        };
-        let exit = done?;
-        shown.map_err(Failure::of_output)?;
-        Ok(exit)
-    })
+    let given = match (piped, place) {
+        (Some(piped), _) => Given::Piped(piped),
+        (None, None) => Given::File,
+        (None, Some(place)) => Given::Served(ServedRun::fetch(place, args, settings, output)?),
+    };
+    let answer = match &given {
+        Given::Piped(_) if is_shown => Answer::Piped,
+        Given::Served(served) if served.notebook.whereabouts().is_some() => Answer::Served,
+        _ => Answer::File,
+    };
+    let done = conduct(args, &given, (following, answer), settings, output);
+    let shown = match &given {
+        Given::Piped(piped) if is_shown => piped.show(),
+        _ => Ok(()),
+    };
+    let exit = done?;
+    shown.map_err(Failure::of_output)?;
+    Ok(exit)
 }
 
-fn request(args: &Run, given: &Given, settings: &Settings) -> RunRequest {
+/// A notebook of a server, and what waits for that server.
+struct ServedRun {
+    notebook: Served,
+    runtime: tokio::runtime::Runtime,
+    signals: Signals,
+    choice: GatewayChoice,
+}
+
+impl ServedRun {
+    fn fetch(
+        place: Place,
+        args: &Run,
+        settings: &Settings,
+        output: &mut Output,
+    ) -> Result<Arc<ServedRun>, Failure> {
+        let built =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+        let choice = place.choice();
+        let (notebook, signals) = runtime.block_on(async {
+            let signals = Signals::listen()?;
+            tokio::select! {
+                served = Served::fetch(place, args, settings, output) => Ok((served?, signals.clone())),
+                () = signals.asked(1) => Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
+            }
+        })?;
+        Ok(Arc::new(ServedRun { notebook, runtime, signals, choice }))
+    }
+
+    /// Gives the server its notebook back.
+    fn put_back(&self) -> Result<(), Failure> {
+        self.runtime.block_on(self.notebook.put_back(&self.signals))
+    }
+}
+
+fn request(
+    args: &Run,
+    given: &Given,
+    (session, folder): (Option<SessionName>, Option<PathBuf>),
+    settings: &Settings,
+) -> RunRequest {
     let not_zero = |time: Option<Duration>| time.filter(|time| !time.is_zero());
     let copy = given.copy().map(|(path, _)| path);
     let mut wanted = python::wanted(&args.python, &args.kernel, settings);
@@ -156,7 +174,10 @@ fn request(args: &Run, given: &Given, settings: &Settings) -> RunRequest {
             from: args.from.clone(),
             to: args.to.clone(),
         },
-        kernel: CellKernel::Same,
+        kernel: match args.is_kept() && args.fresh {
+            true => CellKernel::Fresh,
+            false => CellKernel::Same,
+        },
         on_error: if args.allow_errors { OnError::GoOn } else { OnError::Stop },
         timeout: not_zero(args.total_timeout),
         cell_timeout: not_zero(args.timeout),
@@ -164,12 +185,12 @@ fn request(args: &Run, given: &Given, settings: &Settings) -> RunRequest {
         // A notebook that was piped in has no folder, and that of one of a server is not here.
         cwd: match &args.python.cwd {
             Some(cwd) => Some(settings.cwd.join(cwd)),
-            None => copy.map(|_| settings.cwd.clone()),
+            None => folder.or_else(|| copy.map(|_| settings.cwd.clone())),
         },
-        session: None,
+        session,
         wanted,
-        mode: KernelMode::PerCall,
-        reading: Reading::Elsewhere,
+        mode: if args.is_kept() { KernelMode::Session } else { KernelMode::PerCall },
+        reading: if args.is_kept() { Reading::Bounded } else { Reading::Elsewhere },
         start: if args.resume { RunStart::Resume } else { RunStart::First },
         stamps: args.record.map_or(Stamps::Nothing, Stamps::from),
         on_open: match given {
@@ -181,56 +202,77 @@ fn request(args: &Run, given: &Given, settings: &Settings) -> RunRequest {
     }
 }
 
-async fn conduct(
+/// What the main thread hears of.
+enum News {
+    Event(Box<HostEvent>),
+    Done(Result<Box<PythonReport>, Failure>, Result<(), Failure>),
+}
+
+fn conduct(
     args: &Run,
     given: &Given,
     (following, answer): (Following, Answer),
-    (engine, signals): (Engine, Signals),
     settings: &Settings,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let request = request(args, given, settings);
-    let files = RunFiles {
-        notebooks: match given {
-            Given::Piped(piped) => settings.notebooks.keeping_state_in(&piped.folder),
-            Given::File | Given::Served(_) => settings.notebooks.clone(),
+    let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
+    let session = named.map(|(session, _)| session);
+    let whom = match given {
+        Given::Served(served) => {
+            let engine = python::engine_on(settings, served.choice.clone())?;
+            Whom { client: Client::local(engine, settings, Life::OneCall)?, cwd: None }
+        }
+        _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,
+        _ => Whom {
+            client: Client::local(python::engine(settings)?, settings, Life::OneCall)?,
+            cwd: None,
         },
-        outputs: size_policy(settings),
-        clock: SystemTime::now,
     };
-    let opened = opened_run(request, &files).await.map_err(|error| refused(&error, given))?;
-    let chosen = tokio::select! {
-        chosen = engine.choose(opened.cwd(), opened.wanted()) => chosen?,
-        () = signals.asked(1) => return Err(signals.first().map_or(Failure::Pipe, Failure::Signal)),
+    let life = if whom.client.is_remote() { RunLife::Elsewhere } else { RunLife::Ours };
+    let ask = RunAsk {
+        request: request(args, given, (session, whom.cwd), settings),
+        kernel: python::options(&args.kernel),
+        state: match given {
+            Given::Piped(piped) => Some(piped.folder.clone()),
+            Given::File | Given::Served(_) => None,
+        },
+        copy_of: given.copy().map(|(_, name)| name.to_owned()),
+        attention: match (args.quiet, args.verbose) {
+            (true, _) => Attention::Quiet,
+            (_, true) => Attention::Verbose,
+            _ => Attention::Usual,
+        },
+        detached: if args.detach { Detached::Yes } else { Detached::No },
     };
-    log::stage("interpreter chosen");
-    let prepared = prepared(opened, &chosen, &files).await;
-    let prepared = prepared.map_err(|error| refused(&error, given))?;
-    if !args.quiet {
-        let verbose = if args.verbose { Verbose::Yes } else { Verbose::No };
-        py::tell_about(&chosen, (verbose, &args.kernel.env), &args.python, settings, output);
-    }
-    let mut progress = Progress::new(following);
+    let stopping = Stopping::listen(life)?;
+    let asked = whom.client.ask(Ask::Run(ask))?;
+    stopping.can_cancel(asked.handle());
     let began = Instant::now();
-    let (events, told) = mpsc::channel(QUEUE);
-    let id = engine.start_run(prepared, &chosen, OWNER, Some(events), Lent::default()).await?;
-    let (away, put_away) = watch::channel(());
-    // Beside what is shown, which may have to wait for its reader.
-    let putting =
-        tokio::spawn(put_back(given.served(), engine.clone(), id.clone(), signals.clone(), away));
-    // Until everything is shown: the end may have to wait for its reader, too.
-    let stopping = tokio::spawn(stop(engine.clone(), id.clone(), signals.clone(), put_away));
-    let mut report = follow(&engine, &id, (told, &signals), &mut progress).await?;
-    let put = putting.await.unwrap_or(Ok(()));
+    let (news, heard) = mpsc::channel();
+    let (served, settled) = (given.served(), stopping.clone());
+    let reading = std::thread::Builder::new().name("reader".to_owned());
+    let reading = reading.spawn(move || read(asked, served, &settled, &news));
+    reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
+    let mut progress = Progress::new(following);
+    let (done, put) = follow(&heard, &stopping, &mut progress, output);
+    let mut report = match done {
+        Ok(report) => *report,
+        Err(failure) => return Err(stopping.signal().map_or(failure, Failure::Signal)),
+    };
+    if args.detach {
+        stopping.is_shown();
+        return py::detached(&report, output);
+    }
     if let Some(notebook) = &mut report.notebook {
         match given {
             Given::File => {}
             Given::Piped(_) => PIPE.clone_into(&mut notebook.path),
             Given::Served(served) => {
+                let name = served.notebook.name();
                 if notebook.written == notebook.path {
-                    served.name().clone_into(&mut notebook.written);
+                    name.clone_into(&mut notebook.written);
                 }
-                served.name().clone_into(&mut notebook.path);
+                name.clone_into(&mut notebook.path);
             }
         }
     }
@@ -240,14 +282,14 @@ async fn conduct(
     let shown = progress.end(&report, began.elapsed(), output, answer);
     let whereabouts = match given {
         Given::Served(served) if put.is_ok() && following == Following::Lines => {
-            served.whereabouts()
+            served.notebook.whereabouts()
         }
         _ => None,
     };
     let shown = shown.and_then(|()| whereabouts.map_or(Ok(()), |line| output.line(&line)));
     // A signal is obeyed after this, and nothing is shown any more then.
     let shown = shown.and_then(|()| output.flush());
-    stopping.abort();
+    stopping.is_shown();
     shown.map_err(Failure::of_output)?;
     let lost = unsaved(&report).map(|(problem, hint)| Failure::Told {
         exit: Exit::of_kind(problem.kind),
@@ -255,7 +297,7 @@ async fn conduct(
         message: format!("the outputs are not in the file: {}", problem.message),
         hint: Some(hint.to_owned()),
     });
-    match (signals.first(), lost.or(put.err())) {
+    match (stopping.signal(), lost.or(put.err())) {
         (Some(signal), lost) => {
             if let Some(Failure::Told { message, hint, .. }) = lost {
                 output.aside(&format!("error: {message}; {}", hint.unwrap_or_default()));
@@ -267,31 +309,6 @@ async fn conduct(
     }
 }
 
-/// Why a notebook is not run, in the words of this command: its `--force` is not for modes and owners, and a copy of
-/// ours has another name.
-fn refused(error: &EngineError, given: &Given) -> Failure {
-    let (step, copy) = (error.next_step(), given.copy());
-    let hint = match (&step, copy) {
-        (Some(NextStep::MakeWritable(path)), _) => Some(format!(
-            "make it writable (chmod u+w {}), or write to another file with -o",
-            quoted(path)
-        )),
-        (Some(NextStep::WriteElsewhere), _) => {
-            Some("run as the owner of the file, or write to another file with -o".to_owned())
-        }
-        // There is nothing to be made, looked at or waited for.
-        (Some(NextStep::ReplaceEmpty | NextStep::TryIfSaving), Some(_)) => None,
-        _ => hint::of(error),
-    };
-    let (mut message, mut hint) = (error.to_string(), hint);
-    if let Some((path, name)) = copy {
-        let path = path.display().to_string();
-        message = message.replace(&path, name);
-        hint = hint.filter(|hint| !hint.contains(&path));
-    }
-    Failure::Told { exit: Exit::of_kind(error.kind()), kind: error.kind(), message, hint }
-}
-
 /// Why the file does not have the outputs, and what becomes of them.
 fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
     report.notebook.as_ref()?.unsaved().map(|(outputs, problem)| match outputs {
@@ -300,78 +317,69 @@ fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
     })
 }
 
-/// Runs it to its end, showing how far it is.
-async fn follow(
-    engine: &Engine,
-    id: &ExecutionId,
-    (mut told, signals): (mpsc::Receiver<Tapped>, &Signals),
-    progress: &mut Progress,
-) -> Result<PythonReport, Failure> {
-    let mut is_told = true;
-    let mut tick = tokio::time::interval(TICK);
-    let settled = engine.settled(id);
-    tokio::pin!(settled);
-    let report = loop {
-        tokio::select! {
-            // What was said last is shown before the end.
-            biased;
-            event = told.recv(), if is_told => match event {
-                Some((_, event)) => progress.event(&event),
-                None => is_told = false,
-            },
-            report = &mut settled => break report?,
-            _ = tick.tick() => {
-                let report = engine.result(id, Duration::ZERO).await?;
-                if signals.first().is_some() {
-                    progress.stop();
-                }
-                // Somebody who does not read any more does not stop the run.
-                drop(progress.tick(&report));
-            }
-        }
-    };
-    engine.shutdown().await;
-    Ok(report)
-}
-
-/// Gives a server its notebook back when the run is over, however it ended.
-async fn put_back(
-    served: Option<Arc<Served>>,
-    engine: Engine,
-    id: ExecutionId,
-    signals: Signals,
-    away: watch::Sender<()>,
-) -> Result<(), Failure> {
-    let Some(served) = served else { return Ok(()) };
-    // Also a run that cannot be asked about may have saved something.
-    let _ = engine.settled(&id).await;
-    let done = served.put_back(&signals).await;
-    drop(away);
-    done
-}
-
-/// Takes the run back when a signal asks for it, the second time by force. Somebody who does not read what is shown
-/// holds up nothing then: everything is saved, and the process ends.
-async fn stop(
-    engine: Engine,
-    id: ExecutionId,
-    signals: Signals,
-    mut put_away: watch::Receiver<()>,
+/// Takes what the host says, and gives a server its notebook back when the run is over, however it ended: whoever does
+/// not read what is shown does not hold that up.
+fn read(
+    mut asked: Asked,
+    served: Option<Arc<ServedRun>>,
+    stopping: &Stopping,
+    news: &mpsc::Sender<News>,
 ) {
-    signals.asked(1).await;
-    // A run that is over has nothing to be taken back.
-    let _ = engine.cancel(&id);
-    tokio::select! {
-        _ = engine.settled(&id) => {}
-        () = signals.asked(2) => {
-            let _ = engine.cancel(&id);
-            let _ = engine.settled(&id).await;
-        }
+    loop {
+        let done = match asked.next(None) {
+            Step::Nothing => continue,
+            Step::Event(event) => {
+                // Somebody who does not listen any more does not stop the run.
+                let _ = news.send(News::Event(event));
+                continue;
+            }
+            Step::Done(Ok(host::Answer::Python(done))) => Ok(Box::new(done.report)),
+            Step::Done(Ok(_)) => Err(Failure::Pipe),
+            Step::Done(Err(refusal)) => Err(refusal.into()),
+        };
+        // Also a run that cannot be asked about may have saved something.
+        let put = served.map_or(Ok(()), |served| served.put_back());
+        let _ = news.send(News::Done(done, put));
+        stopping.is_over();
+        return;
     }
-    // Whoever puts it away says so by going away, and does not take long after a signal.
-    let _ = put_away.changed().await;
-    tokio::time::sleep(LAST_WORDS).await;
-    if let Some(signal) = signals.first() {
-        let _ = crate::exit::end_by(signal);
+}
+
+/// Follows it to its end, showing how far it is.
+fn follow(
+    heard: &mpsc::Receiver<News>,
+    stopping: &Stopping,
+    progress: &mut Progress,
+    output: &mut Output,
+) -> (Result<Box<PythonReport>, Failure>, Result<(), Failure>) {
+    let mut report: Option<Box<PythonReport>> = None;
+    let mut shown = Instant::now();
+    loop {
+        match heard.recv_timeout(TICK) {
+            Ok(News::Done(done, put)) => return (done, put),
+            Ok(News::Event(event)) => match (*event, &mut report) {
+                (HostEvent::Aside(line), _) => output.aside(&line),
+                (HostEvent::Began(began), _) => report = Some(began),
+                (HostEvent::Cell { index, report: now }, Some(report)) => {
+                    if let Some(cell) = report.cells.get_mut(index) {
+                        *cell = *now;
+                    }
+                }
+                (HostEvent::Line(line), _) => progress.line(line),
+                _ => {}
+            },
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return (Err(Failure::Pipe), Ok(())),
+        }
+        if shown.elapsed() >= TICK
+            && let Some(report) = &report
+        {
+            shown = Instant::now();
+            if stopping.signal().is_some() {
+                progress.stop();
+            }
+            // Somebody who does not read any more does not stop the run.
+            drop(progress.tick(report));
+        }
     }
 }

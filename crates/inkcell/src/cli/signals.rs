@@ -14,9 +14,9 @@ use tokio::sync::watch;
 use crate::exit::Failure;
 
 /// After a signal that asks us to end, code has this long to listen; somebody waits for us.
-const PATIENCE: Duration = Duration::from_secs(2);
+pub(super) const PATIENCE: Duration = Duration::from_secs(2);
 
-const HEARD: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
+pub(super) const HEARD: [Signal; 3] = [Signal::INT, Signal::TERM, Signal::HUP];
 
 /// The signal that asked this command to end, if one did.
 #[derive(Clone, Debug)]
@@ -89,7 +89,7 @@ async fn next(heard: &mut [(i32, Heard)]) -> i32 {
 }
 
 /// The signals this process was told to ignore, one bit each; none where the system does not say.
-fn ignored_signals() -> u64 {
+pub(super) fn ignored_signals() -> u64 {
     let Ok(status) = std::fs::read_to_string("/proc/self/status") else { return 0 };
     let line = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     line.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use inkcell_engine::api::{
     CellReport, EndReport, NotebookCell, PythonReport, RunNote, State, WriteBack,
 };
-use inkcell_engine::kernel::{ExecEvent, KernelEvent};
 use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
@@ -63,24 +62,12 @@ impl Progress {
         }
     }
 
-    /// Something happened in a cell.
-    pub(crate) fn event(&mut self, event: &KernelEvent) {
-        let (KernelEvent::Exec { event, .. } | KernelEvent::Orphan(event)) = event else { return };
-        match event {
-            ExecEvent::Started { .. } => {
-                self.last_line.clear();
-                self.cell_began = Instant::now();
-            }
-            ExecEvent::Stream { data, .. } => {
-                // A progress bar goes back to the beginning of its line again and again.
-                let text = String::from_utf8_lossy(data);
-                let mut lines = text.split(['\n', '\r']).filter(|line| !line.trim().is_empty());
-                if let Some(line) = lines.next_back() {
-                    self.last_line = line.to_owned();
-                }
-            }
-            _ => {}
+    /// The running cell has written this line; none as long as it has only begun.
+    pub(crate) fn line(&mut self, line: String) {
+        if line.is_empty() {
+            self.cell_began = Instant::now();
         }
+        self.last_line = line;
     }
 
     /// Somebody has asked for an end.

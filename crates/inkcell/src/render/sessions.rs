@@ -5,11 +5,16 @@
 use std::time::Duration;
 
 use inkcell_engine::api::{KernelReport, RunningReport, SessionReport};
+use inkcell_engine::is_notebook_path;
 use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::output::size;
 use inkcell_engine::registry::Keep;
 use inkcell_engine::session::Note;
+use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::words;
+use crate::output::visible;
 
 /// What became of a verb.
 pub(crate) fn report(report: &KernelReport) -> String {
@@ -87,4 +92,103 @@ fn line(session: &SessionReport) -> String {
 fn what(running: &RunningReport) -> String {
     let id = running.execution.iter().map(|id| format!("{}, ", id.0)).collect::<String>();
     format!("`{}` ({id}{} s)", running.title, running.elapsed.as_secs())
+}
+
+/// A session in a list of all.
+pub(crate) struct Listing<'a> {
+    /// Whose host it is in.
+    pub(crate) host: &'static str,
+    pub(crate) session: &'a SessionReport,
+    pub(crate) memory_bytes: Option<u64>,
+}
+
+impl Listing<'_> {
+    fn name(&self) -> &str {
+        &self.session.name.0
+    }
+
+    fn notebook(&self) -> Option<&str> {
+        is_notebook_path(self.name()).then(|| self.name())
+    }
+
+    fn python(&self) -> String {
+        match &self.session.kernel {
+            Some(kernel) if kernel.is_python() => kernel.version.clone(),
+            Some(kernel) => format!("{} {}", kernel.language, kernel.version),
+            None => "-".to_owned(),
+        }
+    }
+
+    fn state(&self) -> String {
+        match (&self.session.running, self.session.idle) {
+            (Some(running), _) => format!("busy {}", age(running.elapsed)),
+            (None, Some(idle)) if idle.as_secs() >= 60 => {
+                format!("{} {}", self.session.state.name(), age(idle))
+            }
+            _ => self.session.state.name().to_owned(),
+        }
+    }
+
+    fn row(&self) -> [String; 8] {
+        let pid = self.session.kernel.as_ref().and_then(|kernel| kernel.pid);
+        let folder = self.session.cwd.display().to_string();
+        [
+            match self.notebook() {
+                Some(path) => path.rsplit('/').next().unwrap_or(path).to_owned(),
+                None => self.name().to_owned(),
+            },
+            self.host.to_owned(),
+            self.session.backend.name().to_owned(),
+            self.python(),
+            self.state(),
+            age(self.session.age),
+            self.memory_bytes.map_or("-".to_owned(), size),
+            match pid {
+                Some(pid) => format!("{folder} ({pid})"),
+                None => folder,
+            },
+        ]
+    }
+}
+
+const HEADS: [&str; 8] =
+    ["SESSION", "HOST", "BACKEND", "PYTHON", "STATE", "AGE", "MEMORY", "FOLDER (PROCESS)"];
+
+/// All sessions, one a line under a line of heads. Names are shown as text, whatever is in them (S-006).
+pub(crate) fn table(listings: &[Listing<'_>]) -> Vec<String> {
+    let rows: Vec<[String; 8]> = listings
+        .iter()
+        .map(|listing| listing.row().map(|cell| visible(&cell).into_owned()))
+        .collect();
+    let heads = HEADS.map(str::to_owned);
+    let all = || std::iter::once(&heads).chain(&rows);
+    let widths: Vec<usize> =
+        (0..HEADS.len()).map(|at| all().map(|row| row[at].width()).max().unwrap_or(0)).collect();
+    let line = |row: &[String; 8]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| {
+            let room = width.saturating_sub(cell.width());
+            format!("{cell}{}", " ".repeat(room))
+        });
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    all().map(line).collect()
+}
+
+/// The same for programs.
+pub(crate) fn listing_json(listing: &Listing<'_>) -> Value {
+    let mut value = json!(listing.session);
+    value["host"] = json!(listing.host);
+    value["notebook"] = json!(listing.notebook());
+    value["memory_bytes"] = json!(listing.memory_bytes);
+    value
+}
+
+/// A time in one unit.
+fn age(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..60 => format!("{seconds}s"),
+        seconds @ 60..3600 => format!("{}m", seconds / 60),
+        seconds @ 3600..86_400 => format!("{}h", seconds / 3600),
+        seconds => format!("{}d", seconds / 86_400),
+    }
 }

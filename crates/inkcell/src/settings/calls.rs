@@ -154,6 +154,23 @@ impl Settings {
         read.secret(Key::HttpToken)
     }
 
+    /// Whether commands that run code use a host that stays.
+    pub(crate) fn uses_host(&self) -> bool {
+        let read = Read { resolved: &self.resolved, profile: Profile::CommandLine };
+        match read.word(Key::HostUse) {
+            "on" => true,
+            "off" => false,
+            _ => {
+                self.surroundings.get("CI").is_none_or(|value| value.is_empty() || value == "false")
+            }
+        }
+    }
+
+    /// After how long without anybody the host that commands share ends.
+    pub(crate) fn host_idle(&self) -> Option<Duration> {
+        Read { resolved: &self.resolved, profile: Profile::Default }.time(Key::HostIdle)
+    }
+
     pub(crate) fn log(&self, profile: Profile) -> LogSettings {
         let read = Read { resolved: &self.resolved, profile };
         let traced = |key| if read.is_on(key) { Traced::Yes } else { Traced::No };

@@ -2,15 +2,15 @@
 //!
 //! Owns their names. What is done with the places is for `setup`.
 
-use super::{Settings, variable_path};
+use super::Settings;
 use crate::setup::Places;
 
 impl Settings {
     /// Where the programs that can use inkcell's tools look.
     pub(crate) fn client_places(&self) -> Places {
-        let absolute = |name| variable_path(name).filter(|folder| folder.is_absolute());
+        let absolute = |name| self.surroundings.path(name).filter(|folder| folder.is_absolute());
         // These mean what they mean to the program, which is started in the same folder as often as not.
-        let anywhere = |name| variable_path(name).map(|folder| self.cwd.join(folder));
+        let anywhere = |name| self.surroundings.path(name).map(|folder| self.cwd.join(folder));
         let home = self.home.clone();
         let usual = home.as_ref().map(|home| home.join(".config"));
         Places {

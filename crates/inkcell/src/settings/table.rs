@@ -33,6 +33,8 @@ pub(crate) enum Key {
     GatewayAuthorities,
     GatewayStartTimeout,
     GatewayIdleStop,
+    HostUse,
+    HostIdle,
     HttpToken,
     KernelZygote,
     KernelPool,

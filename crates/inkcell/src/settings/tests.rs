@@ -42,6 +42,7 @@ fn settings(variables: &[(&str, &str)], project: &str, user: &str) -> Settings {
     Settings {
         notebooks: Notebooks::new(config),
         marker_ids: MarkerIds::Auto,
+        surroundings: Surroundings::of_process(&[], None),
         cwd: PathBuf::from("/p"),
         home: Some(PathBuf::from("/h")),
         state_dir: PathBuf::from("/s"),

@@ -10,6 +10,7 @@ use inkcell_engine::api::{
     CellSource, ExecutionId, KernelMode, PythonReport, PythonRequest, Reading, RunRequest, Wanted,
 };
 use inkcell_engine::journal::Seq;
+use inkcell_engine::kernel::InputMode;
 use inkcell_engine::registry::{OwnerId, SessionKey};
 use inkcell_engine::{EngineError, Kind, Lent, RunFiles, SessionError, opened_run, prepared};
 use tokio::time::Instant;
@@ -124,6 +125,7 @@ async fn begin(desk: &Desk, code: Code, owner: OwnerId) -> Result<Begun, ToolErr
         timeout: code.timeout,
         wait: code.wait,
         reading: Reading::Bounded,
+        input: InputMode::Refuse,
     };
     let session = request.session.as_ref();
     let (key, chosen) = desk.engine.place(session, &request.cwd, &request.wanted).await?;

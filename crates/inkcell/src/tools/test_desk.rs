@@ -18,7 +18,7 @@ use super::{CallContext, Content, Desk, Progress, ToolError, ToolReply, find};
 use crate::backends::backends;
 use crate::bridge::Bridge;
 use crate::exposure::{Exposure, ToolMode, ToolSet};
-use crate::settings::{Resolved, Settings, engine_config};
+use crate::settings::{Resolved, Settings, Surroundings, engine_config};
 
 /// No call of a test takes longer; one that does hangs.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -75,6 +75,7 @@ impl TestDesk {
         let settings = Settings {
             notebooks,
             marker_ids: MarkerIds::Auto,
+            surroundings: Surroundings::of_process(&[], None),
             cwd: cwd.clone(),
             home: None,
             state_dir,
@@ -90,7 +91,7 @@ impl TestDesk {
         let (root, cwd) = folders();
         std::fs::create_dir_all(cwd.join(".inkcell")).unwrap();
         std::fs::write(cwd.join(".inkcell/config.toml"), config).unwrap();
-        let settings = Settings::from_process(&[], Some(&cwd)).ok().unwrap();
+        let settings = Settings::of(Surroundings::of_process(&[], Some(&cwd))).ok().unwrap();
         TestDesk::of(ToolSet::Default, settings.resolved, (root, cwd), Roots::Anywhere)
     }
 

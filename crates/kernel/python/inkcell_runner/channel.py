@@ -168,6 +168,26 @@ class Channel:
                 return None
             self.buffer += more
 
+    def peek(self):
+        """The next command, if it is here whole already. It stays."""
+        end = self.buffer.find(b"\n")
+        return None if end < 0 else _scan(self.buffer[:end].decode("utf-8"), 0)[0]
+
+    def read_more(self):
+        """Takes what has come, in one piece: an interrupt that comes meanwhile waits. False at the end."""
+        self.is_busy = True
+        try:
+            more = self._read(_MORE_ROOM if self.buffer else _ROOM)
+            self.buffer += more
+        except OSError:
+            more = b""
+        finally:
+            self.is_busy = False
+        after_send = self.after_send
+        if after_send is not None:
+            after_send()
+        return bool(more)
+
     def _read(self, room):
         try:
             return read(self.fd, room)

@@ -277,12 +277,29 @@ def _go(path):
 def _before_cell():
     """Does first what travels with the request."""
     try:
-        first = _session.shell.kernel.get_parent().get("metadata", {}).get("inkcell")
+        parent = _session.shell.kernel.get_parent()
+        first = parent.get("metadata", {}).get("inkcell")
+        may_ask = parent.get("content", {}).get("allow_stdin", False)
     except Exception:
-        first = None
+        first, may_ask = None, False
     if first:
         _apply(first)
+    _break_by_typing(may_ask)
     _interrupts_are(signal.default_int_handler)
+
+
+_hook_of_others = None
+
+
+def _break_by_typing(may_ask):
+    """Where debugpy is installed, `breakpoint()` waits for its client, without which it does nothing. A cell
+    whose user can type gets Python's own debugger instead."""
+    global _hook_of_others
+    hook = sys.breakpointhook
+    if may_ask and str(getattr(hook, "__module__", "")).startswith(("debugpy", "pydevd")):
+        _hook_of_others, sys.breakpointhook = hook, sys.__breakpointhook__
+    elif not may_ask and _hook_of_others is not None and hook is sys.__breakpointhook__:
+        sys.breakpointhook, _hook_of_others = _hook_of_others, None
 
 
 def _apply(first):

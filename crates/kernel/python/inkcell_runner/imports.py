@@ -34,7 +34,7 @@ def _inline(session):
 
 def _getpass(session):
     module = sys.modules["getpass"]
-    module.getpass = lambda prompt="Password: ", stream=None: session.refuse_input(prompt, True)
+    module.getpass = lambda prompt="Password: ", stream=None: session.read_line(prompt, True)
 
 
 def _asyncio(session):

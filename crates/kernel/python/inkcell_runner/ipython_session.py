@@ -176,7 +176,7 @@ class Hosted:
 def _refuse_passwords(session):
     import getpass
 
-    getpass.getpass = lambda prompt="Password: ", stream=None: session.refuse_input(prompt, True)
+    getpass.getpass = lambda prompt="Password: ", stream=None: session.read_line(prompt, True)
 
 
 def _choose_backend():

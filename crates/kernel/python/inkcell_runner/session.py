@@ -34,7 +34,7 @@ def _text_form(kind, value):
 
 
 class StdinNotImplementedError(RuntimeError):
-    """Raised where code wants input; IPython's kernel raises the same name."""
+    """Raised where code wants input and nobody can give it; IPython's kernel raises the same name."""
 
 
 class Session:
@@ -54,6 +54,8 @@ class Session:
         self.environment = None
         # What was written has been handed over, and no user code has run since.
         self.is_flushed = False
+        # Whoever runs the cell answers when it asks for a line.
+        self.may_ask = False
         # The host has been told that cells may come.
         self.is_ready = False
         self.capturing = []
@@ -139,13 +141,26 @@ class Session:
         """Tells what a helper did, for whoever watches."""
         self.display({"application/x-omp-status": dict(op=op, **fields)}, {})
 
-    def refuse_input(self, prompt, password):
-        """Nobody can type: says so at once instead of waiting."""
+    def read_line(self, prompt, password):
+        """A line from whoever runs the cell. Where nobody can type, says so at once instead of waiting."""
         self.flush()
+        if self.may_ask:
+            from .asking import can_ask, wait_for_line
+
+            # Another thread could not take the answer from under the one that reads commands.
+            if can_ask(self):
+                return wait_for_line(self, prompt, password)
         # Before the first cell nobody is told but who asked: the start fails of it, or goes on.
-        if self.is_ready:
-            fields = '"prompt":%s,"password":%s' % (to_json(str(prompt)), to_json(bool(password)))
-            self.channel.send("input", self._tag + "," + fields)
+        elif self.is_ready:
+            self.send_input_request(prompt, password)
+        self.refuse_input(password)
+
+    def send_input_request(self, prompt, password):
+        fields = '"prompt":%s,"password":%s' % (to_json(str(prompt)), to_json(bool(password)))
+        self.channel.send("input", self._tag + "," + fields)
+
+    @staticmethod
+    def refuse_input(password):
         asked = "getpass" if password else "raw_input"
         raise StdinNotImplementedError(
             "%s was called, but this frontend does not support input requests." % asked
@@ -176,7 +191,7 @@ class Session:
         # The last three values, and what of them `_`, `__` and `___` were given.
         self._last = self._given = ("", "", "")
         self._initial = set(namespace) | {"get_ipython", "exit", "quit"}
-        builtins.input = lambda prompt="": self.refuse_input(prompt, False)
+        builtins.input = lambda prompt="": self.read_line(prompt, False)
         builtins.display = self._display_function
         builtins.get_ipython = lambda: self.shell
 
@@ -264,6 +279,7 @@ class Session:
         """Runs one request from its start to its end; never raises."""
         self._set_running(request["id"])
         silent = request.get("silent", False)
+        self.may_ask = request.get("asks", False)
         number = self.count + 1
         self.streams.install()
         error = None

@@ -109,8 +109,8 @@ class _OrderedText(io.TextIOWrapper):
             self.write(line)
 
 
-class RefusingInput(io.TextIOBase):
-    """Standard input: nobody is there to type."""
+class TypedInput(io.TextIOBase):
+    """Standard input: what whoever runs the cell types, where somebody can."""
 
     def __init__(self, session):
         self._session = session
@@ -125,16 +125,39 @@ class RefusingInput(io.TextIOBase):
         return False
 
     def read(self, size=-1):
-        return self._session.refuse_input("", False)
+        lines = []
+        while size is None or size < 0 or sum(map(len, lines)) < size:
+            line = self.readline()
+            if not line:
+                break
+            lines.append(line)
+        text = "".join(lines)
+        if size is not None and 0 <= size < len(text):
+            text, self._rest = text[:size], text[size:]
+        return text
+
+    # What was typed and not read yet.
+    _rest = ""
 
     def readline(self, size=-1):
-        return self._session.refuse_input("", False)
+        line, self._rest = self._rest, ""
+        if not line:
+            try:
+                line = self._session.read_line("", False) + "\n"
+            except EOFError:
+                return ""
+        if size is not None and 0 <= size < len(line):
+            line, self._rest = line[:size], line[size:]
+        return line
 
     def __iter__(self):
         return self
 
     def __next__(self):
-        return self._session.refuse_input("", False)
+        line = self.readline()
+        if not line:
+            raise StopIteration
+        return line
 
 
 def _stream(session, name, fd, kind):
@@ -163,7 +186,7 @@ class Streams:
         self._tick = allocate_lock()
         self._tick.acquire()
         self._make()
-        self.stdin = RefusingInput(session)
+        self.stdin = TypedInput(session)
 
     def _make(self):
         self.stdout = _stream(self._session, "stdout", 1, io.TextIOWrapper)

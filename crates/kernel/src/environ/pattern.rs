@@ -4,8 +4,11 @@
 
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// One variable, or a family of them, that is to pass.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Pattern {
     /// `NAME`: as the caller has it.
     Name(String),

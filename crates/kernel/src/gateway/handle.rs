@@ -12,6 +12,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
+use crate::input::InputReply;
 use crate::kernel::{CodeRequest, Force, Gone, Kernel, KernelInfo};
 use crate::question::{AskId, Question};
 
@@ -31,6 +32,7 @@ pub(crate) struct Intent {
 pub(crate) enum Post {
     Execute(CodeRequest),
     Ask(AskId, Question),
+    Input(ExecId, InputReply),
     Interrupt,
     Force(Force),
 }
@@ -64,9 +66,8 @@ impl Kernel for GatewayKernel {
         self.post(Post::Execute(request))
     }
 
-    fn reply_input(&mut self, _exec: ExecId, _line: String) -> Result<(), Gone> {
-        // The pump has sent an empty line already; there is nothing left to answer.
-        self.check_alive()
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
+        self.post(Post::Input(exec, reply))
     }
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {

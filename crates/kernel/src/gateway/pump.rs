@@ -24,6 +24,7 @@ use crate::gateway::handle::{Intent, Post};
 use crate::gateway::loss::{self, Judged};
 use crate::gateway::near::{Near, is_over};
 use crate::gateway::talk::Talk;
+use crate::input::InputMode;
 use crate::jupyter::ask::{self, Asking};
 use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
@@ -233,6 +234,10 @@ impl Pump {
                     self.state.queue.push_back(post);
                 }
             }
+            Post::Input(exec, reply) => {
+                let effect = self.state.fold.reply_input(exec, reply);
+                self.apply(effect.into_iter().collect()).await;
+            }
             Post::Interrupt if !self.takes_interrupt() => {}
             Post::Interrupt if self.signals_interrupts() => {
                 self.talk.trace.sent_as("signal", "interrupt", None);
@@ -292,7 +297,7 @@ impl Pump {
                         Err(answer) => self.send(KernelEvent::Answer { id, answer }).await,
                     }
                 }
-                Some(Post::Interrupt | Post::Force(_)) => {}
+                Some(Post::Input(..) | Post::Interrupt | Post::Force(_)) => {}
                 None => {
                     // Whatever was posted in this moment is in the queue, and is looked at next.
                     if self.posts.is_empty() {
@@ -308,7 +313,7 @@ impl Pump {
         let is_silent = request.history == History::Silent;
         // One at a time is sent, so there is nothing to stop; told to, a kernel can refuse what comes next.
         let content = json!({"code": request.code, "silent": is_silent,
-            "store_history": !is_silent, "user_expressions": {}, "allow_stdin": false,
+            "store_history": !is_silent, "user_expressions": {}, "allow_stdin": request.input == InputMode::Ask,
             "stop_on_error": false});
         // What is set first are addresses and secrets of this machine.
         let metadata = match (self.guest, self.place) {
@@ -320,7 +325,7 @@ impl Pump {
         self.state.probe = None;
         // What was interrupted before was another one.
         self.state.interrupted = None;
-        self.state.fold.begin(request.exec, sent, request.history);
+        self.state.fold.begin(request, sent);
     }
 
     pub(crate) async fn heard(
@@ -366,8 +371,8 @@ impl Pump {
         for effect in effects {
             match effect {
                 Effect::Event(event) => self.event(event).await,
-                Effect::EmptyLine { parent } => {
-                    let line = json!({"value": "", "status": "ok"});
+                Effect::Line { parent, line } => {
+                    let line = json!({"value": line, "status": "ok"});
                     self.talk.reply(Channel::Stdin, "input_reply", parent, &line);
                 }
                 Effect::CloseComm { id } => {

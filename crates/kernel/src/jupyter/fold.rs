@@ -9,10 +9,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
+use crate::input::{InputMode, InputReply};
 use crate::jupyter::beginning::Beginning;
 use crate::jupyter::content::{self, Reply, ReplyStatus};
 use crate::jupyter::message::Message;
-use crate::kernel::History;
+use crate::kernel::{CodeRequest, History};
 
 /// What IPython's kernel raises where code wants input that nobody can give.
 const NO_INPUT: &str = "StdinNotImplementedError";
@@ -43,10 +44,12 @@ impl Channel {
 pub(crate) enum Effect {
     /// This is to be reported.
     Event(KernelEvent),
-    /// The code waits for a line and must get an empty one, as an answer to the message with this header.
-    EmptyLine {
+    /// The code waits for a line and must get this one, as an answer to the message with this header.
+    Line {
         /// Of the request.
         parent: Bytes,
+        /// The line.
+        line: String,
     },
     /// The kernel opened a channel to a widget; there are none here.
     CloseComm {
@@ -107,6 +110,9 @@ struct Running {
     is_started: bool,
     is_idle: bool,
     has_asked: bool,
+    input: InputMode,
+    /// The header of a request for a line that is not answered yet.
+    waiting: Option<Bytes>,
     /// Questions that overtook the word that the cell has begun.
     early: Vec<ExecEvent>,
     reply: Option<Reply>,
@@ -121,14 +127,16 @@ impl Fold {
     }
 
     /// The request of this name was sent. At most one is open at a time.
-    pub(crate) fn begin(&mut self, exec: ExecId, request: String, history: History) {
+    pub(crate) fn begin(&mut self, request: &CodeRequest, sent: String) {
         self.running = Some(Running {
-            exec,
-            request,
-            history,
+            exec: request.exec,
+            request: sent,
+            history: request.history,
             is_started: false,
             is_idle: false,
             has_asked: false,
+            input: request.input,
+            waiting: None,
             early: Vec::new(),
             reply: None,
             error: None,
@@ -336,9 +344,13 @@ impl Fold {
         if message.header.msg_type != "input_request" {
             return Ok(());
         }
-        // Whoever asked waits: there is an answer in any case.
-        self.effects.push(Effect::EmptyLine { parent: message.raw_header.clone() });
         let is_current = self.running.as_ref().is_some_and(|it| message.is_of(&it.request));
+        let parent = message.raw_header.clone();
+        match self.running.as_mut().filter(|it| is_current && it.input == InputMode::Ask) {
+            Some(running) => running.waiting = Some(parent),
+            // Whoever asked waits: there is an answer in any case.
+            None => self.effects.push(Effect::Line { parent, line: String::new() }),
+        }
         let (prompt, password) = content::prompt(&message.content).unwrap_or_default();
         if let Some(running) = self.running.as_mut().filter(|_| is_current) {
             running.has_asked = true;
@@ -350,6 +362,18 @@ impl Fold {
             }
         }
         Ok(())
+    }
+
+    /// The answer to what was asked last, if that still waits.
+    pub(crate) fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Option<Effect> {
+        let running = self.running.as_mut().filter(|running| running.exec == exec)?;
+        let parent = running.waiting.take()?;
+        let line = match reply {
+            InputReply::Line(line) => line,
+            // There is no word for it in the protocol; this is what IPython's kernel takes for it.
+            InputReply::End | InputReply::Refused => "\u{4}".to_owned(),
+        };
+        Some(Effect::Line { parent, line })
     }
 
     /// From here on the code may have had effects.

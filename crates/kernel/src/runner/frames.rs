@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use bytes::{Buf, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
+use crate::input::InputReply;
 use crate::question::Question;
 
 /// A line longer than this is no frame of ours.
@@ -38,6 +39,8 @@ pub(crate) enum Command<'a> {
         code: &'a str,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         silent: bool,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        asks: bool,
         #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
         env: serde_json::Map<String, serde_json::Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -46,6 +49,10 @@ pub(crate) enum Command<'a> {
     Ask {
         id: u64,
         question: Asked<'a>,
+    },
+    Input {
+        id: u64,
+        reply: &'a InputReply,
     },
     Exit,
 }
@@ -80,13 +87,16 @@ impl Command<'_> {
             Command::Hello { .. } => "hello",
             Command::Run { .. } => "run",
             Command::Ask { .. } => "ask",
+            Command::Input { .. } => "input",
             Command::Exit => "exit",
         }
     }
 
     pub(crate) fn id(&self) -> Option<u64> {
         match self {
-            Command::Run { id, .. } | Command::Ask { id, .. } => Some(*id),
+            Command::Run { id, .. } | Command::Ask { id, .. } | Command::Input { id, .. } => {
+                Some(*id)
+            }
             Command::Hello { .. } | Command::Exit => None,
         }
     }

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
+use crate::input::{InputMode, InputReply};
 use crate::kernel::{CodeRequest, Force, Gone, History, Kernel, KernelInfo};
 use crate::process::kill_group;
 use crate::question::{AskId, Question};
@@ -43,6 +44,8 @@ pub(crate) struct RunnerKernel {
     refused: mpsc::UnboundedSender<AskId>,
     death: watch::Receiver<Option<Death>>,
     intent: Intent,
+    /// Whether what runs may ask.
+    input: InputMode,
     /// The runner ends when this does.
     _lifeline: OwnedFd,
 }
@@ -57,7 +60,16 @@ impl RunnerKernel {
         intent: Intent,
         lifeline: OwnedFd,
     ) -> RunnerKernel {
-        RunnerKernel { info, pid, commands, refused, death, intent, _lifeline: lifeline }
+        RunnerKernel {
+            info,
+            pid,
+            commands,
+            refused,
+            death,
+            intent,
+            input: InputMode::Refuse,
+            _lifeline: lifeline,
+        }
     }
 
     fn check_alive(&self) -> Result<(), Gone> {
@@ -85,19 +97,24 @@ impl Kernel for RunnerKernel {
 
     fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
         self.intent.busy.store(true, Ordering::SeqCst);
+        self.input = request.input;
         let env = request.env.into_iter().map(|(name, value)| (name, value.into())).collect();
         self.post(&Command::Run {
             id: request.exec.0,
             code: &request.code,
             silent: request.history == History::Silent,
+            asks: request.input == InputMode::Ask,
             env,
             cwd: request.cwd.map(|cwd| cwd.display().to_string()),
         })
     }
 
-    fn reply_input(&mut self, _exec: ExecId, _line: String) -> Result<(), Gone> {
-        // The runner refuses input by itself, at once; there is nothing left to answer.
-        self.check_alive()
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
+        match self.input {
+            // The runner has refused by itself, at once; there is nothing left to answer.
+            InputMode::Refuse => self.check_alive(),
+            InputMode::Ask => self.post(&Command::Input { id: exec.0, reply: &reply }),
+        }
     }
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {

@@ -17,6 +17,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 
 use crate::event::{Death, DeathCause, ExecEvent, KernelEvent};
+use crate::input::InputMode;
 use crate::jupyter::ask::{self, Asking, Behind};
 use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold, Unread};
@@ -167,6 +168,10 @@ impl Pump {
                     self.state.queue.push_back(post);
                 }
             }
+            Post::Input(exec, reply) => {
+                let effect = self.state.fold.reply_input(exec, reply);
+                self.apply(effect.into_iter().collect()).await;
+            }
             Post::Interrupted => self.raise_fence(),
         }
     }
@@ -195,7 +200,7 @@ impl Pump {
                         Err(answer) => self.send(KernelEvent::Answer { id, answer }).await,
                     }
                 }
-                Some(Post::Interrupted) => {}
+                Some(Post::Input(..) | Post::Interrupted) => {}
                 None => {
                     // Whatever was posted in this moment is in the queue, and is looked at next.
                     if self.posts.is_empty() {
@@ -210,7 +215,7 @@ impl Pump {
     fn execute(&mut self, request: &CodeRequest) {
         let is_silent = request.history == History::Silent;
         let content = json!({"code": request.code, "silent": is_silent,
-            "store_history": !is_silent, "user_expressions": {}, "allow_stdin": false,
+            "store_history": !is_silent, "user_expressions": {}, "allow_stdin": request.input == InputMode::Ask,
             "stop_on_error": true});
         let metadata = match self.guest {
             Guest::Present => guest::metadata(request),
@@ -218,7 +223,7 @@ impl Pump {
         };
         let (channel, kind) = (Channel::Shell, "execute_request");
         let sent = self.speaker.request_with(channel, kind, &metadata, &content);
-        self.state.fold.begin(request.exec, sent, request.history);
+        self.state.fold.begin(request, sent);
     }
 
     async fn heard(&mut self, channel: Channel, frames: &[Bytes]) {
@@ -313,8 +318,8 @@ impl Pump {
                     }
                     self.send(event).await;
                 }
-                Effect::EmptyLine { parent } => {
-                    let line = json!({"value": "", "status": "ok"});
+                Effect::Line { parent, line } => {
+                    let line = json!({"value": line, "status": "ok"});
                     self.speaker.reply(Channel::Stdin, "input_reply", parent, &line);
                 }
                 Effect::CloseComm { id } => {

@@ -8,11 +8,12 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome};
+use crate::input::InputMode;
 use crate::jupyter::beginning::Beginning;
 use crate::jupyter::fold::{Channel, Effect, Fold};
 use crate::jupyter::message::Message;
 use crate::jupyter::sign::{Checker, Signer};
-use crate::kernel::History;
+use crate::kernel::{CodeRequest, History};
 use crate::zmq::zmtp::{self, Decoder, Incoming};
 
 const KEY: &str = "key";
@@ -129,7 +130,10 @@ struct Reading {
 impl Reading {
     fn new() -> Reading {
         let mut fold = Fold::new("me".to_owned(), Beginning::default());
-        fold.begin(ExecId(1), "r".to_owned(), History::Store);
+        let (code, env) = (String::new(), Vec::new());
+        let (history, input) = (History::Store, InputMode::Refuse);
+        let request = CodeRequest { exec: ExecId(1), code, history, env, cwd: None, input };
+        fold.begin(&request, "r".to_owned());
         Reading { fold, checker: Checker::new(Signer::new(KEY)) }
     }
 
@@ -143,7 +147,7 @@ fn line(effect: &Effect) -> String {
     match effect {
         Effect::Event(KernelEvent::Exec { event, .. }) => event_line(event),
         Effect::Event(KernelEvent::Orphan(event)) => format!("orphan {}", event_line(event)),
-        Effect::EmptyLine { .. } => "EmptyLine".to_owned(),
+        Effect::Line { .. } => "Line".to_owned(),
         other => format!("{other:?}"),
     }
 }
@@ -181,7 +185,7 @@ fn bundle(bundle: &MimeBundle) -> String {
 /// What must be the same in every order. Where a question stands among the output is not said by the protocol, nor
 /// whether output behind the end still belongs to a cell whose reply is late.
 fn essence(told: &[String]) -> (Vec<&str>, Vec<&str>) {
-    let is_free = |line: &&str| line.starts_with("asks ") || line.starts_with("EmptyLine");
+    let is_free = |line: &&str| line.starts_with("asks ") || line.starts_with("Line");
     let is_end = |line: &&str| line.starts_with("ends ") || line.starts_with("fails ");
     let lines = || told.iter().map(|line| line.strip_prefix("orphan ").unwrap_or(line));
     let output = lines().filter(|line| !is_free(line) && !is_end(line)).collect();

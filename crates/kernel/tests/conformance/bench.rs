@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     Backend, CodeRequest, Death, ExecEvent, ExecId, Force, ForkServer, GatewayBackend, History,
-    Kernel, KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError, Launched, Origin, Prelude,
-    Rung, RunnerBackend, RunnerConfig, Shell, Startup, StreamName, Transport, ZmqBackend,
-    ZmqConfig, ZygoteState,
+    InputMode, InputReply, Kernel, KernelEvent, KernelEvents, KernelSpec, Ladder, LaunchError,
+    Launched, Origin, Prelude, Rung, RunnerBackend, RunnerConfig, Shell, Startup, StreamName,
+    Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
 use inkcell_testkit::need::{jupyter_server, skip, succeeds};
 use tempfile::TempDir;
@@ -254,6 +254,7 @@ impl Bench {
             history: History::Store,
             env: Vec::new(),
             cwd: None,
+            input: InputMode::Refuse,
         }
     }
 
@@ -285,6 +286,34 @@ impl Bench {
         let mut ran = Ran::default();
         while !self.hear(exec, &mut ran, Instant::now() + LIMIT).await.expect("an event in time") {}
         ran
+    }
+
+    /// Runs code that may ask for lines, and answers each time with the next of these. Gives what was asked, too.
+    pub(crate) async fn converse(
+        &mut self,
+        code: &str,
+        replies: &[InputReply],
+    ) -> (Ran, Vec<(String, bool)>) {
+        let request = CodeRequest { input: InputMode::Ask, ..self.request(code) };
+        let exec = request.exec;
+        self.kernel().execute(request).expect("the kernel is there");
+        let (mut ran, mut asked) = (Ran::default(), Vec::new());
+        loop {
+            let is_end = self.hear(exec, &mut ran, Instant::now() + LIMIT).await;
+            if is_end.expect("an event in time") {
+                return (ran, asked);
+            }
+            if let Some(ExecEvent::InputRequested { prompt, password }) = ran.events.last()
+                && asked.len() < ran.asked()
+            {
+                match replies.get(asked.len()) {
+                    Some(reply) => self.kernel().reply_input(exec, reply.clone()),
+                    None => self.kernel().interrupt(),
+                }
+                .expect("the kernel is there");
+                asked.push((prompt.clone(), *password));
+            }
+        }
     }
 
     /// Takes one event of an execution, if it comes in time; says whether it was the last.

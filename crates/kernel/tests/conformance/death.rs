@@ -31,6 +31,7 @@ async fn every_way_to_die_has_its_cause(start: Start) {
             history: History::Store,
             env: Vec::new(),
             cwd: None,
+            input: inkcell_kernel::InputMode::Refuse,
         };
         assert!(bench.kernel().execute(request).is_err());
     }

@@ -111,6 +111,7 @@ macro_rules! alone {
 pub(crate) use alone;
 
 mod ask;
+mod asking;
 mod basic;
 mod bench;
 mod death;

@@ -21,6 +21,12 @@ impl Ran {
         written(&self.events, name)
     }
 
+    /// How often it asked for a line.
+    pub(crate) fn asked(&self) -> usize {
+        let is_it = |event: &&ExecEvent| matches!(event, ExecEvent::InputRequested { .. });
+        self.events.iter().filter(is_it).count()
+    }
+
     pub(crate) fn stdout(&self) -> String {
         String::from_utf8_lossy(&self.bytes(StreamName::Stdout)).into_owned()
     }

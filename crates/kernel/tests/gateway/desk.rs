@@ -89,6 +89,7 @@ pub(crate) fn request(exec: u64, code: &str) -> CodeRequest {
         history: History::Store,
         env: Vec::new(),
         cwd: None,
+        input: inkcell_kernel::InputMode::Refuse,
     }
 }
 

@@ -6,7 +6,8 @@
 use std::sync::atomic::Ordering;
 
 use inkcell_kernel::{
-    Answer, AskId, DeathCause, ExecEvent, ExecId, Force, History, KernelEvent, Outcome, StreamName,
+    Answer, AskId, DeathCause, ExecEvent, ExecId, Force, History, InputReply, KernelEvent, Outcome,
+    StreamName,
 };
 use tokio::sync::mpsc;
 
@@ -15,7 +16,7 @@ use super::{Script, State, Step, death, exception};
 /// What a kernel can be told.
 pub(super) enum Order {
     Execute { exec: ExecId, history: History, script: Script },
-    Input(String),
+    Input(InputReply),
     Answer { id: AskId, answer: Answer },
     Interrupt,
     Force(Force),
@@ -169,7 +170,15 @@ impl Actor {
         loop {
             match self.next_order().await {
                 None => return Some(End::Stopped),
-                Some(Order::Input(line)) => {
+                Some(Order::Input(InputReply::End)) => {
+                    return Some(End::Finished(Outcome::Error(exception("EOFError", ""))));
+                }
+                Some(Order::Input(reply)) => {
+                    // One that is refused goes on with nothing, as kernels that cannot tell the difference do.
+                    let line = match reply {
+                        InputReply::Line(line) => line,
+                        InputReply::End | InputReply::Refused => String::new(),
+                    };
                     let event = ExecEvent::Stream {
                         name: StreamName::Stdout,
                         data: line.into_bytes().into(),

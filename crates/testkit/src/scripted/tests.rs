@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use inkcell_kernel::{History, KernelEvent, Ladder, Prelude, Rung, Shell, Startup};
+use inkcell_kernel::{History, InputMode, KernelEvent, Ladder, Prelude, Rung, Shell, Startup};
 
 use super::*;
 
@@ -25,7 +25,8 @@ async fn launch(backend: &ScriptedBackend) -> Launched {
 
 fn request(exec: u64, code: &str) -> CodeRequest {
     let (exec, code) = (ExecId(exec), code.to_owned());
-    CodeRequest { exec, code, history: History::Store, env: Vec::new(), cwd: None }
+    let (history, input) = (History::Store, InputMode::Refuse);
+    CodeRequest { exec, code, history, env: Vec::new(), cwd: None, input }
 }
 
 /// The events up to the end of the execution or of the kernel.
@@ -200,7 +201,9 @@ async fn input_gates_and_launches_follow_the_plan() {
     backend.plan([ask, Step::Gate(Arc::clone(&gate)), Step::display("d", "shown")]);
     let Launched { mut kernel, mut events } = launch(&backend).await;
     kernel.execute(request(1, "x")).expect("the kernel is there");
-    kernel.reply_input(ExecId(1), "Ada\n".to_owned()).expect("the kernel is there");
+    kernel
+        .reply_input(ExecId(1), InputReply::Line("Ada\n".to_owned()))
+        .expect("the kernel is there");
     backend.asked_for(1, |asked| matches!(asked, Asked::ReplyInput(..))).await;
     gate.notify_one();
     let seen = collect(&mut events).await;

@@ -5,7 +5,7 @@ mod looks;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
-use inkcell_kernel::{DeathCause, Fate, Rung, Stray};
+use inkcell_kernel::{DeathCause, Fate, InputMode, Rung, Stray};
 
 use crate::api::*;
 use crate::output::{
@@ -131,6 +131,7 @@ impl Dice {
             timeout: self.maybe(Dice::time),
             wait: self.maybe(Dice::time),
             reading: self.one(&[Reading::Bounded, Reading::Elsewhere]),
+            input: self.one(&[InputMode::Refuse, InputMode::Ask]),
         }
     }
 

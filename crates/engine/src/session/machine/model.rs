@@ -4,7 +4,7 @@
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::time::Duration;
 
-use inkcell_kernel::{Answer, AskId, DeathCause, Outcome};
+use inkcell_kernel::{Answer, AskId, DeathCause, InputMode, InputReply, Outcome};
 use proptest::prelude::*;
 
 use super::*;
@@ -13,7 +13,7 @@ use super::*;
 #[derive(Clone, Copy, Debug)]
 enum Move {
     Enter,
-    Run { timeout: Option<u64> },
+    Run { timeout: Option<u64>, input: InputMode },
     Leave,
     Cancel(usize),
     Reset,
@@ -25,6 +25,7 @@ enum Move {
     LaunchEnds { well: bool },
     Starts,
     WantsInput,
+    Replies { is_refused: bool },
     Finishes,
     Dies,
     Time(u64),
@@ -33,7 +34,8 @@ enum Move {
 fn moves() -> impl Strategy<Value = Move> {
     prop_oneof![
         4 => Just(Move::Enter),
-        6 => prop::option::of(0u64..20_000).prop_map(|timeout| Move::Run { timeout }),
+        6 => (prop::option::of(0u64..20_000), prop_oneof![Just(InputMode::Refuse), Just(InputMode::Ask)])
+            .prop_map(|(timeout, input)| Move::Run { timeout, input }),
         3 => Just(Move::Leave),
         2 => (0usize..6).prop_map(Move::Cancel),
         1 => Just(Move::Reset),
@@ -43,7 +45,8 @@ fn moves() -> impl Strategy<Value = Move> {
         3 => Just(Move::Answers),
         6 => any::<bool>().prop_map(|well| Move::LaunchEnds { well }),
         4 => Just(Move::Starts),
-        1 => Just(Move::WantsInput),
+        2 => Just(Move::WantsInput),
+        2 => any::<bool>().prop_map(|is_refused| Move::Replies { is_refused }),
         5 => Just(Move::Finishes),
         2 => Just(Move::Dies),
         4 => (0u64..6_000).prop_map(Move::Time),
@@ -66,6 +69,8 @@ struct World {
     is_launch_aborted: bool,
     has_kernel: bool,
     on_kernel: Option<ExecId>,
+    /// The code on the kernel waits for a line, or has to be refused one.
+    is_asking: bool,
     /// Questions that were asked and not answered.
     asks: HashSet<AskId>,
     asked: u64,
@@ -93,6 +98,7 @@ impl World {
             is_launch_aborted: false,
             has_kernel: false,
             on_kernel: None,
+            is_asking: false,
             asks: HashSet::new(),
             asked: 0,
             questions: VecDeque::new(),
@@ -143,8 +149,12 @@ impl World {
                 *times += 1;
                 assert!(*times <= 2, "never a third time");
                 (self.on_kernel, self.has_begun) = (Some(*exec), false);
+                self.is_asking = false;
             }
-            Effect::RefuseInput(exec) => assert_eq!(self.on_kernel, Some(*exec)),
+            Effect::ReplyInput(exec, _) => {
+                assert_eq!(self.on_kernel, Some(*exec));
+                assert!(std::mem::take(&mut self.is_asking), "one answer for one question");
+            }
             Effect::Interrupt => {
                 assert!(self.on_kernel.is_some() || !self.questions.is_empty());
             }
@@ -178,6 +188,7 @@ impl World {
 
     fn kernel_is_gone(&mut self) {
         (self.has_kernel, self.on_kernel, self.has_begun) = (false, None, false);
+        self.is_asking = false;
         self.questions.clear();
     }
 
@@ -189,14 +200,14 @@ impl World {
                 self.waiting.insert(ticket);
                 self.step(Input::Enter(ticket));
             }
-            Move::Run { timeout } => {
+            Move::Run { timeout, input } => {
                 let Some(holder) = self.holder else { return };
                 self.execs += 1;
                 let exec = ExecId(self.execs);
                 self.runs.insert(exec, 0);
                 let timeout = timeout.map(Duration::from_millis);
                 let patience = timeout;
-                self.step(Input::Run(holder, RunRequest { exec, timeout, patience }));
+                self.step(Input::Run(holder, RunRequest { exec, timeout, patience, input }));
             }
             Move::Leave => {
                 if let Some(holder) = self.holder.take() {
@@ -254,12 +265,25 @@ impl World {
                 if let Some(exec) = self.on_kernel
                     && self.has_begun
                 {
+                    self.is_asking = true;
                     self.step(Input::Kernel(Fact::InputRequested(exec)));
+                }
+            }
+            Move::Replies { is_refused } => {
+                let line = InputReply::Line(String::new());
+                let reply = if is_refused { InputReply::Refused } else { line };
+                if let Some(holder) = self.holder {
+                    let must_stop = self.machine.is_stopping();
+                    let was_asking = self.is_asking;
+                    self.step(Input::Reply(holder, reply));
+                    assert!(was_asking || !self.is_asking);
+                    assert!(must_stop || !self.is_asking, "whoever may be asked is answered");
                 }
             }
             Move::Finishes => {
                 self.make(Move::Starts);
                 if let Some(exec) = self.on_kernel.take() {
+                    self.is_asking = false;
                     self.step(Input::Kernel(Fact::Finished(exec, Outcome::Ok)));
                 }
             }

@@ -24,7 +24,10 @@ pub(super) struct Run {
     pub(super) is_second: bool,
     /// The death in which it had begun, when it is to be run again.
     pub(super) begun: Option<Death>,
+    /// It wanted input, and was refused.
     pub(super) wanted_input: bool,
+    /// It asked for a line, and has no answer yet.
+    pub(super) waits_for_line: bool,
     pub(super) deadline: Option<Instant>,
     pub(super) climb: Option<Climb>,
     pub(super) notes: Vec<Note>,
@@ -39,6 +42,7 @@ impl Run {
             is_second: false,
             begun: None,
             wanted_input: false,
+            waits_for_line: false,
             deadline,
             climb: None,
             notes: Vec::new(),

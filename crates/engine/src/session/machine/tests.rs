@@ -1,8 +1,9 @@
 mod asking;
+mod typing;
 
 use std::time::Duration;
 
-use inkcell_kernel::{DeathCause, Outcome, PyError};
+use inkcell_kernel::{DeathCause, InputMode, InputReply, Outcome, PyError};
 
 use super::*;
 
@@ -38,7 +39,12 @@ impl Desk {
     }
 
     fn run(&mut self, exec: u64) -> Vec<String> {
-        let request = RunRequest { exec: ExecId(exec), timeout: LIMIT, patience: LIMIT };
+        let request = RunRequest {
+            exec: ExecId(exec),
+            timeout: LIMIT,
+            patience: LIMIT,
+            input: InputMode::Refuse,
+        };
         self.step(Input::Run(Ticket(1), request))
     }
 
@@ -82,7 +88,8 @@ fn word(effect: &Effect, start: Instant) -> String {
         Effect::Launch => "launch".to_owned(),
         Effect::AbortLaunch => "abort launch".to_owned(),
         Effect::Execute(exec) => format!("execute {}", exec.0),
-        Effect::RefuseInput(exec) => format!("no input {}", exec.0),
+        Effect::ReplyInput(exec, InputReply::Refused) => format!("no input {}", exec.0),
+        Effect::ReplyInput(exec, reply) => format!("{reply:?} for {}", exec.0).to_lowercase(),
         Effect::Interrupt => "interrupt".to_owned(),
         Effect::Force(force) => format!("{force:?}").to_lowercase(),
         Effect::Shutdown => "shutdown".to_owned(),
@@ -342,7 +349,8 @@ fn closing_ends_everything_and_answers_everybody() {
     assert_eq!(desk.died(), ["1 cancelled, taken away", "stop", "sleep"]);
     assert_eq!(desk.step(Input::Enter(Ticket(4))), ["refuse 4 Closed"]);
     assert_eq!(desk.step(Input::Reset(None)), ["reset refused"]);
-    let request = RunRequest { exec: ExecId(9), timeout: None, patience: None };
+    let request =
+        RunRequest { exec: ExecId(9), timeout: None, patience: None, input: InputMode::Refuse };
     assert_eq!(desk.step(Input::Run(Ticket(4), request)), ["9 not run: Closed"]);
 }
 
@@ -371,7 +379,8 @@ fn a_run_that_nobody_waits_for_is_stopped_before_the_next_turn() {
 #[test]
 fn a_run_out_of_turn_is_refused() {
     let mut desk = Desk::running(Retry::Once);
-    let request = RunRequest { exec: ExecId(5), timeout: None, patience: None };
+    let request =
+        RunRequest { exec: ExecId(5), timeout: None, patience: None, input: InputMode::Refuse };
     assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["5 not run: Closed"]);
     assert_eq!(desk.run(6), ["6 not run: Closed"], "one at a time");
     assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
@@ -404,6 +413,7 @@ fn a_call_that_is_taken_back_between_cells_runs_no_more() {
     // The next call is not concerned.
     desk.step(Input::Leave(Ticket(1)));
     assert_eq!(desk.step(Input::Enter(Ticket(2))), ["grant 2"]);
-    let request = RunRequest { exec: ExecId(3), timeout: None, patience: None };
+    let request =
+        RunRequest { exec: ExecId(3), timeout: None, patience: None, input: InputMode::Refuse };
     assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["execute 3"]);
 }

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use inkcell_kernel::{Answer, AskId, Death, ExecId, Force, LaunchError, Outcome};
+use inkcell_kernel::{
+    Answer, AskId, Death, ExecId, Force, InputMode, InputReply, LaunchError, Outcome,
+};
 use serde::{Deserialize, Serialize};
 
 use super::asking::{AskEnd, AskRequest};
@@ -57,6 +59,8 @@ pub struct RunRequest {
     pub timeout: Option<Duration>,
     /// How long its kernel may take to come.
     pub patience: Option<Duration>,
+    /// Whether it may ask for lines of input.
+    pub input: InputMode,
 }
 
 /// What happened.
@@ -70,6 +74,8 @@ pub enum Input {
     Leave(Ticket),
     /// A call was taken back: by whoever made it, the second time with impatience.
     Cancel(Ticket),
+    /// Somebody answers the cell of this call, which asked for a line.
+    Reply(Ticket, InputReply),
     /// The call whose turn it is wants a new kernel, or somebody from outside does.
     Reset(Option<Ticket>),
     /// Somebody has a question to the kernel.
@@ -132,8 +138,8 @@ pub enum Effect {
     AbortLaunch,
     /// Give this code to the kernel.
     Execute(ExecId),
-    /// Tell the kernel that there is no input.
-    RefuseInput(ExecId),
+    /// Give this to code that wants input.
+    ReplyInput(ExecId, InputReply),
     /// Interrupt it.
     Interrupt,
     /// End it because it did not listen.

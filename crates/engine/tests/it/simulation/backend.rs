@@ -10,8 +10,8 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_engine::kernel::{
     AskId, Backend, BackendKind, CodeRequest, Death, DeathCause, ExecEvent, ExecId, Force, Gone,
-    Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched, Outcome,
-    Question,
+    InputReply, Kernel, KernelEvent, KernelEvents, KernelInfo, KernelSpec, LaunchError, Launched,
+    Outcome, Question,
 };
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_testkit::scripted::{KernelNumber, ScriptedBackend};
@@ -300,8 +300,8 @@ impl Kernel for SimKernel {
         self.kernel().execute(request)
     }
 
-    fn reply_input(&mut self, exec: ExecId, line: String) -> Result<(), Gone> {
-        self.kernel().reply_input(exec, line)
+    fn reply_input(&mut self, exec: ExecId, reply: InputReply) -> Result<(), Gone> {
+        self.kernel().reply_input(exec, reply)
     }
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {

@@ -146,6 +146,7 @@ fn make(world: &World, dice: &mut Dice) -> (Made, PythonRequest) {
         timeout,
         wait,
         reading: Reading::Bounded,
+        input: inkcell_engine::kernel::InputMode::Refuse,
     };
     let (losses, jumps) =
         (world.losses.load(Ordering::Relaxed), world.jumps.load(Ordering::Relaxed));

@@ -13,13 +13,13 @@ use inkcell_engine::api::{
     Wanted,
 };
 use inkcell_engine::kernel::{
-    Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
+    InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
 };
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, EngineError};
 use tokio::time::Instant;
 
-use super::super::python;
+use super::super::python::{self, Named};
 use super::Check;
 use crate::args::{Doctor, PythonArgs};
 use crate::exit::{Exit, Failure};
@@ -95,7 +95,8 @@ impl<'a> Asked<'a> {
         };
         // Nothing but Python was asked for, so there is one.
         let Some(interpreter) = chosen.interpreter else { return };
-        let reason = python::reason(&interpreter, self.args, self.settings);
+        let reason =
+            python::reason(&interpreter, Named::of(self.args.python.as_deref()), self.settings);
         checks.push(Check::ok("python", python::line(&interpreter, &reason)));
         for skipped in &interpreter.skipped {
             let found = format!("{}: {}", skipped.path.display(), skipped.why);
@@ -137,6 +138,7 @@ impl<'a> Asked<'a> {
             timeout: Some(CODE_LIMIT),
             wait: None,
             reading: Reading::Bounded,
+            input: InputMode::Refuse,
         };
         engine.python(request, OWNER).await
     }

@@ -59,7 +59,7 @@ static PY: Override = Override {
     ],
 };
 
-pub(crate) static TABLE: [Row; 47] = [
+pub(crate) static TABLE: [Row; 49] = [
     row(
         Key::PythonInterpreter,
         "python.interpreter",
@@ -220,6 +220,23 @@ pub(crate) static TABLE: [Row; 47] = [
         Kind::SecondsOr("never"),
         "never",
         "After how long without a kernel a gateway ends that inkcell started.",
+    )
+    .for_user_alone(),
+    row(
+        Key::HostUse,
+        "host.use",
+        Kind::Choice(&["auto", "on", "off"]),
+        "auto",
+        "Whether commands that run code use a host that stays, so that sessions outlive them: always, never, or \
+         unless the variable CI is set.",
+    )
+    .for_user_alone(),
+    row(
+        Key::HostIdle,
+        "host.idle",
+        Kind::SecondsOr("never"),
+        "600",
+        "After how long without a session and without a client the host that commands share ends.",
     )
     .for_user_alone(),
     row(

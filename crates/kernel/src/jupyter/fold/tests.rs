@@ -48,8 +48,12 @@ fn stream(parent: &str, text: &str) -> (Channel, Message) {
 /// A fold in which a cell was just sent.
 fn running(history: History) -> Fold {
     let mut fold = Fold::new("me".to_owned(), Beginning::default());
-    fold.begin(EXEC, "r".to_owned(), history);
+    fold.begin(&request(history, InputMode::Refuse), "r".to_owned());
     fold
+}
+
+fn request(history: History, input: InputMode) -> CodeRequest {
+    CodeRequest { exec: EXEC, code: String::new(), history, env: Vec::new(), cwd: None, input }
 }
 
 /// Each effect as a line.
@@ -210,7 +214,7 @@ fn what_is_said_at_the_start_is_nobodys() {
 
     // The first cell may be sent before, and a kernel need not say that it was idle.
     let mut fold = Fold::new("me".to_owned(), Beginning::until("start"));
-    fold.begin(EXEC, "r".to_owned(), History::Store);
+    fold.begin(&request(History::Store, InputMode::Refuse), "r".to_owned());
     assert_eq!(fold_all(&mut fold, [warning(), stream("start", "hello")]), [""; 0]);
     assert_eq!(fold_all(&mut fold, [status("r", "busy"), warning()]), ["orphan stderr a warning"]);
 }
@@ -237,7 +241,7 @@ fn input_is_refused() {
     let mut fold = running(History::Store);
     let ask = message("r", "input_request", &json!({"prompt": "name? ", "password": true}));
     let effects = fold.heard(Channel::Stdin, &ask);
-    let line = Effect::EmptyLine { parent: Bytes::from_static(b"{\"msg_id\":\"any\"}") };
+    let line = Effect::Line { parent: any(), line: String::new() };
     // It is answered at once, and told when the cell is known to have begun.
     assert_eq!(effects, std::slice::from_ref(&line));
     let wanted = ["started Some(3)", "input \"name? \" true", "ok"];
@@ -250,6 +254,36 @@ fn input_is_refused() {
     let trace = [(Channel::Shell, message("r", "execute_reply", &refused)), status("r", "idle")];
     let wanted = ["started None", "input \"\" false", "failed StdinNotImplementedError"];
     assert_eq!(fold_all(&mut fold, trace), wanted);
+}
+
+/// The header of every message here.
+fn any() -> Bytes {
+    Bytes::from_static(b"{\"msg_id\":\"any\"}")
+}
+
+/// Issue 9: code that may ask waits for its line, once for each request.
+#[test]
+fn input_that_is_asked_for_is_answered_when_somebody_answers() {
+    let table = [
+        (InputReply::Line("Ada".to_owned()), "Ada"),
+        (InputReply::End, "\u{4}"),
+        (InputReply::Refused, "\u{4}"),
+    ];
+    for (reply, line) in table {
+        let mut fold = Fold::new("me".to_owned(), Beginning::default());
+        fold.begin(&request(History::Store, InputMode::Ask), "r".to_owned());
+        assert_eq!(fold.reply_input(EXEC, reply.clone()), None, "nothing was asked");
+        let ask = message("r", "input_request", &json!({"prompt": "name? "}));
+        assert_eq!(fold.heard(Channel::Stdin, &ask), []);
+        assert_eq!(fold.reply_input(ExecId(99), reply.clone()), None, "not its line");
+        let wanted = Effect::Line { parent: any(), line: line.to_owned() };
+        assert_eq!(fold.reply_input(EXEC, reply.clone()), Some(wanted));
+        assert_eq!(fold.reply_input(EXEC, reply), None, "once");
+        // One of somebody else's is answered at once all the same.
+        let theirs = message("s", "input_request", &json!({"prompt": ""}));
+        let empty = Effect::Line { parent: any(), line: String::new() };
+        assert_eq!(fold.heard(Channel::Stdin, &theirs), [empty]);
+    }
 }
 
 /// B:Z-12: widgets are told that nobody is there; their text is shown like any other.
@@ -307,7 +341,7 @@ fn a_kernel_that_is_late_is_waited_for() {
     let mut fold = running(History::Store);
     let trace = [reply("r", "ok"), status("r", "idle"), result()];
     assert_eq!(fold_all(&mut fold, trace), ["started Some(3)", "ok", "orphan display None 1"]);
-    fold.begin(EXEC, "r".to_owned(), History::Store);
+    fold.begin(&request(History::Store, InputMode::Refuse), "r".to_owned());
     assert_eq!(fold_all(&mut fold, [reply("r", "ok"), status("r", "idle")]), [""; 0]);
     assert_eq!(fold.awaited(), Some(Wait::Late));
     assert_eq!(fold_all(&mut fold, [result()]), ["started None", "result 1 1"]);
@@ -315,7 +349,7 @@ fn a_kernel_that_is_late_is_waited_for() {
     // A thread that goes on is no such sign.
     let mut fold = running(History::Store);
     fold_all(&mut fold, [reply("r", "ok"), status("r", "idle"), stream("r", "thread")]);
-    fold.begin(EXEC, "s".to_owned(), History::Store);
+    fold.begin(&request(History::Store, InputMode::Refuse), "s".to_owned());
     assert_eq!(fold_all(&mut fold, [reply("s", "ok"), status("s", "idle")]).last().unwrap(), "ok");
 }
 

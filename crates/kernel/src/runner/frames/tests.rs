@@ -90,12 +90,24 @@ fn commands_are_lines() {
         id: 3,
         code: "print('a\n')\n",
         silent: false,
+        asks: false,
         env: serde_json::Map::new(),
         cwd: None,
     };
     let line = String::from_utf8(run.to_line()).expect("text");
     assert_eq!(line, "{\"t\":\"run\",\"id\":3,\"code\":\"print('a\\n')\\n\"}\n");
     assert_eq!(Command::Exit.to_line(), b"{\"t\":\"exit\"}\n");
+    let replies = [
+        (InputReply::Line("Ada".to_owned()), r#"{"line":"Ada"}"#),
+        (InputReply::End, r#""end""#),
+        (InputReply::Refused, r#""refused""#),
+    ];
+    for (reply, form) in replies {
+        let command = Command::Input { id: 3, reply: &reply };
+        let line = String::from_utf8(command.to_line()).expect("text");
+        assert_eq!(line, format!("{{\"t\":\"input\",\"id\":3,\"reply\":{form}}}\n"));
+        assert!(!format!("{command:?}").contains("Ada"), "it may be a password");
+    }
 }
 
 /// B:R-02 The end of a cell may bring its value; one that is not whole is no frame.

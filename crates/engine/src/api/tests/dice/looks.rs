@@ -54,6 +54,7 @@ impl Dice {
             }),
             waiting: self.place(),
             idle: self.maybe(Dice::time),
+            age: self.time(),
             owners: self.place(),
             keep: self.keep(),
             lost: self.maybe(Dice::loss),

@@ -1,0 +1,265 @@
+//! What happens in sessions, for whoever watches: code that begins, what it says, how it ends, and what is done to
+//! the notebook it belongs to.
+//!
+//! Owns one journal a session, found by its name and folder, and how many there are. A watcher that is late is told how
+//! much it missed and holds up nobody. How events are shown is for the faces.
+
+mod edits;
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use inkcell_kernel::ExecEvent;
+use inkcell_notebook::CellKind;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{CellReport, CellSource, ExecutionId, NotebookCell};
+use crate::call::weight;
+use crate::journal::{Journal, Seq, Watch};
+use crate::registry::SessionName;
+
+pub(crate) use edits::edits;
+
+/// How much of what happened in a session is kept for watchers that come late.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// How many sessions have a journal; the one in which nothing has happened for longest goes first.
+const MOST: usize = 64;
+
+/// Something that happened in a session.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SessionEvent {
+    /// A cell of a call begins.
+    Began {
+        /// The call.
+        execution: ExecutionId,
+        /// Which of its cells, counted from 0.
+        cell: usize,
+        /// How many it has.
+        of: usize,
+        /// What is run.
+        source: CellSource,
+        /// Which cell of a notebook it is.
+        notebook: Option<NotebookCell>,
+    },
+    /// Something happened in it.
+    Happened {
+        /// The call.
+        execution: ExecutionId,
+        /// Which of its cells.
+        cell: usize,
+        /// What.
+        event: ExecEvent,
+    },
+    /// It has ended.
+    Ended {
+        /// The call.
+        execution: ExecutionId,
+        /// Which of its cells.
+        cell: usize,
+        /// How.
+        report: Box<CellReport>,
+    },
+    /// A cell of the notebook was changed.
+    Edited(NotebookEdit),
+    /// Its kernel is another one, or gone.
+    Kernel(KernelChange),
+}
+
+/// A change of one cell of a notebook, on disk.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct NotebookEdit {
+    /// The notebook.
+    #[serde(with = "crate::encoding::path")]
+    pub path: PathBuf,
+    /// What was done.
+    pub action: EditAction,
+    /// Where the cell is now, or was before it was deleted.
+    pub index: usize,
+    /// What it is; none where that is not known.
+    #[serde(with = "crate::encoding::kind_option")]
+    pub kind: Option<CellKind>,
+    /// Its source, or what it was.
+    pub source: String,
+    /// How many cells the notebook has now.
+    pub total: usize,
+}
+
+/// What was done to a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EditAction {
+    /// Its source, kind, metadata or outputs are others.
+    Edit,
+    /// It is new.
+    Insert,
+    /// It is gone.
+    Delete,
+    /// It is elsewhere.
+    Move,
+}
+
+/// What became of a session's kernel.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum KernelChange {
+    /// It is a new one; variables are gone.
+    Restarted,
+    /// What ran was interrupted.
+    Interrupted,
+    /// The session was ended.
+    Stopped,
+}
+
+/// The journal of one session. Clones are the same.
+#[derive(Clone)]
+pub struct Feed {
+    journal: Journal<SessionEvent>,
+    /// When something was last published, by the clock of the feeds.
+    used: Arc<AtomicU64>,
+    clock: Arc<AtomicU64>,
+}
+
+impl Feed {
+    pub(crate) fn publish(&self, event: SessionEvent) {
+        let size_bytes = size_bytes(&event);
+        self.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
+        self.journal.push(event, size_bytes);
+    }
+
+    /// Watches from this entry on: first what is there, then what comes.
+    pub fn watch(&self, from: Seq) -> Watch<SessionEvent> {
+        self.journal.watch(from)
+    }
+
+    /// The number the next entry will have.
+    pub fn end(&self) -> Seq {
+        self.journal.end()
+    }
+}
+
+/// The journals of all sessions. Clones are the same.
+#[derive(Clone, Default)]
+pub struct Feeds {
+    feeds: Arc<Mutex<HashMap<(SessionName, PathBuf), Feed>>>,
+    clock: Arc<AtomicU64>,
+}
+
+impl Feeds {
+    fn feeds(&self) -> MutexGuard<'_, HashMap<(SessionName, PathBuf), Feed>> {
+        self.feeds.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The one of this session, made when there is none.
+    pub fn of(&self, name: &SessionName, cwd: &Path) -> Feed {
+        let mut feeds = self.feeds();
+        let key = (name.clone(), cwd.to_owned());
+        if let Some(feed) = feeds.get(&key) {
+            return feed.clone();
+        }
+        if feeds.len() >= MOST {
+            let oldest = feeds.iter().min_by_key(|(_, feed)| feed.used.load(Ordering::Relaxed));
+            if let Some(oldest) = oldest.map(|(key, _)| key.clone()) {
+                feeds.remove(&oldest);
+            }
+        }
+        let used = AtomicU64::new(self.clock.fetch_add(1, Ordering::Relaxed));
+        let feed = Feed {
+            journal: Journal::new(KEPT_BYTES),
+            used: Arc::new(used),
+            clock: Arc::clone(&self.clock),
+        };
+        feeds.insert(key, feed.clone());
+        feed
+    }
+
+    /// Tells whoever watches the sessions of a notebook that it was changed.
+    pub fn edited(&self, edit: &NotebookEdit) {
+        let name = SessionName(edit.path.display().to_string());
+        let own = edit.path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        let mut told: Vec<Feed> = self
+            .feeds()
+            .iter()
+            .filter(|((named, _), _)| *named == name)
+            .map(|(_, feed)| feed.clone())
+            .collect();
+        if told.is_empty() {
+            told.push(self.of(&name, &own));
+        }
+        for feed in told {
+            feed.publish(SessionEvent::Edited(edit.clone()));
+        }
+    }
+}
+
+impl std::fmt::Debug for Feeds {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Feeds").field("sessions", &self.feeds().len()).finish()
+    }
+}
+
+fn size_bytes(event: &SessionEvent) -> usize {
+    match event {
+        SessionEvent::Began { source, .. } => 128 + source.code.len(),
+        SessionEvent::Happened { event, .. } => 64 + weight(event),
+        SessionEvent::Ended { report, .. } => {
+            let output = usize::try_from(report.output.counts.output_bytes).unwrap_or(KEPT_BYTES);
+            512 + report.source.code.len() + output
+        }
+        SessionEvent::Edited(edit) => 128 + edit.source.len(),
+        SessionEvent::Kernel(_) => 64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::Item;
+
+    fn edit(path: &str, source: &str) -> NotebookEdit {
+        NotebookEdit {
+            path: path.into(),
+            action: EditAction::Edit,
+            index: 0,
+            kind: Some(CellKind::Code),
+            source: source.to_owned(),
+            total: 1,
+        }
+    }
+
+    /// A change of a notebook is seen by those who watch its session, in whichever folder that works, and by nobody
+    /// else.
+    #[tokio::test]
+    async fn a_change_is_told_to_its_notebooks_sessions() {
+        let feeds = Feeds::default();
+        let name = SessionName("/work/a.ipynb".to_owned());
+        let elsewhere = feeds.of(&name, Path::new("/elsewhere"));
+        let other = feeds.of(&SessionName("default".to_owned()), Path::new("/work"));
+        feeds.edited(&edit("/work/a.ipynb", "x = 1"));
+        let wanted = SessionEvent::Edited(edit("/work/a.ipynb", "x = 1"));
+        assert_eq!(elsewhere.watch(Seq(0)).next().await, Some(Item::Entry(Seq(0), wanted)));
+        assert_eq!(other.end(), Seq(0));
+        feeds.edited(&edit("/work/b.ipynb", "y"));
+        let own = feeds.of(&SessionName("/work/b.ipynb".to_owned()), Path::new("/work"));
+        assert_eq!(own.end(), Seq(1), "also before it has a session");
+    }
+
+    /// Sessions come and go; the journals of those in which nothing happens any more go first.
+    #[test]
+    fn there_are_only_so_many() {
+        let feeds = Feeds::default();
+        let of = |n: usize| feeds.of(&SessionName(format!("s{n}")), Path::new("/"));
+        of(0).publish(SessionEvent::Kernel(KernelChange::Stopped));
+        for n in 1..MOST {
+            of(n);
+        }
+        of(0).publish(SessionEvent::Kernel(KernelChange::Stopped));
+        of(MOST);
+        assert_eq!(of(0).end(), Seq(2), "it was used last");
+        assert_eq!(feeds.feeds().len(), MOST);
+        assert!(!feeds.feeds().contains_key(&(SessionName("s1".to_owned()), "/".into())));
+    }
+}

@@ -1,0 +1,224 @@
+//! `inkcell attach`: a session seen from outside: what happened in it, then what happens.
+//!
+//! Owns the terminal meanwhile: keys that expand or leave, and when what is seen is brought up to date. What is shown is
+//! made by `render/transcript`; what runs is not touched.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::terminal;
+use serde_json::json;
+
+use super::heard::Heard;
+use super::hosts::{self, Met};
+use crate::args::Attach;
+use crate::client::{Asked, Client, Step};
+use crate::exit::{Exit, Failure};
+use crate::host::{Ask, HostEvent};
+use crate::output::Output;
+use crate::render::execution::{Area, Expansion};
+use crate::render::image::{Gallery, Surroundings, protocol};
+use crate::render::repaint::{Repaint, Size};
+use crate::render::transcript::Transcript;
+use crate::render::transcript::piped::Piped;
+use crate::settings::Settings;
+
+/// How long nothing must come before what is remembered counts as seen.
+const QUIET: Duration = Duration::from_millis(200);
+
+/// How often a terminal is brought up to date.
+const TICK: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(
+    args: &Attach,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let met = hosts::one(args.which.session.as_deref(), settings)?;
+    let client = Client::of_host(met.found.clone(), settings);
+    let asked = client.ask(Ask::Watch { session: met.reference(), from: args.from })?;
+    if output.is_json() {
+        output.in_lines();
+        return told(asked, args, output, |event| match event {
+            HostEvent::Session { seq, event } => {
+                Some(json!({"seq": seq, "event": event}).to_string())
+            }
+            HostEvent::Missed(missed) => Some(json!({"missed": missed}).to_string()),
+            _ => None,
+        });
+    }
+    let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
+    if is_terminal && !args.no_follow {
+        return watched(asked, &met, settings);
+    }
+    let mut piped = Piped::new(met.session.cwd.clone());
+    told(asked, args, output, move |event| match event {
+        HostEvent::Session { event, .. } => Some(piped.text(event)),
+        HostEvent::Missed(missed) => Some(piped.missed(*missed)),
+        _ => None,
+    })
+}
+
+/// Writes what happens down, line by line.
+fn told(
+    mut asked: Asked,
+    args: &Attach,
+    output: &mut Output,
+    mut text: impl FnMut(&HostEvent) -> Option<String>,
+) -> Result<Exit, Failure> {
+    let handle = asked.handle();
+    let signals = Heard::listen(move |_| handle.cancel())?;
+    let wait = if args.no_follow { QUIET } else { TICK };
+    loop {
+        let event = match asked.next(Some(wait)) {
+            Step::Event(event) => *event,
+            Step::Nothing if args.no_follow => return Ok(Exit::Ok),
+            Step::Nothing => {
+                output.flush().map_err(Failure::of_output)?;
+                continue;
+            }
+            Step::Done(done) => {
+                return match (signals.first(), done) {
+                    // Whoever leaves has seen what they wanted to see.
+                    (Some(_), _) | (None, Ok(_)) => Ok(Exit::Ok),
+                    (None, Err(refusal)) => Err(refusal.into()),
+                };
+            }
+        };
+        let Some(text) = text(&event) else { continue };
+        let shown = match output.is_json() {
+            true => output.line(&text),
+            false => text.lines().try_for_each(|line| output.line(line)),
+        };
+        shown.map_err(Failure::of_output)?;
+    }
+}
+
+/// A terminal whose keys come one by one, for as long as this is held.
+struct RawTerminal;
+
+impl RawTerminal {
+    fn enter() -> Result<RawTerminal, Failure> {
+        let entered = terminal::enable_raw_mode();
+        entered.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+        Ok(RawTerminal)
+    }
+}
+
+impl Drop for RawTerminal {
+    fn drop(&mut self) {
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+/// Shows what happens on a terminal, until somebody leaves.
+fn watched(mut asked: Asked, met: &Met, settings: &Settings) -> Result<Exit, Failure> {
+    let handle = asked.handle();
+    let signals = Heard::listen(move |_| handle.cancel())?;
+    let about = Surroundings::of(|name| {
+        settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
+    });
+    let gallery = Gallery::new(protocol(&about, None));
+    let mut transcript = Transcript::new(met.session.cwd.clone()).with_gallery(gallery);
+    let mut repaint = Repaint::default();
+    let mut expansion = Expansion::Collapsed;
+    let colour = settings.may_colour();
+    let _raw = RawTerminal::enter()?;
+    let mut shown = Instant::now();
+    let done = loop {
+        let done = match asked.next(Some(TICK)) {
+            Step::Event(event) => {
+                match *event {
+                    HostEvent::Session { event, .. } => transcript.take(&event),
+                    HostEvent::Missed(missed) => transcript.missed(missed),
+                    _ => {}
+                }
+                None
+            }
+            Step::Nothing => None,
+            Step::Done(done) => Some(done),
+        };
+        match key() {
+            Some(Key::Expand) => {
+                expansion = match expansion {
+                    Expansion::Collapsed => Expansion::Expanded,
+                    Expansion::Expanded => Expansion::Collapsed,
+                };
+            }
+            Some(Key::Leave) => asked.handle().cancel(),
+            None => {}
+        }
+        if done.is_some() || shown.elapsed() >= TICK {
+            shown = Instant::now();
+            let size = size();
+            let area = Area { width: size.columns, expansion };
+            if done.is_some() {
+                transcript.close();
+            }
+            let settled = transcript.settled(area);
+            let live = transcript.frame(area);
+            let mut bytes = repaint.paint(&settled, &live, size);
+            if !colour {
+                bytes = without_colours(&bytes);
+            }
+            let mut stdout = std::io::stdout().lock();
+            let written = stdout.write_all(bytes.as_bytes()).and_then(|()| stdout.flush());
+            written.map_err(Failure::of_output)?;
+        }
+        if let Some(done) = done {
+            break done;
+        }
+    };
+    match (signals.first(), done) {
+        (Some(_), _) | (None, Ok(_)) => Ok(Exit::Ok),
+        (None, Err(refusal)) => Err(refusal.into()),
+    }
+}
+
+enum Key {
+    Expand,
+    Leave,
+}
+
+/// The next key, if one was pressed.
+fn key() -> Option<Key> {
+    if !event::poll(Duration::ZERO).unwrap_or(false) {
+        return None;
+    }
+    let Ok(Event::Key(key)) = event::read() else { return None };
+    if key.kind == KeyEventKind::Release {
+        return None;
+    }
+    let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char('o') if is_ctrl => Some(Key::Expand),
+        KeyCode::Char('c' | 'd') if is_ctrl => Some(Key::Leave),
+        KeyCode::Char('q') => Some(Key::Leave),
+        _ => None,
+    }
+}
+
+fn size() -> Size {
+    let (columns, rows) = terminal::size().unwrap_or((80, 24));
+    Size { columns: usize::from(columns).max(1), rows: usize::from(rows).max(2) }
+}
+
+/// The same without colours; what moves the cursor is ours and stays.
+fn without_colours(bytes: &str) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some(at) = rest.find("\u{1b}[") {
+        let (before, from) = rest.split_at(at);
+        out.push_str(before);
+        let end =
+            from[2..].find(|c: char| c.is_ascii_alphabetic()).map_or(from.len(), |end| end + 3);
+        let (sequence, after) = from.split_at(end);
+        if !sequence.ends_with('m') {
+            out.push_str(sequence);
+        }
+        rest = after;
+    }
+    out.push_str(rest);
+    out
+}

@@ -1,0 +1,87 @@
+//! Signals, for a command that has no async runtime: the first asks the code to stop, the second ends it.
+//!
+//! Owns which signals are heard and how often somebody wanted the command to end, as `signals` does where there is a
+//! runtime.
+
+use std::io::Read as _;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+
+use super::signals::{HEARD, PATIENCE, ignored_signals};
+use crate::exit::Failure;
+
+/// The signal that asked this command to end, if one did.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heard {
+    first: Arc<AtomicI32>,
+}
+
+impl Heard {
+    /// Listens from now on, and says so: with 1 when somebody asks for an end, with 2 when they want it at once.
+    pub(crate) fn listen(mut asked: impl FnMut(u32) + Send + 'static) -> Result<Heard, Failure> {
+        let failed = |error| Failure::Io("cannot listen to signals", error);
+        let ignored = ignored_signals();
+        let mut pipes = Vec::new();
+        for signal in HEARD {
+            let number = signal.as_raw();
+            // What is ignored stays ignored: `nohup` and shells that start things in the background rely on it.
+            if ignored & (1 << (number - 1)) != 0 {
+                continue;
+            }
+            let (read, write) = UnixStream::pair().map_err(failed)?;
+            signal_hook::low_level::pipe::register(number, write).map_err(failed)?;
+            pipes.push((number, read));
+        }
+        let heard = Heard::default();
+        let first = Arc::clone(&heard.first);
+        let listen = move || {
+            let Some(number) = next(&mut pipes, None) else { return };
+            first.store(number, Ordering::SeqCst);
+            asked(1);
+            // Somebody waits for us after a signal that is no key: code has this long to listen.
+            let patience = (number != Signal::INT.as_raw()).then_some(PATIENCE);
+            next(&mut pipes, patience);
+            asked(2);
+        };
+        let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(listen);
+        thread.map_err(failed)?;
+        Ok(heard)
+    }
+
+    /// The one that came first.
+    pub(crate) fn first(&self) -> Option<i32> {
+        match self.first.load(Ordering::SeqCst) {
+            0 => None,
+            number => Some(number),
+        }
+    }
+}
+
+/// The next signal; none after `patience`.
+fn next(pipes: &mut [(i32, UnixStream)], patience: Option<Duration>) -> Option<i32> {
+    let until = patience.map(|patience| Instant::now() + patience);
+    loop {
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut polled: Vec<PollFd<'_>> =
+            pipes.iter().map(|(_, pipe)| PollFd::new(pipe, PollFlags::IN)).collect();
+        match poll(&mut polled, left.as_ref()) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(rustix::io::Errno::INTR) => continue,
+            Err(_) => return None,
+        }
+        let at = polled.iter().position(|polled| !polled.revents().is_empty())?;
+        drop(polled);
+        let (number, pipe) = &mut pipes[at];
+        let mut byte = [0; 1];
+        if pipe.read(&mut byte).is_ok_and(|length| length == 1) {
+            return Some(*number);
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! `inkcell host`: the host that commands share: started, ended, looked at, and itself.
+//!
+//! Owns when it ends: when it is told to, by a signal, or when nobody has needed it for a while. How it answers is in
+//! `host/`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use inkcell_engine::{Engine, Kind};
+use serde_json::{Value, json};
+
+use super::signals::Signals;
+use crate::args::{HostCommand, HostVerb};
+use crate::backends::backends;
+use crate::client::Client;
+use crate::exit::{Exit, Failure};
+use crate::host::{
+    Answer, Ask, Found, Host, HostKind, HostStatus, Hosts, IdleEnd, Life, PlaceError, listen,
+    until_idle,
+};
+use crate::output::{Output, count};
+use crate::settings::{Profile, Settings, engine_config};
+
+/// How long what runs may take to end.
+const LAST_WORDS: Duration = Duration::from_millis(4500);
+
+pub(crate) fn run(
+    args: &HostCommand,
+    settings: &Arc<Settings>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    match args.command {
+        HostVerb::Start => {
+            let status = status_of(&Client::shared(settings)?)?;
+            show(&[(HostKind::Shared, status)], output)
+        }
+        HostVerb::Stop => stop(settings, output),
+        HostVerb::Status => show(&all(settings), output),
+        HostVerb::Serve => serve(settings, output),
+    }
+}
+
+fn status_of(client: &Client) -> Result<HostStatus, Failure> {
+    match client.answer(Ask::Status)? {
+        Answer::Status(status) => Ok(status),
+        _ => Err(Failure::Pipe),
+    }
+}
+
+/// Every host that answers.
+fn all(settings: &Settings) -> Vec<(HostKind, HostStatus)> {
+    let found = Hosts::of(settings).all().into_iter();
+    let asked = found.filter_map(|found| {
+        let kind = found.kind;
+        Some((kind, status_of(&Client::of_host(found, settings)).ok()?))
+    });
+    asked.collect()
+}
+
+fn show(hosts: &[(HostKind, HostStatus)], output: &mut Output) -> Result<Exit, Failure> {
+    let shown = if output.is_json() {
+        let hosts: Vec<Value> = hosts
+            .iter()
+            .map(|(kind, status)| {
+                let mut value = json!(status);
+                value["kind"] = json!(kind.name());
+                value
+            })
+            .collect();
+        output.json(&json!({"hosts": hosts}))
+    } else if hosts.is_empty() {
+        output.line("No host runs; inkcell py, repl and tui start one when they need it.")
+    } else {
+        hosts.iter().try_for_each(|(kind, status)| output.line(&line(*kind, status)))
+    };
+    shown.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+fn line(kind: HostKind, status: &HostStatus) -> String {
+    let what = match kind {
+        HostKind::Shared => "the shared host",
+        HostKind::Agent => "the host of an agent",
+    };
+    let HostStatus { version, pid, sessions, clients, .. } = status;
+    let (sessions, clients) = (count(*sessions, "session"), count(*clients, "client"));
+    let minutes = status.age_seconds / 60;
+    format!("{what}: process {pid}, inkcell {version}, {sessions}, {clients}, for {minutes} min")
+}
+
+fn stop(settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let shared = Hosts::of(settings).all().into_iter().find(|found| found.kind == HostKind::Shared);
+    let ended = match shared {
+        Some(found) => end(found, settings)?,
+        None => 0,
+    };
+    let shown = match (output.is_json(), ended) {
+        (true, ended) => output.json(&json!({"ended": ended})),
+        (false, 0) => output.line("No shared host was running."),
+        (false, _) => output.line("The shared host has ended."),
+    };
+    shown.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+/// Ends a host and waits until it is gone.
+fn end(found: Found, settings: &Settings) -> Result<usize, Failure> {
+    let client = Client::of_host(found, settings);
+    match client.answer(Ask::Shutdown) {
+        Ok(_) => {}
+        // It was about to end already.
+        Err(Failure::Told { kind: Kind::Unavailable, .. }) => {}
+        Err(failure) => return Err(failure),
+    }
+    let until = std::time::Instant::now() + LAST_WORDS;
+    let hosts = Hosts::of(settings);
+    while hosts.shared().connect().is_ok() && std::time::Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(1)
+}
+
+fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure> {
+    let (place, listener) = match Hosts::of(settings).take(HostKind::Shared) {
+        Ok(taken) => taken,
+        Err(PlaceError::Taken) => {
+            output.aside("there is a host already");
+            return Ok(Exit::Ok);
+        }
+        Err(error) => {
+            return Err(Failure::Told {
+                exit: Exit::Unavailable,
+                kind: Kind::Unavailable,
+                message: error.to_string(),
+                hint: Some("set XDG_RUNTIME_DIR to a folder of your own".to_owned()),
+            });
+        }
+    };
+    let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
+    let done: Result<Option<i32>, Failure> = runtime.block_on(async {
+        let signals = Signals::listen()?;
+        let profile = Profile::Default;
+        let engine = Engine::new(engine_config(settings, profile), backends(settings, profile)?);
+        let host = Host::new(engine, profile, Life::Long);
+        let failed = |error| Failure::Io("cannot listen", error);
+        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = tokio::net::UnixListener::from_std(listener).map_err(failed)?;
+        let listening = tokio::spawn(listen(host.clone(), listener));
+        tracing::info!(version = env!("CARGO_PKG_VERSION"), "host listens");
+        let why = tokio::select! {
+            () = signals.asked(1) => "signal",
+            () = host.ending.cancelled() => "asked",
+            end = until_idle(&host, &place, settings.host_idle()) => match end {
+                IdleEnd::Idle => "idle",
+                IdleEnd::Lost => "its socket is gone",
+            },
+        };
+        tracing::info!(why, "host ends");
+        // Nobody finds it from here on, so that the next one can be started.
+        drop(place);
+        host.ending.cancel();
+        let last = async {
+            host.engine.shutdown().await;
+            // Whoever has asked for the end is answered.
+            while host.clients() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::select! {
+            _ = tokio::time::timeout(LAST_WORDS, last) => {}
+            () = signals.asked(2) => {}
+        }
+        listening.abort();
+        Ok(signals.first())
+    });
+    runtime.shutdown_background();
+    match done? {
+        Some(signal) => Err(Failure::Signal(signal)),
+        None => Ok(Exit::Ok),
+    }
+}

@@ -1,0 +1,121 @@
+//! What a signal means to a run: it is taken back, the second time by force, and then the command ends.
+//!
+//! Owns that somebody who does not read what is shown holds up nothing then: everything is saved, and the process ends.
+//! It works beside the thread that shows.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use super::super::heard::Heard;
+use crate::client::AskHandle;
+use crate::exit::{Failure, end_by};
+
+/// How long a reader that does not read is waited for after a signal.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Where a run is, which decides what becomes of it when our terminal does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum RunLife {
+    /// In this process.
+    Ours,
+    /// In a host, where it goes on while nobody watches.
+    Elsewhere,
+}
+
+/// Clones are the same.
+#[derive(Clone)]
+pub(super) struct Stopping {
+    shared: Arc<Shared>,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    handle: Option<AskHandle>,
+    heard: Option<Heard>,
+    /// How often somebody has asked for an end.
+    asked: u32,
+    /// The run is over, and everything is where it belongs.
+    is_over: bool,
+    /// All of it was shown; the main thread does the rest.
+    is_shown: bool,
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Stopping {
+    pub(super) fn listen(life: RunLife) -> Result<Stopping, Failure> {
+        let shared = Arc::<Shared>::default();
+        let stopping = Stopping { shared: Arc::clone(&shared) };
+        let heard = Heard::listen(move |times| asked(&shared, life, times))?;
+        stopping.shared.state().heard = Some(heard);
+        Ok(stopping)
+    }
+
+    /// The run has begun; what was asked before is asked now.
+    pub(super) fn can_cancel(&self, handle: AskHandle) {
+        let mut state = self.shared.state();
+        for _ in 0..state.asked {
+            handle.cancel();
+        }
+        state.handle = Some(handle);
+    }
+
+    pub(super) fn is_over(&self) {
+        self.shared.state().is_over = true;
+        self.shared.changed.notify_all();
+    }
+
+    pub(super) fn is_shown(&self) {
+        self.shared.state().is_shown = true;
+    }
+
+    /// The signal that came first.
+    pub(super) fn signal(&self) -> Option<i32> {
+        self.shared.state().heard.as_ref()?.first()
+    }
+}
+
+fn asked(shared: &Arc<Shared>, life: RunLife, times: u32) {
+    let signal = {
+        let mut state = shared.state();
+        state.asked = times;
+        let signal = state.heard.as_ref().and_then(Heard::first);
+        if life == RunLife::Elsewhere && signal == Some(Signal::HUP.as_raw()) {
+            // Nobody watches any more, and the run goes on.
+            let _ = end_by(Signal::HUP.as_raw());
+        }
+        if let Some(handle) = &state.handle {
+            handle.cancel();
+        }
+        signal
+    };
+    if times > 1 {
+        return;
+    }
+    let shared = Arc::clone(shared);
+    let wait = move || {
+        let mut state = shared.state();
+        while !state.is_over {
+            state = shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(state);
+        std::thread::sleep(LAST_WORDS);
+        if let (Some(signal), false) = (signal, shared.state().is_shown) {
+            let _ = end_by(signal);
+        }
+    };
+    // Without a thread the command ends when everything was shown.
+    let _ = std::thread::Builder::new().name("stopping".to_owned()).spawn(wait);
+}

@@ -1,0 +1,161 @@
+//! What is asked of a host, carried out.
+//!
+//! Owns whose settings count for a call. How code and notebooks are run is in `python` and `run`; what they do is the
+//! engine's.
+
+use std::io;
+use std::sync::Arc;
+
+use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response};
+use inkcell_engine::kernel::EnvMode;
+use inkcell_engine::{Engine, KernelsConfig};
+use rmcp::ServiceExt as _;
+use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::sync::CancellationToken;
+
+use super::frames::{
+    Answer, Ask, FromHost, Hello, HostEvent, HostStatus, KernelOptions, McpAsk, Refusal,
+};
+use super::serve::{Host, Talk};
+use super::{python, run, watch};
+use crate::cli::mcp::{desk_with, exposure};
+use crate::exit::Failure;
+use crate::mcp::{Lines, Server, Watched};
+use crate::settings::{Profile, Settings, Surroundings, engine_config};
+
+/// A caller: its settings, and the engine as these decide.
+pub(super) struct Caller {
+    pub(super) settings: Arc<Settings>,
+    pub(super) engine: Engine,
+}
+
+impl Caller {
+    pub(super) fn of(
+        host: &Host,
+        surroundings: Surroundings,
+        options: &KernelOptions,
+    ) -> Result<Caller, Failure> {
+        let settings = Arc::new(Settings::of(surroundings)?);
+        let engine = host.engine.decided_by(kernels(&settings, host.profile, options));
+        Ok(Caller { settings, engine })
+    }
+}
+
+/// Which kernels a caller gets.
+fn kernels(settings: &Settings, profile: Profile, options: &KernelOptions) -> KernelsConfig {
+    let mut kernels = engine_config(settings, profile).kernels;
+    if options.env_all {
+        kernels.env_rules.mode = EnvMode::Inherit;
+    }
+    kernels.env_rules.pass.extend(options.env.iter().cloned());
+    if let Some(shell) = options.shell {
+        kernels.shell = shell.into();
+    }
+    kernels
+}
+
+pub(super) async fn answer(
+    host: &Host,
+    surroundings: Surroundings,
+    ask: Ask,
+    talk: Talk,
+) -> Result<Answer, Failure> {
+    match ask {
+        Ask::Python(ask) => {
+            let caller = Caller::of(host, surroundings, &ask.kernel)?;
+            python::answer(host, &caller, ask, talk).await.map(Answer::Python)
+        }
+        Ask::Run(ask) => {
+            let caller = Caller::of(host, surroundings, &ask.kernel)?;
+            run::answer(host, &caller, ask, talk).await.map(Answer::Python)
+        }
+        Ask::Engine(request) => {
+            let caller = Caller::of(host, surroundings, &KernelOptions::default())?;
+            let owner = host.new_owner();
+            let answered = tokio::select! {
+                answered = caller.engine.call(request, owner) => answered,
+                () = talk.cancelled(1) => return Err(Failure::Pipe),
+                () = talk.gone.cancelled() => return Err(Failure::Pipe),
+            };
+            host.engine.release(owner);
+            Ok(Answer::Engine(answered?))
+        }
+        Ask::Watch { session, from } => {
+            watch::answer(host, &session, from, talk).await?;
+            Ok(Answer::Nothing)
+        }
+        Ask::Status => status(host).await.map(Answer::Status),
+        Ask::Shutdown => {
+            host.ending.cancel();
+            host.engine.shutdown().await;
+            Ok(Answer::Nothing)
+        }
+        // A connection that is a client's own from here on never comes here.
+        Ask::Mcp(_) => Ok(Answer::Nothing),
+    }
+}
+
+async fn status(host: &Host) -> Result<HostStatus, Failure> {
+    let list = Request::Kernel(KernelRequest::List);
+    let listed = host.engine.call(list, host.new_owner()).await?;
+    let sessions = match listed {
+        Response::Kernel(KernelReport::Sessions(sessions)) => sessions,
+        _ => Vec::new(),
+    };
+    let running = sessions.iter().filter_map(|session| session.running.as_ref()?.execution.clone());
+    let Hello { version, pid } = Hello::own();
+    Ok(HostStatus {
+        version,
+        pid,
+        age_seconds: host.started.elapsed().as_secs(),
+        sessions: sessions.len(),
+        clients: host.clients().saturating_sub(1),
+        running: running.collect(),
+    })
+}
+
+/// Lets the connection be that of an agent's client: its sessions are the host's and stay when it goes.
+pub(super) async fn mcp(
+    host: &Host,
+    (surroundings, asked): (Surroundings, McpAsk),
+    read: BufReader<OwnedReadHalf>,
+    mut write: OwnedWriteHalf,
+) -> io::Result<()> {
+    let caller = Caller::of(host, surroundings, &KernelOptions::default());
+    let caller = match caller {
+        Ok(caller) => caller,
+        Err(failure) => {
+            let done = FromHost::Done(Err(Refusal::from(failure)));
+            return say(&mut write, &done).await;
+        }
+    };
+    let Caller { settings, engine } = caller;
+    let exposure = exposure(asked.tools, &settings).await;
+    say(&mut write, &FromHost::Event(Box::new(HostEvent::Serving))).await?;
+    let desk = desk_with(engine, Arc::new(exposure), &settings);
+    let owner = host.new_owner();
+    let (gone, ending) = (CancellationToken::new(), host.ending.child_token());
+    let (read, write) = (Watched::new(read, gone.clone()), Watched::new(write, gone.clone()));
+    let server = Server::new(desk, owner, ending.clone());
+    let serving = async {
+        if let Ok(running) = server.serve(Lines::new(read, write)).await {
+            drop(running.waiting().await);
+        }
+    };
+    tokio::pin!(serving);
+    // Calls that are under way go on in their sessions; only their answers are lost.
+    tokio::select! {
+        () = &mut serving => {}
+        () = gone.cancelled() => {}
+        () = ending.cancelled() => {}
+    }
+    host.engine.release(owner);
+    Ok(())
+}
+
+async fn say(write: &mut OwnedWriteHalf, frame: &FromHost) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(frame).unwrap_or_default();
+    bytes.push(b'\n');
+    write.write_all(&bytes).await
+}

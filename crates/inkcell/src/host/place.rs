@@ -1,0 +1,317 @@
+//! Where hosts are: a folder of this user's alone, in it for each host a lock, a socket and a word about it.
+//!
+//! Owns who is alive: whoever holds the lock, which the system lets go of when a process ends. A number in a file is never
+//! proof of that. What a host says is not its business.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _,
+};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
+use rustix::process::getuid;
+use serde::{Deserialize, Serialize};
+
+use crate::backends::RuntimeFolder;
+use crate::settings::Settings;
+
+/// How often a lock is tried that others remove meanwhile.
+const ATTEMPTS: usize = 16;
+
+/// The host that commands share.
+const SHARED: &str = "main";
+
+/// What a host is there for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HostKind {
+    /// Commands share it, and it stays by itself.
+    Shared,
+    /// It serves an agent and ends with it.
+    Agent,
+}
+
+impl HostKind {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            HostKind::Shared => "shared",
+            HostKind::Agent => "agent",
+        }
+    }
+}
+
+/// A word about a host, for people who look into the folder and for lists.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+struct About {
+    kind: HostKind,
+    pid: u32,
+    version: String,
+}
+
+/// Why there is no place for a host.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PlaceError {
+    #[error("{path} is not a folder of this user's alone")]
+    NotPrivate { path: PathBuf },
+    #[error("there is a host already")]
+    Taken,
+    #[error("cannot use {path}: {error}")]
+    Io { path: PathBuf, error: io::Error },
+}
+
+/// The folder of the hosts that share one state folder.
+#[derive(Clone, Debug)]
+pub(crate) struct Hosts {
+    folder: PathBuf,
+}
+
+/// A host that seems to be there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Found {
+    pub(crate) kind: HostKind,
+    pub(crate) socket: PathBuf,
+}
+
+impl Found {
+    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
+        UnixStream::connect(&self.socket)
+    }
+}
+
+/// The place of a host that is alive; given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct HostPlace {
+    socket: PathBuf,
+    about: PathBuf,
+    lock: PathBuf,
+    /// Held for as long as the host is there.
+    _held: File,
+}
+
+impl Hosts {
+    pub(crate) fn of(settings: &Settings) -> Hosts {
+        // Sockets have short names, so that only a mark of the state folder is in theirs.
+        let state = settings.state_dir.as_os_str().as_encoded_bytes();
+        let mark = blake3::hash(state).to_hex();
+        let folder = RuntimeFolder::of(settings).find().join(format!("h{}", &mark[..12]));
+        Hosts { folder }
+    }
+
+    /// The one that commands share, whether it is there or not.
+    pub(crate) fn shared(&self) -> Found {
+        Found { kind: HostKind::Shared, socket: self.folder.join(format!("{SHARED}.sock")) }
+    }
+
+    /// All that seem to be there, the shared one first. What dead ones have left is removed.
+    pub(crate) fn all(&self) -> Vec<Found> {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return Vec::new() };
+        if must_be_private(&self.folder).is_err() {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.extension().is_none_or(|end| end != "sock") {
+                continue;
+            }
+            if swept(&path) {
+                continue;
+            }
+            let shared = self.shared();
+            if path == shared.socket {
+                found.insert(0, shared);
+            } else {
+                found.push(Found { kind: HostKind::Agent, socket: path });
+            }
+        }
+        let last = usize::from(found.first().is_some_and(|host| host.kind == HostKind::Shared));
+        found[last..].sort_by(|a, b| a.socket.cmp(&b.socket));
+        found
+    }
+
+    /// Takes the place of a host, for as long as what is returned is held. The listener is ready then.
+    pub(crate) fn take(&self, kind: HostKind) -> Result<(HostPlace, UnixListener), PlaceError> {
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |error| PlaceError::Io { path, error }
+        };
+        let made = DirBuilder::new().mode(0o700).recursive(true).create(&self.folder);
+        made.map_err(failed(&self.folder))?;
+        must_be_private(&self.folder)?;
+        let name = match kind {
+            HostKind::Shared => SHARED.to_owned(),
+            HostKind::Agent => format!("mcp-{}", std::process::id()),
+        };
+        let at = |end: &str| self.folder.join(format!("{name}.{end}"));
+        let (lock, socket, about) = (at("lock"), at("sock"), at("json"));
+        let held = held(&lock)?;
+        // Whoever held the lock before is gone; what it left is in the way.
+        match fs::remove_file(&socket) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(failed(&socket)(error));
+            }
+            _ => {}
+        }
+        let listener = UnixListener::bind(&socket).map_err(failed(&socket))?;
+        let word =
+            About { kind, pid: std::process::id(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        // For people; nobody depends on it.
+        let _ = write(&about, &serde_json::to_vec(&word).unwrap_or_default());
+        Ok((HostPlace { socket, about, lock, _held: held }, listener))
+    }
+}
+
+impl HostPlace {
+    /// Looks used, so that whoever clears folders for temporary files leaves it alone.
+    pub(crate) fn touch(&self) {
+        let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+        let times = Timestamps { last_access: now, last_modification: now };
+        for path in [&self.socket, &self.about, &self.lock] {
+            let _ = utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW);
+        }
+    }
+
+    /// Whether its socket is still the one that was made here.
+    pub(crate) fn is_there(&self) -> bool {
+        fs::symlink_metadata(&self.socket).is_ok_and(|found| found.file_type().is_socket())
+    }
+}
+
+impl Drop for HostPlace {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.socket);
+        let _ = fs::remove_file(&self.about);
+        // Last, and before it is let go of: whoever waits for it sees that it is not the one in the folder any more.
+        let _ = fs::remove_file(&self.lock);
+        // Others may be there.
+        let _ = self.lock.parent().map(fs::remove_dir);
+    }
+}
+
+/// Takes the lock. One that was removed by its holder in this very moment is not the lock any more.
+fn held(path: &Path) -> Result<File, PlaceError> {
+    let failed = |error| PlaceError::Io { path: path.to_owned(), error };
+    for _ in 0..ATTEMPTS {
+        let file = open(path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(PlaceError::Taken),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let (ours, there) = (file.metadata().map_err(failed)?, fs::symlink_metadata(path));
+        if there.is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
+            return Ok(file);
+        }
+    }
+    Err(PlaceError::Taken)
+}
+
+/// A file that is ours, also where somebody has put something else in its place.
+fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false).mode(0o600);
+    options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+    options.open(path)
+}
+
+fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let _ = fs::remove_file(path);
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    io::Write::write_all(&mut options.open(path)?, bytes)
+}
+
+/// Removes what a dead host has left. It is dead when its lock can be had; while we have it nobody takes its place.
+fn swept(socket: &Path) -> bool {
+    let lock = socket.with_extension("lock");
+    let Ok(_held) = held(&lock) else { return false };
+    let _ = fs::remove_file(socket);
+    let _ = fs::remove_file(socket.with_extension("json"));
+    let _ = fs::remove_file(lock);
+    true
+}
+
+fn must_be_private(folder: &Path) -> Result<(), PlaceError> {
+    let is_private = fs::symlink_metadata(folder).is_ok_and(|found| {
+        found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0
+    });
+    if is_private { Ok(()) } else { Err(PlaceError::NotPrivate { path: folder.to_owned() }) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+
+    use super::*;
+
+    fn hosts(folder: &Path) -> Hosts {
+        Hosts { folder: folder.join("hosts") }
+    }
+
+    /// F-026, F-027: one shared host at a time; a place whose holder is gone is taken at once, and a number in a file
+    /// means nothing.
+    #[test]
+    fn a_place_has_one_holder() {
+        let temp = tempfile::tempdir().unwrap();
+        let hosts = hosts(temp.path());
+        assert_eq!(hosts.all(), []);
+        let (place, _listener) = hosts.take(HostKind::Shared).unwrap();
+        assert!(matches!(hosts.take(HostKind::Shared), Err(PlaceError::Taken)));
+        assert_eq!(hosts.all(), [hosts.shared()]);
+        assert!(hosts.shared().connect().is_ok());
+        drop(place);
+        assert_eq!(hosts.all(), []);
+        // One that was killed leaves everything but its lock.
+        let (place, listener) = hosts.take(HostKind::Shared).unwrap();
+        drop(listener);
+        let HostPlace { socket, .. } = &place;
+        fs::copy(hosts.folder.join("main.json"), temp.path().join("kept")).unwrap();
+        let socket = socket.clone();
+        std::mem::forget(place);
+        assert!(socket.exists());
+        // The lock of this very process is still held, so it counts as alive.
+        assert!(matches!(hosts.take(HostKind::Shared), Err(PlaceError::Taken)));
+    }
+
+    /// F-028: what dead hosts have left is removed, and garbage harms nobody.
+    #[test]
+    fn what_dead_hosts_leave_is_removed() {
+        let temp = tempfile::tempdir().unwrap();
+        let hosts = hosts(temp.path());
+        let (_place, _listener) = hosts.take(HostKind::Agent).unwrap();
+        for (name, bytes) in [("mcp-1.json", "garbage"), ("mcp-1.lock", "4194304"), ("x.json", "{")]
+        {
+            fs::write(hosts.folder.join(name), bytes).unwrap();
+        }
+        drop(UnixListener::bind(hosts.folder.join("mcp-1.sock")).unwrap());
+        drop(UnixListener::bind(hosts.folder.join("mcp-2.sock")).unwrap());
+        let kinds: Vec<HostKind> = hosts.all().into_iter().map(|host| host.kind).collect();
+        assert_eq!(kinds, [HostKind::Agent], "only the living one");
+        assert!(!hosts.folder.join("mcp-1.sock").exists());
+        assert!(!hosts.folder.join("mcp-1.json").exists());
+    }
+
+    /// S-021: nothing is put into a folder that others can change, and no link is followed.
+    #[test]
+    fn only_a_private_folder_will_do() {
+        let temp = tempfile::tempdir().unwrap();
+        let hosts = hosts(temp.path());
+        fs::create_dir(&hosts.folder).unwrap();
+        fs::set_permissions(&hosts.folder, fs::Permissions::from_mode(0o777)).unwrap();
+        assert!(matches!(hosts.take(HostKind::Shared), Err(PlaceError::NotPrivate { .. })));
+        fs::set_permissions(&hosts.folder, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(temp.path().join("victim"), "precious").unwrap();
+        symlink(temp.path().join("victim"), hosts.folder.join("main.lock")).unwrap();
+        assert!(matches!(hosts.take(HostKind::Shared), Err(PlaceError::Io { .. })));
+        fs::remove_file(hosts.folder.join("main.lock")).unwrap();
+        symlink(temp.path().join("victim"), hosts.folder.join("main.json")).unwrap();
+        let (place, _listener) = hosts.take(HostKind::Shared).unwrap();
+        assert_eq!(fs::read(temp.path().join("victim")).unwrap(), b"precious");
+        for path in [&place.about, &place.lock] {
+            let mode = fs::symlink_metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o777, 0o600, "{}", path.display());
+        }
+    }
+}

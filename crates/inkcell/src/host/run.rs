@@ -1,0 +1,191 @@
+//! Cells of a notebook that are run for a client of a host.
+//!
+//! Owns what the client is told meanwhile: how far it is, not everything that is said. A client that does not listen, or
+//! goes away, holds nothing up. Running and saving are the engine's.
+
+use std::time::{Duration, SystemTime};
+
+use inkcell_engine::api::{CellReport, KernelMode, PythonReport};
+use inkcell_engine::journal::{Item, Seq, Watch};
+use inkcell_engine::kernel::ExecEvent;
+use inkcell_engine::{CallEvent, EngineError, Lent, NextStep, RunFiles, opened_run, prepared};
+use serde_json::Value;
+use tokio::time::{Instant, MissedTickBehavior};
+
+use super::answer::Caller;
+use super::frames::{Detached, FromHost, HostEvent, PythonDone, RunAsk};
+use super::python::about;
+use super::serve::{Host, Life, Talk};
+use crate::cli::python::Named;
+use crate::exit::{Exit, Failure};
+use crate::log;
+use crate::render::hint;
+use crate::settings::size_policy;
+use crate::setup::quoted;
+
+/// How often a client is told how far it is.
+const TICK: Duration = Duration::from_millis(100);
+
+pub(super) async fn answer(
+    host: &Host,
+    caller: &Caller,
+    ask: RunAsk,
+    talk: Talk,
+) -> Result<PythonDone, Failure> {
+    let RunAsk { request, kernel, state, copy_of, attention, detached } = ask;
+    let (engine, settings) = (&caller.engine, &caller.settings);
+    let (path, mode) = (request.path.clone(), request.mode);
+    let refused = |error: EngineError| refused(&error, &path, copy_of.as_deref());
+    let named = Named::of(request.wanted.interpreter.as_deref());
+    let notebooks = match &state {
+        Some(folder) => settings.notebooks.keeping_state_in(folder),
+        None => settings.notebooks.clone(),
+    };
+    let files = RunFiles { notebooks, outputs: size_policy(settings), clock: SystemTime::now };
+    let opened = opened_run(request, &files).await.map_err(&refused)?;
+    let choose = async {
+        match mode {
+            KernelMode::PerCall => engine.choose(opened.cwd(), opened.wanted()).await,
+            KernelMode::Session => {
+                let session = opened.session();
+                Ok(engine.place(Some(&session), opened.cwd(), opened.wanted()).await?.1)
+            }
+        }
+    };
+    let chosen = tokio::select! {
+        chosen = choose => chosen?,
+        () = talk.cancelled(1) => return Err(Failure::Pipe),
+        () = talk.gone.cancelled() => return Err(Failure::Pipe),
+    };
+    log::stage("interpreter chosen");
+    let prepared = prepared(opened, &chosen, &files).await.map_err(&refused)?;
+    for line in about(&chosen, (attention, &kernel), named, settings) {
+        talk.tell(HostEvent::Aside(line)).await;
+    }
+    let owner = host.new_owner();
+    let began = Instant::now();
+    let id = engine.start_run(prepared, &chosen, owner, None, Lent::default()).await?;
+    let mut seen = engine.result(&id, Duration::ZERO).await?;
+    let done = |report| PythonDone { report, took: began.elapsed(), python: Value::Null };
+    if detached == Detached::Yes {
+        host.engine.release(owner);
+        return Ok(done(seen));
+    }
+    talk.tell(HostEvent::Began(Box::new(seen.clone()))).await;
+    let mut watch = engine.watch(&id, Seq(0))?;
+    let mut line = LastLine::default();
+    let mut times = 0;
+    let mut tick = tokio::time::interval(TICK);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let settled = engine.settled(&id);
+    tokio::pin!(settled);
+    let report = loop {
+        tokio::select! {
+            biased;
+            report = &mut settled => break report?,
+            () = talk.cancelled(times + 1), if times < 2 => {
+                times += 1;
+                // A run that is over has nothing to be taken back.
+                let _ = engine.cancel(&id);
+            }
+            () = line.hear(&mut watch) => {}
+            _ = tick.tick() => {
+                let now = engine.result(&id, Duration::ZERO).await?;
+                if tell_news(&talk, &mut seen, &now) {
+                    line.tell(&talk);
+                }
+            }
+        }
+    };
+    host.engine.release(owner);
+    if host.life == Life::OneCall {
+        host.engine.shutdown().await;
+    }
+    Ok(done(report))
+}
+
+/// Tells which cells have come further, as far as the client takes it: it is told everything at the end, and what it
+/// has not taken is told again the next time. Whether there is room for more.
+fn tell_news(talk: &Talk, seen: &mut PythonReport, now: &PythonReport) -> bool {
+    for (index, (old, new)) in seen.cells.iter_mut().zip(&now.cells).enumerate() {
+        if is_same(old, new) {
+            continue;
+        }
+        let event = HostEvent::Cell { index, report: Box::new(new.clone()) };
+        if talk.events.try_send(FromHost::Event(Box::new(event))).is_err() {
+            return false;
+        }
+        old.clone_from(new);
+    }
+    true
+}
+
+/// Whether there is nothing new to be shown of a cell.
+fn is_same(old: &CellReport, new: &CellReport) -> bool {
+    old.state == new.state && old.count == new.count && old.notebook == new.notebook
+}
+
+/// The last line that was written.
+#[derive(Default)]
+struct LastLine {
+    text: String,
+    is_news: bool,
+    is_over: bool,
+}
+
+impl LastLine {
+    /// Takes the next thing that happens.
+    async fn hear(&mut self, watch: &mut Watch<CallEvent>) {
+        if self.is_over {
+            std::future::pending::<()>().await;
+        }
+        match watch.next().await {
+            Some(Item::Entry(_, (_, ExecEvent::Started { .. }))) => {
+                self.text.clear();
+                self.is_news = true;
+            }
+            Some(Item::Entry(_, (_, ExecEvent::Stream { data, .. }))) => {
+                // A progress bar goes back to the beginning of its line again and again.
+                let text = String::from_utf8_lossy(&data);
+                let mut lines = text.split(['\n', '\r']).filter(|line| !line.trim().is_empty());
+                if let Some(line) = lines.next_back() {
+                    self.text = line.chars().take(400).collect();
+                    self.is_news = true;
+                }
+            }
+            Some(_) => {}
+            None => self.is_over = true,
+        }
+    }
+
+    fn tell(&mut self, talk: &Talk) {
+        if std::mem::take(&mut self.is_news) {
+            let event = HostEvent::Line(self.text.clone());
+            // There is another line soon.
+            let _ = talk.events.try_send(FromHost::Event(Box::new(event)));
+        }
+    }
+}
+
+/// Why a notebook is not run, in the words of the command: its `--force` is not for modes and owners, and a copy of ours
+/// has another name.
+fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
+    let hint = match (error.next_step(), copy_of) {
+        (Some(NextStep::MakeWritable(path)), _) => Some(format!(
+            "make it writable (chmod u+w {}), or write to another file with -o",
+            quoted(&path)
+        )),
+        (Some(NextStep::WriteElsewhere), _) => {
+            Some("run as the owner of the file, or write to another file with -o".to_owned())
+        }
+        // There is nothing to be made, looked at or waited for.
+        (Some(NextStep::ReplaceEmpty | NextStep::TryIfSaving), Some(_)) => None,
+        _ => hint::of(error),
+    };
+    let (mut message, mut hint) = (error.to_string(), hint);
+    if let Some(name) = copy_of {
+        message = message.replace(path, name);
+        hint = hint.filter(|hint| !hint.contains(path));
+    }
+    Failure::Told { exit: Exit::of_kind(error.kind()), kind: error.kind(), message, hint }
+}

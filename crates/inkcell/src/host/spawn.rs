@@ -1,0 +1,67 @@
+//! Starting the host that commands share, in the background.
+//!
+//! Owns what it is cut off from: our terminal, our folder, our streams. What it does then is `cli/host`.
+
+use std::fs::{DirBuilder, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use inkcell_engine::kernel::spawn_detached;
+
+use super::place::Hosts;
+use crate::settings::Settings;
+
+/// How long a host may take to listen.
+const PATIENCE: Duration = Duration::from_secs(15);
+
+/// How long is waited between two looks.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Why there is no host.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SpawnError {
+    #[error("cannot start a host: {0}")]
+    Start(io::Error),
+    #[error("the host ended at its start ({status}); its log is {}", log.display())]
+    Ended { status: String, log: PathBuf },
+    #[error("the host was not ready within {} s; its log is {}", PATIENCE.as_secs(), log.display())]
+    Late { log: PathBuf },
+}
+
+/// Starts a host and connects to it. Where another one is started at the same moment, that one is connected to.
+pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, SpawnError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(&settings.state_dir);
+    made.map_err(SpawnError::Start)?;
+    let log = settings.state_dir.join("host.log");
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    let file = options.open(&log).map_err(SpawnError::Start)?;
+    let mut command = Command::new(settings.program().map_err(SpawnError::Start)?);
+    command.args(["host", "serve"]).current_dir("/").stdin(Stdio::null());
+    command.stdout(file.try_clone().map_err(SpawnError::Start)?).stderr(file);
+    // Where state is must be what it is here, although the folder is another one.
+    command.env("INKCELL_STATE_DIR", &settings.state_dir);
+    let mut child = spawn_detached(&mut command).map_err(SpawnError::Start)?;
+    let until = Instant::now() + PATIENCE;
+    let shared = hosts.shared();
+    loop {
+        if let Ok(stream) = shared.connect() {
+            return Ok(stream);
+        }
+        if let Ok(Some(status)) = child.try_wait() {
+            // It may have found that another one was quicker.
+            if let Ok(stream) = shared.connect() {
+                return Ok(stream);
+            }
+            return Err(SpawnError::Ended { status: status.to_string(), log });
+        }
+        if Instant::now() >= until {
+            return Err(SpawnError::Late { log });
+        }
+        std::thread::sleep(LOOK);
+    }
+}

@@ -1,0 +1,124 @@
+//! What a process was started with: its variables, its folder, and where it was told to work.
+//!
+//! Owns the only look at the environment of this process. A host works for callers whose surroundings are others than
+//! its own, so that they can be written down and read back.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Surroundings {
+    #[serde(serialize_with = "write_vars", deserialize_with = "read_vars")]
+    pub(super) vars: BTreeMap<OsString, OsString>,
+    #[serde(serialize_with = "write_path", deserialize_with = "read_path")]
+    pub(super) cwd: PathBuf,
+    /// The folder whose project counts when it is not the one inkcell was started in.
+    pub(super) works_in: Option<PathBuf>,
+    /// The folders that notebooks must be in, where the command was told so.
+    pub(super) roots: Vec<PathBuf>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub(crate) fn of_process(roots: &[PathBuf], works_in: Option<&Path>) -> Surroundings {
+        Surroundings {
+            vars: std::env::vars_os().collect(),
+            // A folder that was removed under us is told when a relative path is used, not before.
+            cwd: std::env::current_dir().unwrap_or_else(|_| PathBuf::from(".")),
+            works_in: works_in.map(Path::to_owned),
+            roots: roots.to_vec(),
+        }
+    }
+
+    /// A variable, also an empty one.
+    pub(crate) fn get(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
+    /// A variable that names a path; an empty one counts as absent.
+    pub(super) fn path(&self, name: &str) -> Option<PathBuf> {
+        self.get(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+    }
+
+    /// The names that are text.
+    pub(super) fn names(&self) -> impl Iterator<Item = String> {
+        self.vars.keys().filter_map(|name| name.to_str()).map(str::to_owned)
+    }
+}
+
+/// What the system gives, as text, or as an object with its bytes where it is none.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Raw {
+    Text(String),
+    Bytes { base64: String },
+}
+
+impl Raw {
+    fn of(given: &OsStr) -> Raw {
+        match given.to_str() {
+            Some(text) => Raw::Text(text.to_owned()),
+            None => Raw::Bytes { base64: STANDARD.encode(given.as_encoded_bytes()) },
+        }
+    }
+
+    fn read(self) -> Result<OsString, base64::DecodeError> {
+        Ok(match self {
+            Raw::Text(text) => text.into(),
+            Raw::Bytes { base64 } => OsString::from_vec(STANDARD.decode(base64)?),
+        })
+    }
+}
+
+fn write_path<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    Raw::of(path.as_os_str()).serialize(to)
+}
+
+fn read_path<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    Raw::deserialize(from)?.read().map(PathBuf::from).map_err(D::Error::custom)
+}
+
+fn write_vars<S: Serializer>(
+    vars: &BTreeMap<OsString, OsString>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    to.collect_seq(vars.iter().map(|(name, value)| (Raw::of(name), Raw::of(value))))
+}
+
+fn read_vars<'de, D: Deserializer<'de>>(from: D) -> Result<BTreeMap<OsString, OsString>, D::Error> {
+    let pairs = Vec::<(Raw, Raw)>::deserialize(from)?;
+    let read = pairs.into_iter().map(|(name, value)| Ok((name.read()?, value.read()?)));
+    read.collect::<Result<_, base64::DecodeError>>().map_err(D::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a caller was started with reaches a host as it is, also where it is no text.
+    #[test]
+    fn surroundings_read_back() {
+        let odd = OsString::from_vec(b"a\xffb".to_vec());
+        let given = Surroundings {
+            vars: BTreeMap::from([
+                ("PATH".into(), "/bin".into()),
+                ("ODD".into(), odd.clone()),
+                (odd.clone(), "1".into()),
+                ("EMPTY".into(), OsString::new()),
+            ]),
+            cwd: PathBuf::from("/work").join(odd),
+            works_in: Some("nb".into()),
+            roots: vec!["data".into()],
+        };
+        let text = serde_json::to_string(&given).unwrap();
+        assert_eq!(serde_json::from_str::<Surroundings>(&text).unwrap(), given);
+        assert_eq!(given.path("EMPTY"), None);
+        assert_eq!(given.get("EMPTY"), Some(OsStr::new("")));
+    }
+}
