@@ -240,6 +240,10 @@ fn thirty_two_notebooks_run_at_once() {
     }
     client.leave();
     client.end();
+    // A gateway that takes too long to remove them all is not waited for; what is left is written down.
+    let (url, token) =
+        (("PI_PYTHON_GATEWAY_URL", gateway.url.as_str()), ("PI_PYTHON_GATEWAY_TOKEN", TOKEN));
+    done(&env, &[url, token], &["gateway", "gc"]).exits(0);
     let left = gateway.ask("GET /api/kernels");
     assert!(left.ends_with("[]"), "{left}");
 }
