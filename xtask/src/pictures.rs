@@ -70,16 +70,17 @@ fn prompt(command: Command, size: Size, to: &Path) -> Result<()> {
         ("rows = [(n, n * n) for n in range(1, 6)]\r", ">>>"),
         ("sum(square for _, square in rows)\r", "55"),
         ("1 / (rows[0][0] - 1)\r", "ZeroDivisionError: division by zero"),
-        ("import matplotlib.pyplot as plt; plt.figure(figsize=(4, 1.6)); _ = plt.plot(*zip(*rows)); plt.show()\r", "▀"),
+        (
+            "import matplotlib.pyplot as plt; plt.figure(figsize=(4, 1.6)); _ = plt.plot(*zip(*rows)); plt.show()\r",
+            "▀",
+        ),
     ];
     for (cell, shown) in cells {
         pty.send(cell);
         pty.wait_for(shown);
     }
     // The last prompt is below the picture.
-    pty.wait_until("a prompt at the end", |screen| {
-        screen.contents().trim_end().ends_with(">>>")
-    });
+    pty.wait_until("a prompt at the end", |screen| screen.contents().trim_end().ends_with(">>>"));
     fs::write(to, svg(pty.screen())).with_context(|| format!("{}", to.display()))?;
     pty.send("\x04");
     pty.end();
@@ -121,7 +122,11 @@ fn svg(screen: &Screen) -> String {
                 (ink, ground) = (ground, ink);
             }
             if ground != Color::Default || cell.inverse() {
-                let fill = if cell.inverse() && ground == Color::Default { "#d0d4dc".to_owned() } else { colour(ground, "#20242c") };
+                let fill = if cell.inverse() && ground == Color::Default {
+                    "#d0d4dc".to_owned()
+                } else {
+                    colour(ground, "#20242c")
+                };
                 let _ = writeln!(
                     out,
                     "<rect x=\"{x:.1}\" y=\"{y:.1}\" width=\"{:.1}\" height=\"{HIGH}\" fill=\"{fill}\"/>",
@@ -132,7 +137,11 @@ fn svg(screen: &Screen) -> String {
             if text.trim().is_empty() {
                 continue;
             }
-            let fill = if cell.inverse() && ink == Color::Default { "#20242c".to_owned() } else { colour(ink, "#d0d4dc") };
+            let fill = if cell.inverse() && ink == Color::Default {
+                "#20242c".to_owned()
+            } else {
+                colour(ink, "#d0d4dc")
+            };
             // Halves of a cell are drawn as such: fonts leave gaps between them.
             if text == "▀" {
                 let _ = writeln!(

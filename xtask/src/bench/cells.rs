@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use inkcell_kernel::{
-    CodeRequest, ExecEvent, ExecId, History, KernelEvent, Launched, Outcome, StreamName,
+    CodeRequest, ExecEvent, ExecId, History, InputMode, KernelEvent, Launched, Outcome, StreamName,
 };
 use serde_json::{Value, json};
 
@@ -26,6 +26,7 @@ impl Cells {
     ) -> Result<()> {
         self.next += 1;
         launched.kernel.execute(CodeRequest {
+            input: InputMode::Refuse,
             exec: ExecId(self.next),
             code: code.to_owned(),
             history: History::Store,

@@ -13,8 +13,8 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::artifact::{ArtifactLimits, ArtifactsConfig};
 use inkcell_engine::kernel::{
-    EnvMode, EnvRules, ForkServer, ParentEnv, Prelude, ProjectModules, RunnerBackend, RunnerConfig,
-    Shell,
+    EnvMode, EnvRules, ForkServer, InputMode, ParentEnv, Prelude, ProjectModules, RunnerBackend,
+    RunnerConfig, Shell,
 };
 use inkcell_engine::output::OutputLimits;
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionName};
@@ -108,6 +108,7 @@ impl Task {
             kernel: CellKernel::Same,
         };
         let request = PythonRequest {
+            input: InputMode::Refuse,
             cells: vec![cell],
             session: Some(SessionName(session.to_owned())),
             cwd: self.work(),

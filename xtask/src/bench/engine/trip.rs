@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use inkcell_engine::kernel::{
-    Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, KernelEvent, KernelSpec,
-    Launched, Outcome, Prelude, Shell, Startup,
+    Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent,
+    KernelSpec, Launched, Outcome, Prelude, Shell, Startup,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -65,6 +65,7 @@ async fn launch(task: &Task) -> Result<Launched> {
 
 async fn drive(launched: &mut Launched, number: u64) -> Result<()> {
     let request = CodeRequest {
+        input: InputMode::Refuse,
         exec: ExecId(number),
         code: "1".to_owned(),
         history: History::Store,
