@@ -99,7 +99,7 @@ impl Client {
         let found = hosts.shared();
         let stream = match found.connect() {
             Ok(stream) => stream,
-            Err(_) => spawn(&hosts, settings).map_err(not_started)?,
+            Err(_) => spawn(&hosts, settings).map_err(|error| not_started(&error))?,
         };
         let caller = settings.surroundings.clone();
         let ready = std::cell::Cell::new(Some(stream));
@@ -120,7 +120,7 @@ impl Client {
     pub(crate) fn ask(&self, ask: Ask) -> Result<Asked, Failure> {
         let (stream, caller) = match self {
             Client::Local(host) => {
-                let (ours, theirs) = UnixStream::pair().map_err(no_connection)?;
+                let (ours, theirs) = UnixStream::pair().map_err(|error| no_connection(&error))?;
                 let sent = host.connections.as_ref().map(|connections| connections.send(theirs));
                 if !matches!(sent, Some(Ok(()))) {
                     return Err(gone());
@@ -150,7 +150,7 @@ impl Client {
     }
 }
 
-fn not_started(error: SpawnError) -> Failure {
+fn not_started(error: &SpawnError) -> Failure {
     Failure::Told {
         exit: Exit::Unavailable,
         kind: Kind::Unavailable,
@@ -160,8 +160,8 @@ fn not_started(error: SpawnError) -> Failure {
 }
 
 /// Two descriptors are all it takes.
-fn no_connection(error: io::Error) -> Failure {
-    let is_scarce = matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE));
+fn no_connection(error: &io::Error) -> Failure {
+    let is_scarce = matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE));
     Failure::Told {
         exit: Exit::Unavailable,
         kind: Kind::Unavailable,

@@ -55,7 +55,7 @@ pub(crate) fn run(
     if is_terminal && !args.no_follow {
         return watched(asked, &met, &client, settings);
     }
-    let mut piped = Piped::new(met.session.cwd.clone());
+    let mut piped = Piped::new(met.session.cwd);
     let exit = told(asked, args, output, |event| match event {
         HostEvent::Session { event, .. } => Some(piped.text(event)),
         HostEvent::Missed(missed) => Some(piped.missed(*missed)),

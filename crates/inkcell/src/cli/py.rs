@@ -205,7 +205,7 @@ fn read(
                     continue;
                 }
             },
-            Step::Done(Ok(Answer::Python(done))) => News::Done(Ok(Box::new(done))),
+            Step::Done(Ok(Answer::Python(done))) => News::Done(Ok(done)),
             Step::Done(Ok(_)) => News::Done(Err(Failure::Pipe)),
             Step::Done(Err(refusal)) => News::Done(Err(refusal.into())),
         };

@@ -205,8 +205,11 @@ fn request(
 /// What the main thread hears of.
 enum News {
     Event(Box<HostEvent>),
-    Done(Result<Box<PythonReport>, Failure>, Result<(), Failure>),
+    Done(Box<Ended>),
 }
+
+/// How it ended, and whether a server has its notebook back.
+type Ended = (Result<Box<PythonReport>, Failure>, Result<(), Failure>);
 
 fn conduct(
     args: &Run,
@@ -339,7 +342,7 @@ fn read(
         };
         // Also a run that cannot be asked about may have saved something.
         let put = served.map_or(Ok(()), |served| served.put_back());
-        let _ = news.send(News::Done(done, put));
+        let _ = news.send(News::Done(Box::new((done, put))));
         stopping.is_over();
         return;
     }
@@ -351,12 +354,12 @@ fn follow(
     stopping: &Stopping,
     progress: &mut Progress,
     output: &mut Output,
-) -> (Result<Box<PythonReport>, Failure>, Result<(), Failure>) {
+) -> Ended {
     let mut report: Option<Box<PythonReport>> = None;
     let mut shown = Instant::now();
     loop {
         match heard.recv_timeout(TICK) {
-            Ok(News::Done(done, put)) => return (done, put),
+            Ok(News::Done(ended)) => return *ended,
             Ok(News::Event(event)) => match (*event, &mut report) {
                 (HostEvent::Aside(line), _) => output.aside(&line),
                 (HostEvent::Began(began), _) => report = Some(began),

@@ -64,11 +64,13 @@ pub(super) async fn answer(
     match ask {
         Ask::Python(ask) => {
             let caller = Caller::of(host, surroundings, &ask.kernel)?;
-            python::answer(host, &caller, ask, talk).await.map(Answer::Python)
+            python::answer(host, &caller, ask, talk)
+                .await
+                .map(|done| Answer::Python(Box::new(done)))
         }
         Ask::Run(ask) => {
             let caller = Caller::of(host, surroundings, &ask.kernel)?;
-            run::answer(host, &caller, ask, talk).await.map(Answer::Python)
+            run::answer(host, &caller, ask, talk).await.map(|done| Answer::Python(Box::new(done)))
         }
         Ask::Engine(request) => {
             let caller = Caller::of(host, surroundings, &KernelOptions::default())?;

@@ -205,7 +205,7 @@ impl HostEvent {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Answer {
-    Python(PythonDone),
+    Python(Box<PythonDone>),
     Engine(Response),
     Status(HostStatus),
     /// There is nothing to say.

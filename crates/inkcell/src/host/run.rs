@@ -173,7 +173,7 @@ fn refused(error: &EngineError, path: &str, copy_of: Option<&str>) -> Failure {
     let hint = match (error.next_step(), copy_of) {
         (Some(NextStep::MakeWritable(path)), _) => Some(format!(
             "make it writable (chmod u+w {}), or write to another file with -o",
-            quoted(&path)
+            quoted(path)
         )),
         (Some(NextStep::WriteElsewhere), _) => {
             Some("run as the owner of the file, or write to another file with -o".to_owned())

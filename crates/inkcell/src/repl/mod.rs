@@ -227,7 +227,7 @@ impl<'a> Repl<'a> {
             let is_quiet = matches!(step, Step::Nothing);
             match step {
                 Step::Nothing => {}
-                Step::Done(Ok(Answer::Python(done))) => return Ok(done),
+                Step::Done(Ok(Answer::Python(done))) => return Ok(*done),
                 Step::Done(Ok(_)) => return Err(Failure::Pipe),
                 Step::Done(Err(refusal)) => return Err(refusal.into()),
                 Step::Event(event) => {
