@@ -328,7 +328,7 @@ fn a_notebook_runs_in_a_session_that_stays() {
         let listed = hosted.json(&["sessions"]);
         listed["sessions"][0]["running"]["title"]
             .as_str()
-            .is_some_and(|title| title.contains("import os"))
+            .is_some_and(|title| title.contains("cell 1"))
     });
     watcher.kill().expect("killed");
     watcher.wait().expect("gone");
