@@ -257,7 +257,6 @@ fn cells_are_read_from_a_pipe() {
     assert_eq!(next(), "def f():\n    y\n");
     assert_eq!(next(), "f()");
     assert_eq!(next(), "if x:\n    y\nz");
-    let mut piped = piped;
     let reply = piped.ask("", Echo::Shown, &mut || true).ok().unwrap();
     assert_eq!(reply, line("Ada"));
     let mut next = || piped.read().ok().unwrap();
