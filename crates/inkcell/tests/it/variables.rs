@@ -162,7 +162,9 @@ fn a_command_is_told_how_long() {
     let env = env();
     let endless = ["py", "while True: pass"];
     let ran = run(&env, &endless, &[("PI_PYTHON_TIMEOUT", "0.5")]).exits(124);
-    assert!(ran.stderr.contains("timed out"), "{}", ran.stderr);
+    // On a busy machine Python itself may take as long.
+    let is_told = ["timed out", "within the 0.5 s"].iter().any(|words| ran.stderr.contains(words));
+    assert!(is_told, "{}", ran.stderr);
     // An argument counts over it.
     let args = ["py", "--timeout", "0", "import time; time.sleep(0.3)"];
     run(&env, &args, &[("PI_PYTHON_TIMEOUT", "0.1")]).ok();
