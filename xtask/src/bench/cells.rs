@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use inkcell_kernel::{
-    CodeRequest, ExecEvent, ExecId, History, KernelEvent, Launched, Outcome, StreamName,
+    CodeRequest, ExecEvent, ExecId, History, InputMode, KernelEvent, Launched, Outcome, StreamName,
 };
 use serde_json::{Value, json};
 
@@ -31,6 +31,7 @@ impl Cells {
             history: History::Store,
             env: Vec::new(),
             cwd: None,
+            input: InputMode::Refuse,
         })?;
         loop {
             let event = launched.events.next().await.context("the events ended")?;

@@ -13,8 +13,8 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::artifact::{ArtifactLimits, ArtifactsConfig};
 use inkcell_engine::kernel::{
-    EnvMode, EnvRules, ForkServer, ParentEnv, Prelude, ProjectModules, RunnerBackend, RunnerConfig,
-    Shell,
+    EnvMode, EnvRules, ForkServer, InputMode, ParentEnv, Prelude, ProjectModules, RunnerBackend,
+    RunnerConfig, Shell,
 };
 use inkcell_engine::output::OutputLimits;
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionName};
@@ -116,6 +116,7 @@ impl Task {
             timeout: Some(LIMIT),
             wait: Some(LIMIT),
             reading: Reading::Bounded,
+            input: InputMode::Refuse,
         };
         let report = engine.python(request, OwnerId(1)).await?;
         if report.state != State::Done {

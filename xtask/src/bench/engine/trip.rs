@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail};
 use inkcell_engine::kernel::{
-    Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, KernelEvent, KernelSpec,
-    Launched, Outcome, Prelude, Shell, Startup,
+    Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent,
+    KernelSpec, Launched, Outcome, Prelude, Shell, Startup,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -70,6 +70,7 @@ async fn drive(launched: &mut Launched, number: u64) -> Result<()> {
         history: History::Store,
         env: Vec::new(),
         cwd: None,
+        input: InputMode::Refuse,
     };
     launched.kernel.execute(request)?;
     loop {

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use futures_util::future::try_join_all;
 use inkcell_kernel::{
-    Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, KernelEvent, KernelSpec,
-    Launched, Origin, Outcome, Prelude, RunnerBackend, RunnerConfig, Startup, StreamName,
-    ZygoteState,
+    Backend as _, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent,
+    KernelSpec, Launched, Origin, Outcome, Prelude, RunnerBackend, RunnerConfig, Startup,
+    StreamName, ZygoteState,
 };
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -247,7 +247,8 @@ async fn drive(
     mut see: impl FnMut(&ExecEvent),
 ) -> Result<()> {
     let (code, env) = (code.to_owned(), Vec::new());
-    launched.kernel.execute(CodeRequest { exec, code, history: History::Store, env, cwd: None })?;
+    let (history, input) = (History::Store, InputMode::Refuse);
+    launched.kernel.execute(CodeRequest { exec, code, history, env, cwd: None, input })?;
     loop {
         match launched.events.next().await.context("the events ended")? {
             KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => match outcome {
