@@ -34,6 +34,25 @@ pub(super) enum Shown {
 }
 
 impl Table {
+    /// A table of whole processes, with what they are held against; its goals are added when it is there.
+    pub(super) fn of_processes(
+        family: &'static str,
+        title: &str,
+        rows: Vec<(&'static str, Row)>,
+        against: Column,
+    ) -> Table {
+        let columns = vec![
+            Column("n", Shown::Count("ms")),
+            Column("median ms", Shown::Median("ms")),
+            Column("min ms", Shown::Least("ms")),
+            Column("CPU ms", Shown::Median("cpu_ms")),
+            Column("peak MiB", Shown::Most("peak_mib")),
+            against,
+        ];
+        let (goals, load) = (Vec::new(), [String::new(), String::new()]);
+        Table { family, title: title.to_owned(), columns, rows, goals, load }
+    }
+
     pub(super) fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|(of, _)| *of == name).map(|(_, row)| row)
     }
