@@ -29,6 +29,8 @@ pub(super) enum Shown {
     P99(&'static str),
     /// How many times the median of the other row this one's is.
     Times(&'static str, &'static str),
+    /// The same for the least of each, which a busy machine disturbs less.
+    LeastTimes(&'static str, &'static str),
     /// How many times this row's median fits into the other's.
     Under(&'static str, &'static str),
 }
@@ -62,6 +64,10 @@ impl Table {
         Some(self.row(name)?.median(figure)? / self.row(base)?.median(figure)?)
     }
 
+    fn least_times(&self, figure: &str, name: &str, base: &str) -> Option<f64> {
+        Some(self.row(name)?.least(figure)? / self.row(base)?.least(figure)?)
+    }
+
     /// What one contender needed as a multiple of what the best of some others did; nothing unless all have figures.
     pub(super) fn to_best(&self, figure: &str, name: &str, others: &[&str]) -> Option<f64> {
         let ratios: Option<Vec<f64>> =
@@ -77,6 +83,7 @@ impl Table {
             Shown::Most(figure) => cell(row.most(figure), ""),
             Shown::P99(figure) => cell(row.p99(figure), ""),
             Shown::Times(figure, base) => cell(self.times(figure, name, base), "x"),
+            Shown::LeastTimes(figure, base) => cell(self.least_times(figure, name, base), "x"),
             Shown::Under(figure, base) => cell(self.times(figure, base, name), "x"),
         }
     }
