@@ -15,6 +15,7 @@ mod docs;
 mod fuzz;
 mod gremlin;
 mod laws;
+mod pictures;
 mod python_env;
 mod pythons;
 mod servers;
@@ -92,6 +93,8 @@ enum Chore {
         #[arg(long)]
         check: bool,
     },
+    /// Make the pictures of the README: the prompt and the notebook in the terminal, as they look.
+    Pictures,
     /// Measure; the arguments are the bench chore's own.
     #[command(disable_help_flag = true)]
     Bench {
@@ -142,6 +145,7 @@ fn run(chore: Chore) -> anyhow::Result<()> {
         Chore::Docs { check } => {
             docs::run(&workspace, if check { docs::Mode::Check } else { docs::Mode::Write })
         }
+        Chore::Pictures => pictures::run(&workspace),
         Chore::Bench { args } => bench::run(&args),
     }
 }

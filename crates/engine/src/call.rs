@@ -374,7 +374,10 @@ impl Call {
             }
             KernelEvent::Answer { .. } | KernelEvent::Died(_) => return,
         };
-        if let Some(sink) = sink {
+        // What somebody answers is no matter of the output; only a refusal is told there.
+        let is_answered =
+            self.input == InputMode::Ask && matches!(event, ExecEvent::InputRequested { .. });
+        if let Some(sink) = sink.filter(|_| !is_answered) {
             sink.push(event);
         }
         if let Some(notebook) = notebook {

@@ -17,8 +17,10 @@ mod gateway;
 mod hosts;
 mod kernels;
 mod python;
+mod repl;
 mod run;
 mod tools;
+mod tui;
 
 pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
@@ -31,8 +33,10 @@ pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
 pub(crate) use python::{
     Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShellArg, ShowSettings, View,
 };
+pub(crate) use repl::Repl;
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
+pub(crate) use tui::Tui;
 
 /// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
@@ -84,8 +88,12 @@ pub(crate) enum Command {
     To(To),
     /// Run the cells of a notebook; their outputs go into the file.
     Run(Box<Run>),
+    /// Show a notebook in the terminal: look at it, edit it, run it.
+    Tui(Box<Tui>),
     /// Run Python code.
     Py(Box<Py>),
+    /// Type cells and see what they do, in a session that stays.
+    Repl(Box<Repl>),
     /// List the sessions there are, in every host.
     Sessions(Sessions),
     /// See what happens in a session: what an agent runs, what somebody else does.
@@ -136,7 +144,9 @@ impl Command {
     pub(crate) fn works_in(&self) -> Option<&Path> {
         match self {
             Command::Py(py) => py.python.cwd.as_deref(),
+            Command::Repl(repl) => repl.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
+            Command::Tui(tui) => tui.python.cwd.as_deref().or_else(|| tui.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {
                 specs.python.cwd.as_deref()

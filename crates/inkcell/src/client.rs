@@ -9,8 +9,10 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use inkcell_engine::api::KernelStep;
 use inkcell_engine::kernel::InputReply;
 use inkcell_engine::{Engine, Kind};
+use rustix::io::Errno;
 use tokio::sync::mpsc;
 
 use crate::exit::{Exit, Failure};
@@ -18,6 +20,7 @@ use crate::host::{
     Answer, Ask, Found, FromHost, Hello, Host, HostEvent, Hosts, Life, Refusal, SpawnError, ToHost,
     serve_one, spawn,
 };
+use crate::render::hint;
 use crate::settings::{Profile, Settings, Surroundings};
 
 /// Whom a command asks.
@@ -55,14 +58,18 @@ impl Drop for LocalHost {
 
 impl Client {
     /// A host of this command's own.
-    pub(crate) fn local(engine: Engine, settings: &Settings) -> Result<Client, Failure> {
+    pub(crate) fn local(
+        engine: Engine,
+        settings: &Settings,
+        life: Life,
+    ) -> Result<Client, Failure> {
         let (connections, mut queue) = mpsc::unbounded_channel::<UnixStream>();
         // What is shown may have to wait for its reader, and the code must not wait with it.
         let built =
             tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
         let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
         let serve = move || {
-            let host = Host::new(engine, Profile::CommandLine, Life::OneCall);
+            let host = Host::new(engine, Profile::CommandLine, life);
             runtime.block_on(async {
                 while let Some(stream) = queue.recv().await {
                     let is_ready = stream.set_nonblocking(true);
@@ -113,8 +120,7 @@ impl Client {
     pub(crate) fn ask(&self, ask: Ask) -> Result<Asked, Failure> {
         let (stream, caller) = match self {
             Client::Local(host) => {
-                let failed = |error| Failure::Io("cannot make a connection", error);
-                let (ours, theirs) = UnixStream::pair().map_err(failed)?;
+                let (ours, theirs) = UnixStream::pair().map_err(no_connection)?;
                 let sent = host.connections.as_ref().map(|connections| connections.send(theirs));
                 if !matches!(sent, Some(Ok(()))) {
                     return Err(gone());
@@ -150,6 +156,17 @@ fn not_started(error: SpawnError) -> Failure {
         kind: Kind::Unavailable,
         message: error.to_string(),
         hint: Some("run it without one: --no-host".to_owned()),
+    }
+}
+
+/// Two descriptors are all it takes.
+fn no_connection(error: io::Error) -> Failure {
+    let is_scarce = matches!(Errno::from_io_error(&error), Some(Errno::MFILE | Errno::NFILE));
+    Failure::Told {
+        exit: Exit::Unavailable,
+        kind: Kind::Unavailable,
+        message: format!("cannot make a connection: {error}"),
+        hint: is_scarce.then(|| hint::of_step(KernelStep::RaiseOpenFiles)),
     }
 }
 

@@ -16,9 +16,11 @@ mod log;
 mod mcp;
 mod output;
 mod render;
+mod repl;
 mod settings;
 mod setup;
 mod tools;
+mod tui;
 
 use std::process::ExitCode;
 use std::sync::Arc;

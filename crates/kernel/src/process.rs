@@ -38,7 +38,22 @@ struct Job {
     command: Command,
     /// Descriptors the child keeps; held here until it has them.
     keep: Vec<OwnedFd>,
-    reply: oneshot::Sender<io::Result<Child>>,
+    reply: oneshot::Sender<io::Result<Untaken>>,
+}
+
+type Answer = oneshot::Receiver<io::Result<Untaken>>;
+
+/// A process that was started and that nobody has taken yet. Dropped, it is ended: whoever asked for it may give up
+/// while it is on its way to them.
+struct Untaken(Option<Child>);
+
+impl Drop for Untaken {
+    fn drop(&mut self) {
+        if let Some(mut child) = self.0.take() {
+            kill_group(child.id(), Signal::KILL);
+            let _ = child.wait();
+        }
+    }
 }
 
 impl Spawner {
@@ -48,10 +63,7 @@ impl Spawner {
             for mut job in queue {
                 let done = spawn(&mut job.command, &job.keep);
                 // A caller that gave up leaves nothing behind.
-                if let Err(Ok(mut child)) = job.reply.send(done) {
-                    kill_group(child.id(), Signal::KILL);
-                    let _ = child.wait();
-                }
+                drop(job.reply.send(done.map(|child| Untaken(Some(child)))));
             }
         })?;
         Ok(Spawner { jobs })
@@ -59,11 +71,19 @@ impl Spawner {
 
     /// Starts a command in a session of its own, with these descriptors left open.
     pub(crate) async fn spawn(&self, command: Command, keep: Vec<OwnedFd>) -> io::Result<Child> {
-        let (reply, answer) = oneshot::channel();
-        let gone = || io::Error::other("the thread that starts processes is gone");
-        self.jobs.send(Job { command, keep, reply }).map_err(|_| gone())?;
-        answer.await.map_err(|_| gone())?
+        let mut untaken = self.post(command, keep)?.await.map_err(|_| gone())??;
+        untaken.0.take().ok_or_else(gone)
     }
+
+    fn post(&self, command: Command, keep: Vec<OwnedFd>) -> io::Result<Answer> {
+        let (reply, answer) = oneshot::channel();
+        self.jobs.send(Job { command, keep, reply }).map_err(|_| gone())?;
+        Ok(answer)
+    }
+}
+
+fn gone() -> io::Error {
+    io::Error::other("the thread that starts processes is gone")
 }
 
 #[allow(unsafe_code, reason = "pre_exec is the only way to run code between fork and exec")]
@@ -268,5 +288,31 @@ fn cause(status: ExitStatus) -> DeathCause {
         (Some(code), _) => DeathCause::Exit { code },
         (None, Some(signal)) => DeathCause::Signal { signal },
         (None, None) => DeathCause::Unknown,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead as _, BufReader};
+
+    use super::*;
+
+    /// F-008: a caller that gives up when its process is already on the way to it leaves none behind.
+    #[tokio::test]
+    async fn a_process_that_nobody_takes_is_ended() {
+        let spawner = Spawner::new().unwrap();
+        let (read, write) = io::pipe().unwrap();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo $$; exec sleep 600"]).stdout(write);
+        let untaken = spawner.post(command, Vec::new()).unwrap();
+        // What is asked for next is there later.
+        let mut next = spawner.spawn(Command::new("true"), Vec::new()).await.unwrap();
+        next.wait().unwrap();
+        let mut line = String::new();
+        BufReader::new(read).read_line(&mut line).unwrap();
+        let process = std::path::PathBuf::from(format!("/proc/{}", line.trim()));
+        assert!(process.exists());
+        drop(untaken);
+        assert!(!process.exists(), "neither it nor its status");
     }
 }

@@ -10,4 +10,5 @@ pub mod laws;
 pub mod need;
 pub mod notebooks;
 pub mod ports;
+pub mod pty;
 pub mod scripted;

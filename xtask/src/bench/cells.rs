@@ -26,12 +26,12 @@ impl Cells {
     ) -> Result<()> {
         self.next += 1;
         launched.kernel.execute(CodeRequest {
+            input: InputMode::Refuse,
             exec: ExecId(self.next),
             code: code.to_owned(),
             history: History::Store,
             env: Vec::new(),
             cwd: None,
-            input: InputMode::Refuse,
         })?;
         loop {
             let event = launched.events.next().await.context("the events ended")?;

@@ -15,7 +15,7 @@ use inkcell_engine::registry::SessionName;
 use super::python;
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
-use crate::host::{Answer, Ask, Found, HostKind, Hosts};
+use crate::host::{Answer, Ask, Found, HostKind, Hosts, Life};
 use crate::settings::Settings;
 
 /// No name of a session is longer.
@@ -79,7 +79,7 @@ pub(crate) fn for_code(
     session: Option<&SessionName>,
     settings: &Settings,
 ) -> Result<Whom, Failure> {
-    let local = || Client::local(python::engine(settings)?, settings);
+    let local = || Client::local(python::engine(settings)?, settings, Life::OneCall);
     if host.no_host || !settings.uses_host() || fresh {
         if session.is_some() {
             let problem = "a session needs a host, and there is to be none here; leave out --no-host \
@@ -95,6 +95,19 @@ pub(crate) fn for_code(
         return Ok(Whom { client: Client::of_host(met.found, settings), cwd });
     }
     Ok(Whom { client: Client::shared(settings)?, cwd: None })
+}
+
+/// Whom a prompt is for: the same, and a host of its own stays for as long as the prompt does.
+pub(crate) fn for_prompt(
+    host: HostArgs,
+    session: Option<&SessionName>,
+    settings: &Settings,
+) -> Result<Whom, Failure> {
+    if session.is_none() && (host.no_host || !settings.uses_host()) {
+        let client = Client::local(python::engine(settings)?, settings, Life::Long)?;
+        return Ok(Whom { client, cwd: None });
+    }
+    for_code((host, false), session, settings)
 }
 
 /// Whom a notebook is for that is run in a session which stays: the host that has it, else the one that commands share.

@@ -18,9 +18,10 @@ mod kernel;
 mod listener;
 pub(crate) mod mcp;
 mod new;
-mod py;
+pub(crate) mod py;
 pub(crate) mod python;
 mod read;
+mod repl;
 mod result;
 mod run;
 mod sessions;
@@ -30,6 +31,7 @@ mod signals;
 mod state;
 mod to;
 mod tool;
+mod tui;
 mod write;
 
 use std::sync::Arc;
@@ -54,7 +56,9 @@ pub(crate) fn run(
         Command::Clean(args) => clean::run(&args, settings, output),
         Command::To(args) => to::run(&args, settings, output),
         Command::Run(args) => run::run(&args, settings, output),
+        Command::Tui(args) => tui::run(&args, settings),
         Command::Py(args) => py::run(&args, settings, output),
+        Command::Repl(args) => repl::run(&args, settings, output),
         Command::Sessions(_) => sessions::list(settings, output),
         Command::Attach(args) => attach::run(&args, settings, output),
         Command::Interrupt(args) => {

@@ -247,7 +247,7 @@ pub(super) fn detached(report: &PythonReport, output: &mut Output) -> Result<Exi
 }
 
 /// Why nothing was run, if that is so.
-pub(super) fn not_begun(report: &PythonReport) -> Option<Failure> {
+pub(crate) fn not_begun(report: &PythonReport) -> Option<Failure> {
     let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
     let Some(EndReport::NoKernel(problem)) = end else { return None };
     let is_late = report.state == State::TimedOut;

@@ -25,7 +25,7 @@ use super::{py, python};
 use crate::args::Run;
 use crate::client::{Asked, Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{self, Ask, Attention, Detached, HostEvent, RunAsk};
+use crate::host::{self, Ask, Attention, Detached, HostEvent, Life, RunAsk};
 use crate::output::Output;
 use crate::render::run::{Answer, Following, Progress};
 use crate::settings::Settings;
@@ -220,10 +220,13 @@ fn conduct(
     let whom = match given {
         Given::Served(served) => {
             let engine = python::engine_on(settings, served.choice.clone())?;
-            Whom { client: Client::local(engine, settings)?, cwd: None }
+            Whom { client: Client::local(engine, settings, Life::OneCall)?, cwd: None }
         }
         _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,
-        _ => Whom { client: Client::local(python::engine(settings)?, settings)?, cwd: None },
+        _ => Whom {
+            client: Client::local(python::engine(settings)?, settings, Life::OneCall)?,
+            cwd: None,
+        },
     };
     let life = if whom.client.is_remote() { RunLife::Elsewhere } else { RunLife::Ours };
     let ask = RunAsk {

@@ -1,14 +1,16 @@
 //! What code does, written as it happens: its bytes as they are, displays as text, and at the end why it
-//! ended.
+//! ended. A terminal gets what cannot command it.
 //!
 //! Owns which of our two streams gets what. It must not know processes or threads.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal};
 
 use inkcell_engine::kernel::{ExecEvent, KernelEvent, PyError, StreamName};
 
 use super::display;
 use super::ending::Summary;
+use super::terminal_text::TerminalText;
 use crate::output::{Stream, visible};
 
 /// What is kept back while more is already waiting.
@@ -39,13 +41,25 @@ pub(crate) struct Live {
     kept_for: StreamName,
     is_mid_line: bool,
     colour: Colour,
+    /// For standard output and standard error, where they are terminals.
+    terminals: [Option<TerminalText>; 2],
+}
+
+/// Which of two a stream is.
+fn number(name: StreamName) -> usize {
+    match name {
+        StreamName::Stdout => 0,
+        StreamName::Stderr => 1,
+    }
 }
 
 impl Live {
     pub(crate) fn new(colour: Colour) -> Live {
         let kept_for = StreamName::Stdout;
         let (stdout, stderr) = (Stream::stdout(), Stream::stderr());
-        Live { stdout, stderr, kept: Vec::new(), kept_for, is_mid_line: false, colour }
+        let are_terminals = [io::stdout().is_terminal(), io::stderr().is_terminal()];
+        let terminals = are_terminals.map(|is_terminal| is_terminal.then(TerminalText::default));
+        Live { stdout, stderr, kept: Vec::new(), kept_for, is_mid_line: false, colour, terminals }
     }
 
     fn write(&mut self, name: StreamName, bytes: &[u8]) -> io::Result<()> {
@@ -83,7 +97,13 @@ impl Live {
 
     fn exec(&mut self, event: &ExecEvent) -> io::Result<()> {
         match event {
-            ExecEvent::Stream { name, data } => self.write(*name, data),
+            ExecEvent::Stream { name, data } => match &mut self.terminals[number(*name)] {
+                Some(terminal) => {
+                    let text = terminal.push(data);
+                    self.write(*name, text.as_bytes())
+                }
+                None => self.write(*name, data),
+            },
             ExecEvent::Display { data, .. }
             | ExecEvent::UpdateDisplay { data, .. }
             | ExecEvent::Result { data, .. } => match display::text(data) {
@@ -97,6 +117,10 @@ impl Live {
     /// A display stands on lines of its own.
     fn shown(&mut self, text: &str) -> io::Result<()> {
         let before = if self.is_mid_line { "\n" } else { "" };
+        let text: Cow<'_, str> = match self.terminals[number(StreamName::Stdout)] {
+            Some(_) => TerminalText::whole(text).into(),
+            None => text.into(),
+        };
         self.write(StreamName::Stdout, format!("{before}{text}\n").as_bytes())
     }
 
@@ -132,7 +156,9 @@ impl Show for Live {
 
 /// What is said at the end, on standard error.
 pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
-    let mut text = summary.error().map(|error| traceback(error, colour)).unwrap_or_default();
+    // A traceback has the words of the exception in it, which are the program's.
+    let error = summary.error().map(|error| TerminalText::whole(&traceback(error, colour)));
+    let mut text = error.unwrap_or_default();
     if let Some(sentence) = summary.sentence() {
         push_lines(&mut text, &format!("error: {sentence}"));
     }

@@ -6,14 +6,23 @@ pub(crate) mod display;
 pub(crate) mod ending;
 pub(crate) mod execution;
 pub(crate) mod hint;
+pub(crate) mod image;
 pub(crate) mod inspection;
 pub(crate) mod kept;
 pub(crate) mod live;
+pub(crate) mod notebook_edit;
 pub(crate) mod outline;
+pub(crate) mod place;
 pub(crate) mod reading;
 pub(crate) mod recorded;
+pub(crate) mod repaint;
 pub(crate) mod reply;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod sessions;
+pub(crate) mod terminal_text;
+pub(crate) mod transcript;
 pub(crate) mod words;
+
+#[cfg(test)]
+mod tests;

@@ -275,7 +275,7 @@ mod tests {
     #[test]
     fn a_project_cannot_widen_what_code_may_see() {
         for row in &TABLE {
-            let is_for_user = ["env.", "state.", "gateway.", "log."]
+            let is_for_user = ["env.", "state.", "gateway.", "host.", "log."]
                 .iter()
                 .any(|section| row.name.starts_with(section))
                 || row.key == Key::NotebookRoots

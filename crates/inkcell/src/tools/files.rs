@@ -42,7 +42,8 @@ impl Reader {
 
 /// Notebooks and other files, with paths that begin where the client works.
 pub(super) fn notebooks(desk: &Desk) -> Notebooks {
-    let notebooks = desk.settings.notebooks.starting_at(&desk.cwd);
+    // Whoever watches the session of a notebook sees what an agent does to it.
+    let notebooks = desk.settings.notebooks.starting_at(&desk.cwd).telling(desk.engine.feeds());
     match &desk.roots {
         Some(roots) => notebooks.narrowed_to(roots),
         None => notebooks,

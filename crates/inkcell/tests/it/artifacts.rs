@@ -31,6 +31,8 @@ fn spec(session: &str, kind: &str) -> ArtifactSpec {
 }
 
 fn put_as(env: &TestEnv, session: &str, kind: &str, bytes: &[u8]) -> String {
+    // Times are kept to the millisecond, and tell which came first.
+    std::thread::sleep(Duration::from_millis(2));
     let written = store_at(env, SystemTime::now).store(&spec(session, kind), bytes);
     written.expect("begun").info.expect("kept").id.to_string()
 }

@@ -115,6 +115,9 @@ fn redacted(text: &str, folder: &str) -> String {
 fn answers(env: &TestEnv, told: &[(&str, &OsStr)]) -> Vec<String> {
     let mut client = Client::with(env, &[], |command| {
         command.envs(told.iter().copied()).env("INKCELL_PYTHON_SHELL", "ipython");
+        // The first call also waits for its kernel, and a machine may be busy.
+        command.env("INKCELL_PYTHON_START_TIMEOUT", gateways::PATIENT);
+        command.env("INKCELL_PYTHON_TIMEOUT", gateways::PATIENT);
     });
     let folder = env.dir().display().to_string();
     let calls = script().into_iter().map(|(tool, arguments)| {

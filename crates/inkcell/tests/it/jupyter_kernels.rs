@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::env;
+use crate::gateways::PATIENT;
 use crate::notebook_runs::{notebook, outputs, ran, until};
 
 fn python() -> OsString {
@@ -26,6 +27,7 @@ fn has(test: &str, package: &str) -> bool {
 fn inkcell(env: &TestEnv, args: &[&str]) -> Command {
     let mut command = env.inkcell();
     command.args(args).env("INKCELL_PYTHON_INTERPRETER", python());
+    command.env("INKCELL_PYTHON_START_TIMEOUT", PATIENT);
     command
 }
 

@@ -11,6 +11,7 @@ use inkcell_testkit::need::{jupyter_server, named_python};
 use serde_json::Value;
 
 use crate::env;
+use crate::gateways::PATIENT;
 use crate::notebook_runs::{notebook, until};
 
 const TOKEN: &str = "a-token-that-nobody-may-see";
@@ -69,6 +70,7 @@ impl Server {
     fn command(&self, env: &TestEnv, args: &[&str]) -> Command {
         let mut command = env.inkcell();
         command.args(args).env("PI_PYTHON_GATEWAY_URL", self.page("lab"));
+        command.env("INKCELL_PYTHON_START_TIMEOUT", PATIENT);
         command
     }
 

@@ -18,7 +18,7 @@ const UNITS: &str = "src/settings/tests.rs";
 const LOGGING: &str = "tests/it/logging.rs";
 
 /// Setting, file and test.
-const SHOWN: [(&str, &str, &str); 47] = [
+const SHOWN: [(&str, &str, &str); 49] = [
     ("python.interpreter", HERE, "a_command_is_told_which_python"),
     ("python.shell", HERE, "a_command_is_told_what_a_kernel_begins_with"),
     ("python.prelude", HERE, "a_command_is_told_what_a_kernel_begins_with"),
@@ -43,6 +43,8 @@ const SHOWN: [(&str, &str, &str); 47] = [
     ("gateway.authorities", UNITS, "an_address_means_a_gateway"),
     ("gateway.start_timeout", UNITS, "an_address_means_a_gateway"),
     ("gateway.idle_stop", UNITS, "an_address_means_a_gateway"),
+    ("host.use", "tests/it/hosts.rs", "the_host_is_cut_off_from_whoever_started_it"),
+    ("host.idle", "tests/it/hosts.rs", "an_idle_host_ends"),
     ("http.token", "tests/it/http_life.rs", "a_token_is_seen_nowhere"),
     ("kernel.zygote", HERE, "a_server_is_told_which_kernels"),
     ("kernel.pool", "tests/it/jupyter_kernels.rs", "a_pool_has_a_kernel_ready"),

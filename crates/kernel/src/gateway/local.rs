@@ -16,7 +16,7 @@ use crate::error::LaunchError;
 use crate::gateway::error::GatewayError;
 use crate::gateway::launch::{GatewayBackend, GatewayConfig};
 use crate::gateway::rest::RemoteKernels;
-use crate::gateway::shared::{SharedConfig, SharedGateway};
+use crate::gateway::shared::{START_LIMIT, SharedConfig, SharedGateway};
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched};
 use crate::trace::Trace;
@@ -95,6 +95,7 @@ impl LocalGatewayBackend {
             venv: spec.env.get("VIRTUAL_ENV").map(PathBuf::from),
             env: spec.env.clone(),
             idle_stop: self.config.idle_stop,
+            start_limit: spec.start_timeout.max(START_LIMIT),
         }))
     }
 

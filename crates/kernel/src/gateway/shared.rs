@@ -21,14 +21,19 @@ use crate::gateway::error::{GatewayError, Refused, Whose};
 use crate::gateway::listener;
 use crate::gateway::rest::Rest;
 use crate::gateway::site::{
-    Info, SharedStatus, Site, folder, in_folder, millis, private, unavailable,
+    Info, LOCK_LIMIT, SharedStatus, Site, folder, in_folder, millis, private, unavailable,
 };
 use crate::gateway::url::{GatewayUrl, Token};
 use crate::jupyter::home::random_hex;
 
-/// How often a gateway that starts is asked, and for how long.
+/// How often a gateway that starts is asked.
 const HEALTH_AGAIN: Duration = Duration::from_millis(100);
-const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// How long a start may take at least.
+pub(crate) const START_LIMIT: Duration = Duration::from_secs(30);
+
+/// How much longer than a start somebody else's is waited for.
+const LOCK_LEEWAY: Duration = Duration::from_secs(5);
 
 /// How long a gateway that runs may take to answer, and how often it is asked: one that is replaced takes the kernels
 /// of everybody along, and on a machine that is busy an answer can be late.
@@ -55,6 +60,8 @@ pub struct SharedConfig {
     pub env: BTreeMap<String, String>,
     /// After how long without a kernel it ends by itself; never where there is none.
     pub idle_stop: Option<Duration>,
+    /// How long its start may take.
+    pub start_limit: Duration,
 }
 
 /// The gateway of one interpreter.
@@ -102,7 +109,8 @@ impl SharedGateway {
 
     /// Where the gateway is and what opens it; started when it does not run, or does not answer.
     pub async fn acquire(&self) -> Result<(GatewayUrl, Token), GatewayError> {
-        let _lock = self.site.lock().await?;
+        let limit = LOCK_LIMIT.max(self.config.start_limit + LOCK_LEEWAY);
+        let _lock = self.site.lock(limit).await?;
         if let Some(found) = self.healthy().await? {
             return Ok(found);
         }
@@ -208,7 +216,7 @@ impl SharedGateway {
     }
 
     async fn ready(&self, child: &mut Unwritten, rest: &Rest) -> Result<(), GatewayError> {
-        let until = Instant::now() + START_LIMIT;
+        let until = Instant::now() + self.config.start_limit;
         while Instant::now() < until {
             let is_answered = ask(rest).await.is_ok();
             // Also where there was an answer: it was somebody else's then.
@@ -292,7 +300,7 @@ fn is_beyond_use(problem: &GatewayError) -> bool {
 }
 
 async fn ended_at(site: &Site) -> Result<bool, GatewayError> {
-    let _lock = site.lock().await?;
+    let _lock = site.lock(LOCK_LIMIT).await?;
     site.end().await
 }
 

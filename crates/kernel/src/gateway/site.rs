@@ -22,7 +22,7 @@ use crate::gateway::url::{GatewayUrl, PlainHttp, Token};
 
 /// How often a lock that somebody holds is tried, and for how long.
 const LOCK_AGAIN: Duration = Duration::from_millis(50);
-const LOCK_LIMIT: Duration = Duration::from_secs(35);
+pub(crate) const LOCK_LIMIT: Duration = Duration::from_secs(35);
 
 /// How often the file of a lock that is held is touched.
 const HEARTBEAT: Duration = Duration::from_secs(5);
@@ -91,13 +91,13 @@ impl Site {
         }
     }
 
-    /// Waits for the right to change anything.
-    pub(crate) async fn lock(&self) -> Result<Lock, GatewayError> {
+    /// Waits for the right to change anything, for this long.
+    pub(crate) async fn lock(&self, limit: Duration) -> Result<Lock, GatewayError> {
         self.make_folder().map_err(in_folder(&self.folder))?;
         let path = self.folder.join("gateway.lock");
         let file = private().read(true).create(true).truncate(false).open(&path);
         let file = file.map_err(in_folder(&path))?;
-        let until = Instant::now() + LOCK_LIMIT;
+        let until = Instant::now() + limit;
         loop {
             match file.try_lock() {
                 Ok(()) => return Lock::held(file).map_err(in_folder(&path)),
@@ -291,7 +291,7 @@ mod tests {
     async fn a_lock_that_is_held_shows_it() {
         let temp = tempfile::tempdir().unwrap();
         let site = site(temp.path());
-        let lock = site.lock().await.unwrap();
+        let lock = site.lock(LOCK_LIMIT).await.unwrap();
         let path = site.folder.join("gateway.lock");
         let content: serde_json::Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         assert_eq!(content["pid"], std::process::id());
@@ -321,11 +321,11 @@ mod tests {
         let dead = serde_json::json!({"pid": i32::MAX, "startedAt": millis()}).to_string();
         for content in [living.as_str(), &dead, "", "nonsense", "{\"pid\":\"x\"}"] {
             fs::write(&path, content).unwrap();
-            let lock = site.lock().now_or_never().expect("at once").unwrap();
+            let lock = site.lock(LOCK_LIMIT).now_or_never().expect("at once").unwrap();
             let text = fs::read_to_string(&path).unwrap();
             assert!(text.contains(&std::process::id().to_string()), "{text}");
             fs::write(&path, "").unwrap();
-            assert!(site.lock().now_or_never().is_none(), "somebody holds it");
+            assert!(site.lock(LOCK_LIMIT).now_or_never().is_none(), "somebody holds it");
             drop(lock);
         }
     }

@@ -108,12 +108,17 @@ impl StandIn {
     }
 
     fn shared(&self, python: &Path) -> SharedGateway {
+        self.shared_within(python, Duration::from_secs(300))
+    }
+
+    fn shared_within(&self, python: &Path, start_limit: Duration) -> SharedGateway {
         SharedGateway::new(SharedConfig {
             state_dir: self.state(),
             python: python.to_owned(),
             venv: None,
             env: self.env(),
             idle_stop: None,
+            start_limit,
         })
     }
 
@@ -152,6 +157,33 @@ impl StandIn {
     fn home(&self) -> PathBuf {
         let all = self.state().join("python-gateway");
         all.read_dir().unwrap().next().unwrap().unwrap().path()
+    }
+}
+
+/// B:G-15: a gateway that never answers is given up after as long as its start may take, and is ended.
+#[tokio::test]
+async fn a_gateway_that_never_answers_is_given_up() {
+    let stand_in = StandIn::new();
+    let python = stand_in.folder.path().join("python");
+    let started = stand_in.folder.path().join("started");
+    // The name is there when the number is in it.
+    let note = format!("echo $$ > '{0}.new' && mv '{0}.new' '{0}'", started.display());
+    std::fs::write(&python, format!("#!/bin/sh\n{note}\nexec sleep 600\n")).unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let shared = stand_in.shared_within(&python, Duration::from_secs(1));
+    let given_up = tokio::time::timeout(Duration::from_secs(25), shared.acquire());
+    let problem = given_up.await.expect("not as long as usual").unwrap_err();
+    assert!(problem.to_string().contains("Gateway startup timeout"), "{problem}");
+    assert!(!shared.status().active);
+    if let Ok(pid) = std::fs::read_to_string(&started) {
+        // One that was killed and not waited for yet has no command line.
+        let command = format!("/proc/{}/cmdline", pid.trim());
+        let gone = async {
+            while std::fs::read(&command).is_ok_and(|words| !words.is_empty()) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        tokio::time::timeout(crate::desk::LIMIT, gone).await.expect("it was killed");
     }
 }
 

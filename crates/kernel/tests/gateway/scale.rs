@@ -104,8 +104,9 @@ fn a_thousand_kernels_cost_a_thousand_times_one() {
     runtime.block_on(async {
         let ends = kernels.into_iter().map(|launched| launched.kernel.shutdown(4 * LIMIT));
         join_all(ends).await;
+        // A gateway that takes long is not waited for by anybody, and goes on.
+        assert!(gateway.is_empty_soon().await, "{:?}", gateway.kernels());
     });
-    assert_eq!(gateway.kernels(), [""; 0]);
     drop(desk);
     drop(runtime);
     end();
@@ -136,5 +137,5 @@ async fn thirty_two_at_once_are_let_in_in_turn() {
     join_all((0..32).map(one)).await;
     assert!((2..=16).contains(&gateway.at_once()), "{} requests at once", gateway.at_once());
     assert_eq!(gateway.count("POST", "/api/kernels"), 32, "one for each, and none twice");
-    assert_eq!(gateway.kernels(), [""; 0]);
+    assert!(gateway.is_empty_soon().await, "{:?}", gateway.kernels());
 }

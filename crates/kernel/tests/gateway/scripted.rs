@@ -150,7 +150,7 @@ impl Scripted {
 
     /// Waits until it has no kernel any more.
     pub(crate) async fn is_empty_soon(&self) -> bool {
-        for _ in 0..3000 {
+        for _ in 0..12_000 {
             if self.kernels().is_empty() {
                 return true;
             }

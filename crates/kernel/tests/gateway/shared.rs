@@ -6,6 +6,7 @@ use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use inkcell_kernel::{
     Backend as _, GatewayBackend, GatewayConfig, GatewayUrl, KernelSpec, LocalConfig,
@@ -27,7 +28,8 @@ fn shared(folder: &TempDir, python: PathBuf) -> SharedGateway {
     env.insert("PATH".to_owned(), std::env::var("PATH").unwrap());
     env.insert("HOME".to_owned(), folder.path().display().to_string());
     let state_dir = folder.path().join("state");
-    SharedGateway::new(SharedConfig { state_dir, python, venv: None, env, idle_stop: None })
+    let (venv, idle_stop, start_limit) = (None, None, Duration::from_secs(300));
+    SharedGateway::new(SharedConfig { state_dir, python, venv, env, idle_stop, start_limit })
 }
 
 /// The folder in which the one gateway of a test has its files.
@@ -104,7 +106,7 @@ async fn hosts_share_one_gateway() {
     Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
     let ended = async {
         while one.status().active {
-            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
     tokio::time::timeout(crate::desk::LIMIT, ended).await.expect("it was killed");
@@ -274,7 +276,7 @@ async fn a_lock_is_waited_for() {
     let mut holder = Command::new("sleep").arg("600").stdin(held).spawn().unwrap();
     let waiting = gateway.acquire();
     tokio::pin!(waiting);
-    let early = tokio::time::timeout(std::time::Duration::from_millis(300), &mut waiting).await;
+    let early = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
     assert!(early.is_err(), "somebody holds it");
     holder.kill().unwrap();
     holder.wait().unwrap();
@@ -301,7 +303,7 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
     // A start that is given up leaves nothing either.
     let has_begun = async {
         while !begun.exists() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     tokio::select! {
@@ -313,7 +315,7 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
         if alive.try_lock().is_ok() {
             return;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("the gateway outlives whoever started it");
 }
@@ -331,7 +333,7 @@ async fn an_idle_gateway_ends_where_that_is_wanted() {
         state_dir: folder.path().join("state"),
         runtime_dir: folder.path().to_owned(),
         sharing: Sharing::Allowed,
-        idle_stop: Some(std::time::Duration::from_secs(3)),
+        idle_stop: Some(Duration::from_secs(3)),
     });
     let desk = Desk::at(GatewayUrl::parse("http://localhost:1", PlainHttp::OnlyHere).unwrap().0);
     let cwd = folder.path().to_owned();
@@ -344,7 +346,7 @@ async fn an_idle_gateway_ends_where_that_is_wanted() {
     launched.kernel.shutdown(crate::desk::LIMIT).await;
     let ended = async {
         while !SharedGateway::statuses(&state).is_empty() {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
     tokio::time::timeout(crate::desk::LIMIT, ended).await.expect("it ends by itself");

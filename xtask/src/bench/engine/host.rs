@@ -108,6 +108,7 @@ impl Task {
             kernel: CellKernel::Same,
         };
         let request = PythonRequest {
+            input: InputMode::Refuse,
             cells: vec![cell],
             session: Some(SessionName(session.to_owned())),
             cwd: self.work(),
@@ -116,7 +117,6 @@ impl Task {
             timeout: Some(LIMIT),
             wait: Some(LIMIT),
             reading: Reading::Bounded,
-            input: InputMode::Refuse,
         };
         let report = engine.python(request, OwnerId(1)).await?;
         if report.state != State::Done {

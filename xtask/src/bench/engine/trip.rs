@@ -65,12 +65,12 @@ async fn launch(task: &Task) -> Result<Launched> {
 
 async fn drive(launched: &mut Launched, number: u64) -> Result<()> {
     let request = CodeRequest {
+        input: InputMode::Refuse,
         exec: ExecId(number),
         code: "1".to_owned(),
         history: History::Store,
         env: Vec::new(),
         cwd: None,
-        input: InputMode::Refuse,
     };
     launched.kernel.execute(request)?;
     loop {

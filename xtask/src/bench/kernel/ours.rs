@@ -247,8 +247,14 @@ async fn drive(
     mut see: impl FnMut(&ExecEvent),
 ) -> Result<()> {
     let (code, env) = (code.to_owned(), Vec::new());
-    let (history, input) = (History::Store, InputMode::Refuse);
-    launched.kernel.execute(CodeRequest { exec, code, history, env, cwd: None, input })?;
+    launched.kernel.execute(CodeRequest {
+        input: InputMode::Refuse,
+        exec,
+        code,
+        history: History::Store,
+        env,
+        cwd: None,
+    })?;
     loop {
         match launched.events.next().await.context("the events ended")? {
             KernelEvent::Exec { event: ExecEvent::Finished(outcome), .. } => match outcome {

@@ -83,7 +83,7 @@ impl Programs {
                 command.extend([script.into_os_string(), NOTEBOOK.into()]);
             }
             Runner::Inkcell | Runner::Kept => {
-                command.extend(["--python".into(), self.python.clone().into()])
+                command.extend(["--python".into(), self.python.clone().into()]);
             }
             _ => {}
         }

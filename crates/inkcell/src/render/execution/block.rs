@@ -10,25 +10,29 @@ use inkcell_engine::output::Notice;
 use super::super::words;
 use super::cell::{Cell, Status};
 use super::frame::{Line, Role};
+use super::lines::{Lines, TextLine};
 use super::output::{self, Layout, more, remark};
 use super::width::{Wrap, indented, wrap};
 use super::{Expansion, highlight, status};
 
 /// Rows of output and of code when collapsed.
-pub(super) const PREVIEW: usize = 10;
+pub(in crate::render) const PREVIEW: usize = 10;
+
+/// Characters of a title that are shown.
+const TITLE_CHARS: usize = 400;
 
 /// Where a cell stands among those of its call.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(in crate::render) struct Place {
     /// Counted from 1.
-    pub(super) number: usize,
-    pub(super) of: usize,
+    pub(in crate::render) number: usize,
+    pub(in crate::render) of: usize,
 }
 
 /// The rows of a cell.
-pub(super) fn rows(cell: &Cell, place: Place, layout: Layout) -> Vec<Line> {
+pub(in crate::render) fn rows(cell: &Cell, place: Place, layout: Layout<'_>) -> Vec<Line> {
     let mut rows = wrap(&heading(cell, place), layout.area.width, Wrap::Words);
-    rows.extend(code(&cell.source().code, layout));
+    rows.extend(code(cell, layout));
     rows.extend(section(cell, layout));
     rows.extend(remarks(cell, layout.area.width));
     if let Some(timeout) = cell.source().timeout {
@@ -50,7 +54,8 @@ fn heading(cell: &Cell, place: Place) -> Line {
         line.push(Role::Dim, &format!(" [{}/{}]", place.number, place.of));
     }
     if let Some(title) = title {
-        line.push(Role::Title, &format!(" {}", title.trim().replace('\n', " ")));
+        let title: String = title.trim().chars().take(TITLE_CHARS).collect();
+        line.push(Role::Title, &format!(" {}", title.replace(['\n', '\r'], " ")));
     }
     let word = match cell.state() {
         State::Queued => Some("pending"),
@@ -68,7 +73,7 @@ fn heading(cell: &Cell, place: Place) -> Line {
 }
 
 /// `500ms`, `2.5s` or `1.2m`.
-pub(super) fn shown_duration(duration: Duration) -> String {
+pub(in crate::render) fn shown_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     // The unit is chosen by what will be shown, so that nothing takes 60.0s.
     if duration.as_millis() < 1000 {
@@ -80,22 +85,57 @@ pub(super) fn shown_duration(duration: Duration) -> String {
     }
 }
 
-fn code(code: &str, layout: Layout) -> Vec<Line> {
+/// Lines of Python in colours, none longer than is shown of one.
+pub(in crate::render) fn code_lines(code: &str) -> Vec<Line> {
+    let lines = Lines::of(code);
+    let kept: Vec<&str> = lines.iter().map(TextLine::text).collect();
+    let mut shown = highlight::python(&kept.join("\n"));
+    for (line, omitted) in shown.iter_mut().zip(lines.iter().map(TextLine::omitted)) {
+        if let Some(omitted) = omitted {
+            line.push(Role::Dim, &omitted);
+        }
+    }
+    shown
+}
+
+/// The code, with a mark beside the line that failed, which is also shown where a preview ends before it.
+fn code(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
     let width = layout.area.width - layout.margin();
-    let lines = highlight::python(code);
-    let mut rows: Vec<Line> =
-        lines.iter().flat_map(|line| wrap(line, width, Wrap::Anywhere)).collect();
+    let failing = cell.failing_line();
+    let mut rows: Vec<Line> = Vec::new();
+    let mut failing_row = None;
+    for (number, line) in (1..).zip(code_lines(&cell.source().code)) {
+        if failing == Some(number) {
+            failing_row = Some(rows.len());
+        }
+        rows.extend(wrap(&line, width, Wrap::Anywhere));
+    }
+    let mut rows = indented(rows, layout.margin());
+    let marked = failing_row.filter(|_| layout.margin() == 2).and_then(|at| {
+        let row = rows.get_mut(at)?;
+        let mut line = Line::of(Role::Failing, "→ ");
+        let mut spans = row.spans().iter();
+        let first = spans.next().map(|span| (span.role(), span.text()));
+        if let Some((role, text)) = first {
+            line.push_clean(role, text.strip_prefix("  ").unwrap_or(text));
+        }
+        for span in spans {
+            line.push_clean(span.role(), span.text());
+        }
+        *row = line.clone();
+        Some((at, line))
+    });
     if layout.area.expansion == Expansion::Expanded || rows.len() <= PREVIEW {
-        return indented(rows, layout.margin());
+        return rows;
     }
     let hidden = rows.split_off(PREVIEW).len();
-    let mut rows = indented(rows, layout.margin());
     rows.extend(more(hidden, layout.area.width));
+    rows.extend(marked.filter(|(at, _)| *at >= PREVIEW).map(|(_, line)| line));
     rows
 }
 
 /// The output with its heading, where there is any or where there could have been.
-fn section(cell: &Cell, layout: Layout) -> Vec<Line> {
+fn section(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
     let content = cell.content();
     let page = cell.shown_page().filter(|_| layout.area.expansion == Expansion::Expanded);
     let mut rows = match page {
@@ -113,7 +153,7 @@ fn section(cell: &Cell, layout: Layout) -> Vec<Line> {
 }
 
 /// What inkcell says after a cell: what is missing, why it ended, what else must be known.
-pub(super) fn remarks(cell: &Cell, width: usize) -> Vec<Line> {
+pub(in crate::render) fn remarks(cell: &Cell, width: usize) -> Vec<Line> {
     let mut rows = notices(cell.notices(), width);
     if let Some(sentence) = words::sentence(cell.state(), cell.end()) {
         rows.extend(remark(Role::Error, &sentence, width));
@@ -125,12 +165,12 @@ pub(super) fn remarks(cell: &Cell, width: usize) -> Vec<Line> {
 }
 
 /// Warnings about what is not shown (B:T-15).
-pub(super) fn notices(notices: &[Notice], width: usize) -> Vec<Line> {
+pub(in crate::render) fn notices(notices: &[Notice], width: usize) -> Vec<Line> {
     notices.iter().flat_map(|notice| remark(Role::Warning, &notice.to_string(), width)).collect()
 }
 
 /// The line that says how long code may take (B:T-16).
-pub(super) fn timeout_line(timeout: Duration, width: usize) -> Vec<Line> {
+pub(in crate::render) fn timeout_line(timeout: Duration, width: usize) -> Vec<Line> {
     remark(Role::Dim, &format!("Timeout: {}s", timeout.as_secs_f64()), width)
 }
 

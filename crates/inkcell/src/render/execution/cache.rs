@@ -7,7 +7,7 @@ use super::frame::Line;
 
 /// The rows made last.
 #[derive(Default)]
-pub(super) struct Cache {
+pub(in crate::render) struct Cache {
     made: Option<(Area, u64)>,
     rows: Vec<Line>,
     renders: u64,
@@ -15,7 +15,7 @@ pub(super) struct Cache {
 
 impl Cache {
     /// The rows for this area and this revision of what they show.
-    pub(super) fn rows(
+    pub(in crate::render) fn rows(
         &mut self,
         area: Area,
         revision: u64,
@@ -30,7 +30,8 @@ impl Cache {
     }
 
     /// How often rows were made.
-    pub(super) fn renders(&self) -> u64 {
+    #[cfg(test)]
+    pub(in crate::render) fn renders(&self) -> u64 {
         self.renders
     }
 }

@@ -10,15 +10,18 @@ use inkcell_engine::kernel::{ExecEvent, Outcome};
 use inkcell_engine::output::{Mark, ModelOutput, Notice, Part, RichItem, RichKind};
 use inkcell_engine::session::Note;
 
-use super::growing::{Growing, traceback};
+use super::growing::{Growing, lines_elided};
 use super::lines::Lines;
+use super::traceback::{Traceback, line_in_cell, traceback};
 use crate::render::ending::exception;
 
 /// Something in an output, in its place.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Item {
+pub(in crate::render) enum Item {
     /// What the program wrote.
     Text(Lines),
+    /// The lines of an exception.
+    Traceback(Lines),
     /// What inkcell says about it.
     Mark(String),
     /// What is more than text.
@@ -27,16 +30,16 @@ pub(super) enum Item {
 
 /// What of a cell's output is to be shown.
 #[derive(Default)]
-pub(super) struct Content {
-    pub(super) items: Vec<Item>,
+pub(in crate::render) struct Content {
+    pub(in crate::render) items: Vec<Item>,
     /// Status events, as JSON text.
-    pub(super) statuses: Vec<String>,
-    pub(super) has_markdown: bool,
+    pub(in crate::render) statuses: Vec<String>,
+    pub(in crate::render) has_markdown: bool,
 }
 
 /// Where a cell is, as far as its look goes (B:T-10).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Status {
+pub(in crate::render) enum Status {
     Pending,
     Running,
     Complete,
@@ -55,7 +58,7 @@ pub(crate) struct Page {
 }
 
 /// A cell.
-pub(super) struct Cell {
+pub(in crate::render) struct Cell {
     source: CellSource,
     report: Option<CellReport>,
     growing: Option<Growing>,
@@ -64,11 +67,11 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    pub(super) fn new(source: CellSource) -> Cell {
+    pub(in crate::render) fn new(source: CellSource) -> Cell {
         Cell { source, report: None, growing: None, page: None, revision: 0 }
     }
 
-    pub(super) fn report(&mut self, report: &CellReport) {
+    pub(in crate::render) fn report(&mut self, report: &CellReport) {
         if self.report.as_ref() == Some(report) {
             return;
         }
@@ -80,14 +83,14 @@ impl Cell {
         self.revision += 1;
     }
 
-    pub(super) fn event(&mut self, event: &ExecEvent) {
+    pub(in crate::render) fn event(&mut self, event: &ExecEvent) {
         if !self.is_over() {
             self.growing.get_or_insert_default().event(event);
             self.revision += 1;
         }
     }
 
-    pub(super) fn missed(&mut self, events: u64) {
+    pub(in crate::render) fn missed(&mut self, events: u64) {
         if !self.is_over() {
             self.growing.get_or_insert_default().missed(events);
             self.revision += 1;
@@ -95,7 +98,7 @@ impl Cell {
     }
 
     /// Shows a page of the stored output, or again what was kept.
-    pub(super) fn page(&mut self, page: Option<Page>) {
+    pub(in crate::render) fn page(&mut self, page: Option<Page>) {
         self.page = page;
         self.revision += 1;
     }
@@ -106,19 +109,19 @@ impl Cell {
     }
 
     /// Counts changes, so that a frame made before one can be told from one made after.
-    pub(super) fn revision(&self) -> u64 {
+    pub(in crate::render) fn revision(&self) -> u64 {
         self.revision
     }
 
-    pub(super) fn source(&self) -> &CellSource {
+    pub(in crate::render) fn source(&self) -> &CellSource {
         &self.source
     }
 
-    pub(super) fn shown_page(&self) -> Option<&Page> {
+    pub(in crate::render) fn shown_page(&self) -> Option<&Page> {
         self.page.as_ref()
     }
 
-    pub(super) fn state(&self) -> State {
+    pub(in crate::render) fn state(&self) -> State {
         let told = self.report.as_ref().map_or(State::Queued, |report| report.state);
         match self.growing.as_ref().map(Growing::outcome) {
             None => told,
@@ -129,7 +132,7 @@ impl Cell {
         }
     }
 
-    pub(super) fn status(&self) -> Status {
+    pub(in crate::render) fn status(&self) -> Status {
         match self.state() {
             State::Queued | State::NeverRun => Status::Pending,
             State::Running => Status::Running,
@@ -143,31 +146,40 @@ impl Cell {
     }
 
     /// How long it took or has taken, once it has begun.
-    pub(super) fn duration(&self) -> Option<Duration> {
+    pub(in crate::render) fn duration(&self) -> Option<Duration> {
         let report = self.report.as_ref()?;
         let has_begun = self.status() != Status::Pending && !report.duration.is_zero();
         (has_begun || self.state() == State::Done).then_some(report.duration)
     }
 
-    pub(super) fn end(&self) -> Option<&EndReport> {
+    pub(in crate::render) fn end(&self) -> Option<&EndReport> {
         self.report.as_ref().and_then(|report| report.end.as_ref())
     }
 
-    pub(super) fn notes(&self) -> &[Note] {
+    pub(in crate::render) fn notes(&self) -> &[Note] {
         self.report.as_ref().map_or(&[], |report| &report.notes)
     }
 
-    pub(super) fn notices(&self) -> &[Notice] {
+    pub(in crate::render) fn notices(&self) -> &[Notice] {
         self.report.as_ref().map_or(&[], |report| &report.output.notices)
     }
 
     /// The stored output, by its id, where there is more than is kept.
-    pub(super) fn artifact(&self) -> Option<&str> {
+    pub(in crate::render) fn artifact(&self) -> Option<&str> {
         let output = &self.report.as_ref()?.output;
         output.artifact.as_ref().map(|stored| stored.id.as_str())
     }
 
-    pub(super) fn content(&self) -> Content {
+    /// The line of its code that failed, counted from 1.
+    pub(in crate::render) fn failing_line(&self) -> Option<usize> {
+        if let Some(Some(Outcome::Error(error))) = self.growing.as_ref().map(Growing::outcome) {
+            return line_in_cell(error, None);
+        }
+        let report = self.report.as_ref().filter(|report| report.state == State::Error)?;
+        line_in_cell(exception(report)?, report.count.map(u64::from))
+    }
+
+    pub(in crate::render) fn content(&self) -> Content {
         if let Some(growing) = &self.growing {
             return Content {
                 items: growing.items(),
@@ -205,7 +217,11 @@ fn of_report(report: &CellReport) -> Content {
     if report.state != State::Cancelled
         && let Some(error) = exception(report)
     {
-        items.push(Item::Text(traceback(error)));
+        let Traceback { lines, rest } = traceback(error);
+        items.push(Item::Traceback(lines));
+        if let Some((hidden, rest)) = rest {
+            items.extend([Item::Mark(lines_elided(hidden)), Item::Traceback(rest)]);
+        }
     }
     let is_status = |item: &&RichItem| matches!(item.kind, RichKind::Status(_));
     // An item whose mark was left out with the text around it is shown at the end.

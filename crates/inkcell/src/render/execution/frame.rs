@@ -3,7 +3,8 @@
 //! Owns the rule that nothing in a frame can command a terminal: text gets in through [`Line::push`] only,
 //! which shows control characters instead of keeping them. Colours are the painters'.
 
-use unicode_width::UnicodeWidthStr;
+use bytes::Bytes;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 use crate::output::visible;
 
@@ -29,6 +30,51 @@ pub(crate) enum Role {
     Text,
     Number,
     Comment,
+    /// Where a traceback or a code shows what failed.
+    Failing,
+    /// A character that is two pixels of a picture.
+    Pixels {
+        upper: Paint,
+        lower: Paint,
+    },
+}
+
+/// A colour of a pixel, in the terms of the terminal.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Paint {
+    True(u8, u8, u8),
+    /// One of the 256 of xterm.
+    Indexed(u8),
+}
+
+/// A picture that the terminal draws itself, over rows that are kept free for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Picture {
+    columns: usize,
+    rows: usize,
+    bytes: Bytes,
+}
+
+impl Picture {
+    /// Bytes must be ours alone: they reach the terminal as they are.
+    pub(in crate::render) fn new(columns: usize, rows: usize, bytes: Bytes) -> Picture {
+        Picture { columns, rows, bytes }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn columns(&self) -> usize {
+        self.columns
+    }
+
+    /// The rows it takes, with that of its line.
+    pub(crate) fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// What makes the terminal draw it at the cursor.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// A piece of text in one role.
@@ -52,6 +98,17 @@ impl Span {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Line {
     spans: Vec<Span>,
+    /// The columns of the spans, counted as they come: a line of tabs would take long to count each time.
+    columns: usize,
+    picture: Option<Picture>,
+}
+
+impl Frame {
+    /// The same text in no role.
+    pub(crate) fn uncoloured(&self) -> Frame {
+        let plain = |line: &Line| Line::of(Role::Plain, &line.text());
+        Frame { lines: self.lines.iter().map(plain).collect() }
+    }
 }
 
 impl Line {
@@ -62,20 +119,39 @@ impl Line {
         line
     }
 
+    /// The first of the rows of a picture; the others are empty lines below it.
+    pub(in crate::render) fn drawn(picture: Picture) -> Line {
+        Line { picture: Some(picture), ..Line::default() }
+    }
+
+    /// The same line behind another.
+    pub(in crate::render) fn behind(&self, mut before: Line) -> Line {
+        for span in &self.spans {
+            before.push_clean(span.role, &span.text);
+        }
+        Line { picture: self.picture.clone(), ..before }
+    }
+
+    /// The same line with nothing drawn in it.
+    pub(in crate::render) fn undrawn(&self) -> Line {
+        Line { picture: None, ..self.clone() }
+    }
+
     /// Adds text; tabs become spaces up to the next stop, other control characters are shown.
     pub(crate) fn push(&mut self, role: Role, text: &str) {
         let text = visible(text);
         let mut pieces = text.split('\t');
         self.push_clean(role, pieces.next().unwrap_or_default());
         for piece in pieces {
-            let spaces = TAB - self.width() % TAB;
+            let spaces = TAB - self.columns % TAB;
             self.push_clean(role, &" ".repeat(spaces));
             self.push_clean(role, piece);
         }
     }
 
     /// Adds text that came out of a line.
-    pub(super) fn push_clean(&mut self, role: Role, text: &str) {
+    pub(in crate::render) fn push_clean(&mut self, role: Role, text: &str) {
+        self.columns += text.width();
         match self.spans.last_mut() {
             _ if text.is_empty() => {}
             Some(last) if last.role == role => last.text.push_str(text),
@@ -87,17 +163,33 @@ impl Line {
         &self.spans
     }
 
+    /// What is drawn here, right of the text.
+    pub(crate) fn picture(&self) -> Option<&Picture> {
+        self.picture.as_ref()
+    }
+
     pub(crate) fn text(&self) -> String {
         self.spans.iter().map(Span::text).collect()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.spans.is_empty()
+        self.spans.is_empty() && self.picture.is_none()
     }
 
-    /// The columns it takes.
-    fn width(&self) -> usize {
-        self.spans.iter().map(|span| span.text.width()).sum()
+    /// What of it is in so many columns from one on; a character that is only half in them is left out.
+    pub(crate) fn cut(&self, from: usize, width: usize) -> Line {
+        let mut line = Line::default();
+        let mut at = 0;
+        for span in &self.spans {
+            for (start, c) in span.text.char_indices() {
+                let wide = c.width().unwrap_or(0);
+                if at >= from && at + wide <= from + width {
+                    line.push_clean(span.role, &span.text[start..start + c.len_utf8()]);
+                }
+                at += wide;
+            }
+        }
+        line
     }
 }
 

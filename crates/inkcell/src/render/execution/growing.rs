@@ -12,6 +12,7 @@ use inkcell_engine::output::{Cleaner, ImageItem, JsonItem, Mark, RichItem, RichK
 
 use super::cell::Item;
 use super::lines::Lines;
+use super::traceback::{Traceback, cleaned, traceback};
 use crate::render::display;
 
 const STATUS: &str = "application/x-omp-status";
@@ -52,25 +53,23 @@ struct Piece {
 
 enum Shown {
     Text(Lines),
+    Traceback(Lines),
     Mark(String),
     Rich(Box<RichItem>),
 }
 
-fn cleaned(text: &str) -> String {
-    let mut cleaner = Cleaner::default();
-    let mut out = String::with_capacity(text.len());
-    cleaner.push(text.as_bytes(), &mut |piece| out.push_str(piece));
-    cleaner.finish(&mut |piece| out.push_str(piece));
-    out
+fn traceback_items(error: &PyError) -> Vec<Shown> {
+    let Traceback { lines, rest } = traceback(error);
+    let mut items = vec![Shown::Traceback(lines)];
+    if let Some((hidden, rest)) = rest {
+        items.extend([Shown::Mark(lines_elided(hidden)), Shown::Traceback(rest)]);
+    }
+    items
 }
 
-/// The lines of an exception, without colours.
-pub(super) fn traceback(error: &PyError) -> Lines {
-    let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
-    match lines.is_empty() {
-        true => Lines::of(&cleaned(&format!("{}: {}", error.name, error.value))),
-        false => Lines::of(&cleaned(&lines.join("\n"))),
-    }
+/// What is said of lines that are left out of a traceback.
+pub(super) fn lines_elided(lines: usize) -> String {
+    format!("[… {lines} lines elided …]")
 }
 
 fn json(data: Option<&MimeData>) -> Option<&str> {
@@ -101,6 +100,12 @@ impl Growing {
         self.mark(format!("[… {events} events were not seen …]"));
     }
 
+    /// Text that came before what is kept, and is not kept itself.
+    pub(super) fn left_out(&mut self, text: &[u8]) {
+        self.forgotten_bytes += text.len() as u64;
+        self.forgotten_lines += text.iter().filter(|byte| **byte == b'\n').count() as u64;
+    }
+
     pub(super) fn outcome(&self) -> Option<&Outcome> {
         self.outcome.as_ref()
     }
@@ -122,6 +127,7 @@ impl Growing {
         }
         items.extend(self.pieces.iter().map(|piece| match &piece.shown {
             Shown::Text(lines) => Item::Text(lines.clone()),
+            Shown::Traceback(lines) => Item::Traceback(lines.clone()),
             Shown::Mark(mark) => Item::Mark(mark.clone()),
             Shown::Rich(item) => Item::Rich((**item).clone()),
         }));
@@ -274,7 +280,9 @@ impl Growing {
         self.text(&settled);
         if let Outcome::Error(error) = outcome {
             self.begin_output();
-            self.place(None, Shown::Text(traceback(error)));
+            for item in traceback_items(error) {
+                self.add(None, item);
+            }
         }
         self.outcome = Some(outcome.clone());
     }

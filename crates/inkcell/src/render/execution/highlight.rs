@@ -59,7 +59,7 @@ struct Open {
 }
 
 /// The lines of some code.
-pub(super) fn python(code: &str) -> Vec<Line> {
+pub(in crate::render) fn python(code: &str) -> Vec<Line> {
     let mut open = None;
     let code = code.strip_suffix('\n').unwrap_or(code);
     code.split('\n')

@@ -5,14 +5,15 @@
 use inkcell_engine::CallEvent;
 use inkcell_engine::api::{CellReport, CellSource, State};
 
-use super::block::remarks;
+use super::super::image::Gallery;
+use super::block::{code_lines, remarks};
 use super::cache::Cache;
 use super::cell::Cell;
 use super::ends::exit_code;
 use super::frame::{Frame, Line, Role};
 use super::output::{self, Layout, remark};
 use super::width::{Wrap, wrap};
-use super::{Area, Renderer, highlight};
+use super::{Area, Renderer};
 
 const PREVIEW: usize = 20;
 
@@ -21,13 +22,34 @@ const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "�
 /// Code at a prompt.
 pub(crate) struct Interactive {
     cell: Cell,
+    heading: Heading,
     turns: u64,
     cache: Cache,
+    gallery: Option<Gallery>,
+}
+
+/// Whether the code stands above its output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Heading {
+    Code,
+    /// It stands there already: it was typed there.
+    Typed,
 }
 
 impl Interactive {
     pub(crate) fn new(source: CellSource) -> Interactive {
-        Interactive { cell: Cell::new(source), turns: 0, cache: Cache::default() }
+        let (cell, cache) = (Cell::new(source), Cache::default());
+        Interactive { cell, heading: Heading::Code, turns: 0, cache, gallery: None }
+    }
+
+    /// Leaves the code out, because whoever typed it sees it above.
+    pub(crate) fn below_typed_code(self) -> Interactive {
+        Interactive { heading: Heading::Typed, ..self }
+    }
+
+    /// Draws pictures.
+    pub(crate) fn with_gallery(self, gallery: Gallery) -> Interactive {
+        Interactive { gallery: Some(gallery), ..self }
     }
 
     /// Takes what the engine says of it.
@@ -40,7 +62,19 @@ impl Interactive {
         self.turns += 1;
     }
 
+    /// What is to be seen now, without the word that it runs.
+    pub(crate) fn still(&mut self, area: Area) -> Frame {
+        Frame { lines: self.rows(area.at_least_one_wide()) }
+    }
+
+    fn rows(&mut self, area: Area) -> Vec<Line> {
+        let (cell, heading) = (&self.cell, self.heading);
+        let layout = Layout { area, preview: PREVIEW, gallery: self.gallery.as_ref() };
+        self.cache.rows(area, cell.revision(), || rows(cell, heading, layout)).to_vec()
+    }
+
     /// How often rows were made.
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cache.renders()
     }
@@ -53,9 +87,8 @@ impl Renderer for Interactive {
 
     fn frame(&mut self, area: Area) -> Frame {
         let area = area.at_least_one_wide();
-        let cell = &self.cell;
-        let mut lines = self.cache.rows(area, cell.revision(), || rows(cell, area)).to_vec();
-        if !cell.state().is_end() {
+        let mut lines = self.rows(area);
+        if !self.cell.state().is_end() {
             let turn = usize::try_from(self.turns % SPINNER.len() as u64).unwrap_or(0);
             let waiting = format!("{} Running… (esc to cancel)", SPINNER[turn]);
             lines.extend(remark(Role::Dim, &waiting, area.width));
@@ -64,9 +97,14 @@ impl Renderer for Interactive {
     }
 }
 
-fn rows(cell: &Cell, area: Area) -> Vec<Line> {
+fn rows(cell: &Cell, heading: Heading, layout: Layout<'_>) -> Vec<Line> {
+    let area = layout.area;
     let mut rows = Vec::new();
-    for (number, code) in highlight::python(&cell.source().code).iter().enumerate() {
+    let code = match heading {
+        Heading::Code => code_lines(&cell.source().code),
+        Heading::Typed => Vec::new(),
+    };
+    for (number, code) in code.iter().enumerate() {
         let mut line = match number {
             0 => Line::of(Role::Title, ">>> "),
             _ => Line::of(Role::Plain, "    "),
@@ -76,7 +114,7 @@ fn rows(cell: &Cell, area: Area) -> Vec<Line> {
         }
         rows.extend(wrap(&line, area.width, Wrap::Anywhere));
     }
-    rows.extend(output::rows(&cell.content(), cell.status(), Layout { area, preview: PREVIEW }));
+    rows.extend(output::rows(&cell.content(), cell.status(), layout));
     let ended = match cell.state() {
         State::Cancelled | State::TimedOut => Some("(cancelled)".to_owned()),
         state => exit_code(state, cell.end()).map(|code| format!("(exit {code})")),

@@ -4,12 +4,14 @@
 
 use std::collections::VecDeque;
 
+use super::frame::{Line, Role};
+
 /// Characters of a line that are shown.
 const LINE_CHARS: usize = 4000;
 
 /// One line, with what is left out of its end.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct TextLine {
+pub(in crate::render) struct TextLine {
     text: String,
     chars: usize,
     omitted: u64,
@@ -25,12 +27,12 @@ impl TextLine {
         self.omitted += rest.chars().count() as u64;
     }
 
-    pub(super) fn text(&self) -> &str {
+    pub(in crate::render) fn text(&self) -> &str {
         &self.text
     }
 
     /// What is said of the characters that are left out.
-    pub(super) fn omitted(&self) -> Option<String> {
+    pub(in crate::render) fn omitted(&self) -> Option<String> {
         (self.omitted > 0).then(|| format!("… [{} chars omitted]", self.omitted))
     }
 
@@ -42,21 +44,21 @@ impl TextLine {
 
 /// Text as lines; the last may still grow.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Lines {
+pub(in crate::render) struct Lines {
     lines: VecDeque<TextLine>,
     is_open: bool,
     held_bytes: usize,
 }
 
 impl Lines {
-    pub(super) fn of(text: &str) -> Lines {
+    pub(in crate::render) fn of(text: &str) -> Lines {
         let mut lines = Lines::default();
         lines.push(text);
         lines
     }
 
     /// Adds text at the end.
-    pub(super) fn push(&mut self, text: &str) {
+    pub(in crate::render) fn push(&mut self, text: &str) {
         for piece in text.split_inclusive('\n') {
             let (piece, is_whole) = match piece.strip_suffix('\n') {
                 Some(piece) => (piece, true),
@@ -79,31 +81,48 @@ impl Lines {
     }
 
     /// Adds lines of their own.
-    pub(super) fn append(&mut self, mut more: Lines) {
+    pub(in crate::render) fn append(&mut self, mut more: Lines) {
         self.lines.append(&mut more.lines);
         self.held_bytes += more.held_bytes;
         self.is_open = false;
     }
 
     /// Forgets the first line, and says how many bytes it had.
-    pub(super) fn forget_first(&mut self) -> Option<u64> {
+    pub(in crate::render) fn forget_first(&mut self) -> Option<u64> {
         let first = self.lines.pop_front()?;
         self.held_bytes -= first.held_bytes();
         self.is_open &= !self.lines.is_empty();
         Some(first.text.len() as u64)
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
+    pub(in crate::render) fn held_bytes(&self) -> usize {
         self.held_bytes
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &TextLine> {
+    pub(in crate::render) fn iter(&self) -> impl Iterator<Item = &TextLine> {
         self.lines.iter()
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(in crate::render) fn len(&self) -> usize {
         self.lines.len()
     }
+}
+
+/// A line of ours within the same limit.
+pub(in crate::render) fn clamped(line: Line) -> Line {
+    let chars: usize = line.spans().iter().map(|span| span.text().chars().count()).sum();
+    let Some(omitted) = chars.checked_sub(LINE_CHARS).filter(|omitted| *omitted > 0) else {
+        return line;
+    };
+    let mut cut = Line::default();
+    let mut room = LINE_CHARS;
+    for span in line.spans() {
+        let end = span.text().char_indices().nth(room).map_or(span.text().len(), |(at, _)| at);
+        cut.push_clean(span.role(), &span.text()[..end]);
+        room -= span.text()[..end].chars().count();
+    }
+    cut.push_clean(Role::Dim, &format!("… [{omitted} chars omitted]"));
+    cut
 }
 
 #[cfg(test)]
@@ -143,6 +162,17 @@ mod tests {
         }
         assert_eq!(grown, whole);
         assert_eq!(shown(&Lines::of(&"x".repeat(4000))), ["x".repeat(4000)]);
+    }
+
+    /// B:T-21
+    #[test]
+    fn a_line_of_ours_is_cut_too() {
+        let mut line = Line::of(Role::Name, &"é".repeat(3000));
+        line.push(Role::Text, &"日".repeat(3000));
+        let cut = clamped(line.clone());
+        let wanted = format!("{}{}… [2000 chars omitted]", "é".repeat(3000), "日".repeat(1000));
+        assert_eq!(cut.text(), wanted);
+        assert_eq!(clamped(Line::of(Role::Dim, "short")), Line::of(Role::Dim, "short"));
     }
 
     #[test]

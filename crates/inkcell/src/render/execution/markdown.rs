@@ -1,20 +1,28 @@
-//! Markdown as styled lines: headings, emphasis, code, lists, quotes, links.
+//! Markdown as styled lines: headings, emphasis, code, lists, quotes, links, tables.
 //!
 //! Owns a modest reading that never fails and keeps every line a line, because text that a program printed
-//! may stand between. What it does not know stays as it was written. It must not know widths.
+//! may stand between. What it does not know stays as it was written. Widths are of concern to tables alone.
 
 use super::frame::{Line, Role};
 use super::highlight;
 use super::lines::TextLine;
+use super::markdown_table::table;
 
 /// How deep emphasis may stand in emphasis.
 const MAX_DEPTH: usize = 4;
 
-/// Lines of Markdown, each with what is left out of its end.
-pub(super) fn lines<'a>(text: impl Iterator<Item = &'a TextLine>) -> Vec<Line> {
+/// Lines of Markdown, each with what is left out of its end; tables get no wider than this.
+pub(in crate::render) fn lines<'a>(
+    text: impl Iterator<Item = &'a TextLine>,
+    width: usize,
+) -> Vec<Line> {
+    let text: Vec<&TextLine> = text.collect();
+    let plain: Vec<&str> = text.iter().map(|line| line.text()).collect();
     let mut out = Vec::new();
     let mut fence: Option<Fence> = None;
-    for line in text {
+    let mut at = 0;
+    while let Some(line) = text.get(at) {
+        at += 1;
         let mark = fence_mark(line.text());
         match (&mut fence, mark) {
             (Some(open), Some((mark, ""))) if mark.starts_with(&open.mark) => {
@@ -26,6 +34,11 @@ pub(super) fn lines<'a>(text: impl Iterator<Item = &'a TextLine>) -> Vec<Line> {
                 fence = Some(Fence { mark: mark.to_owned(), is_python, code: Vec::new() });
             }
             (None, None) => {
+                if let Some((mut rows, taken)) = table(&plain[at - 1..], width, &inline) {
+                    out.append(&mut rows);
+                    at += taken - 1;
+                    continue;
+                }
                 let mut shown = block(line.text());
                 if let Some(omitted) = line.omitted() {
                     shown.push(Role::Dim, &omitted);
@@ -223,7 +236,7 @@ mod tests {
             role => format!("<{role:?} {}>", span.text()),
         };
         let text = Lines::of(text);
-        let lines = lines(text.iter());
+        let lines = lines(text.iter(), 80);
         let lines: Vec<String> =
             lines.iter().map(|line| line.spans().iter().map(name).collect()).collect();
         lines.join("\n")
@@ -249,7 +262,11 @@ mod tests {
             ("list[0](x y)", "list[0](x y)"),
             ("```python\nx = 1\n```\nend", "  x = <Number 1>\nend"),
             ("```\n**raw**\n", "  <Code **raw**>"),
-            ("| a | b |\n|---|---|\n| 1 | 2 |", "| a | b |\n|---|---|\n| 1 | 2 |"),
+            (
+                "| a | b |\n|---|---|\n| 1 | 2 |",
+                "<Strong a><Dim  │ ><Strong b>\n<Dim ──┼──>\n1<Dim  │ >2",
+            ),
+            ("| a |\nno table", "| a |\nno table"),
             ("``` a ``` b", "<Code a> b"),
             ("````x", ""),
         ];

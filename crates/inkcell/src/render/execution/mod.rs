@@ -3,39 +3,49 @@
 //! Owns the way in: [`Execution::new`] with the cells, [`Execution::report`] and [`Renderer::event`] as they
 //! come, [`Renderer::frame`] whenever something is to be seen, and a painter of `paint` for the frame. Frames
 //! are pure: the same state gives the same frame, and nothing here reads a clock or writes anywhere.
-#![cfg_attr(not(test), expect(dead_code, reason = "what draws while code runs is still to come"))]
 
-mod block;
-mod cache;
-mod cell;
+pub(in crate::render) mod block;
+pub(in crate::render) mod cache;
+pub(in crate::render) mod cell;
 mod ends;
-mod frame;
+pub(in crate::render) mod frame;
 mod growing;
-mod highlight;
+pub(in crate::render) mod highlight;
 pub(crate) mod interactive;
 mod json_tree;
-mod lines;
-mod markdown;
-mod output;
-mod paint;
+pub(in crate::render) mod lines;
+pub(in crate::render) mod markdown;
+mod markdown_table;
+pub(in crate::render) mod output;
+pub(in crate::render) mod paint;
 mod status;
+pub(crate) mod stored;
 pub(crate) mod text_only;
-mod width;
+mod traceback;
+pub(in crate::render) mod width;
 
+use std::path::Path;
 use std::time::Duration;
 
 use inkcell_engine::CallEvent;
 use inkcell_engine::api::{CellSource, PythonReport};
 
+use super::image::Gallery;
+use super::place;
 use block::{PREVIEW, Place, timeout_line};
 use cache::Cache;
 use cell::Cell;
-use frame::Line;
 use output::{Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Role};
+pub(crate) use frame::{Frame, Line, Paint, Role};
 pub(crate) use paint::{ansi, plain};
+pub(crate) use width::{columns, fit};
+
+/// Python code, its words in their roles.
+pub(crate) fn highlighted(code: &str) -> Vec<Line> {
+    highlight::python(code)
+}
 
 /// Where a frame is to be shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -47,7 +57,7 @@ pub(crate) struct Area {
 
 impl Area {
     /// A terminal that is being resized may say 0.
-    fn at_least_one_wide(self) -> Area {
+    pub(in crate::render) fn at_least_one_wide(self) -> Area {
         Area { width: self.width.max(1), ..self }
     }
 }
@@ -75,18 +85,39 @@ pub(crate) struct Execution {
     cells: Vec<(Cell, Cache)>,
     timeout: Option<Duration>,
     notice: Option<String>,
+    cwd: Option<String>,
+    gallery: Option<Gallery>,
 }
 
 impl Execution {
     /// A call that has not begun.
     pub(crate) fn new(cells: Vec<CellSource>) -> Execution {
         let cells = cells.into_iter().map(|source| (Cell::new(source), Cache::default()));
-        Execution { cells: cells.collect(), timeout: None, notice: None }
+        let cells = cells.collect();
+        Execution { cells, timeout: None, notice: None, cwd: None, gallery: None }
     }
 
     /// Shows how long all cells together may take.
     pub(crate) fn with_timeout(self, timeout: Option<Duration>) -> Execution {
         Execution { timeout, ..self }
+    }
+
+    /// Shows where it works, unless that is where the session is anyway (B:T-23).
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
+    pub(crate) fn with_cwd(self, cwd: &Path, session: &Path) -> Execution {
+        Execution { cwd: place::shown_cwd(cwd, session), ..self }
+    }
+
+    /// Draws pictures.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
+    pub(crate) fn with_gallery(self, gallery: Gallery) -> Execution {
+        Execution { gallery: Some(gallery), ..self }
     }
 
     /// Takes the call as the engine has it now. A cell that is over is what its report says from then on;
@@ -103,6 +134,10 @@ impl Execution {
     }
 
     /// Events were forgotten before they could be shown: the cell that runs says so.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn missed(&mut self, events: u64) {
         let running = self.cells.iter_mut().find(|(cell, _)| !cell.state().is_end());
         if let Some((cell, _)) = running {
@@ -111,11 +146,19 @@ impl Execution {
     }
 
     /// The id of the stored output of a cell, for whoever turns its pages.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn artifact(&self, cell: usize) -> Option<&str> {
         self.cells.get(cell).and_then(|(cell, _)| cell.artifact())
     }
 
     /// Shows a page of the stored output in the expanded view of a cell (B:T-11), or again what was kept.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
+    )]
     pub(crate) fn turn_to(&mut self, cell: usize, page: Option<Page>) {
         if let Some((cell, _)) = self.cells.get_mut(cell) {
             cell.page(page);
@@ -123,6 +166,7 @@ impl Execution {
     }
 
     /// How often blocks were made: a frame of what did not change makes none (B:T-04).
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cells.iter().map(|(_, cache)| cache.renders()).sum()
     }
@@ -137,9 +181,12 @@ impl Renderer for Execution {
 
     fn frame(&mut self, area: Area) -> Frame {
         let area = area.at_least_one_wide();
-        let layout = Layout { area, preview: PREVIEW };
+        let layout = Layout { area, preview: PREVIEW, gallery: self.gallery.as_ref() };
         let of = self.cells.len();
         let mut lines: Vec<Line> = Vec::new();
+        if let Some(cwd) = &self.cwd {
+            lines.extend(remark(Role::Dim, &format!("in {cwd}"), area.width));
+        }
         for (at, (cell, cache)) in self.cells.iter_mut().enumerate() {
             if at > 0 {
                 lines.push(Line::default());
@@ -159,7 +206,7 @@ impl Renderer for Execution {
 }
 
 /// A noun for so many things.
-fn plural(number: usize, noun: &str) -> String {
+pub(in crate::render) fn plural(number: usize, noun: &str) -> String {
     if number == 1 { noun.to_owned() } else { format!("{noun}s") }
 }
 

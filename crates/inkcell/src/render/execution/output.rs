@@ -1,29 +1,37 @@
-//! The output of a cell as rows: text from its end, trees, places of pictures.
+//! The output of a cell as rows: text from its end, trees, pictures or their places.
 //!
 //! Owns what is left out when it is collapsed (B:T-11). What the program wrote stands behind a margin and
 //! what inkcell says does not, so that no output can pass itself off as a remark of ours.
 
-use inkcell_engine::output::{ImageItem, JsonItem, RichItem, RichKind, Stored, size};
+use inkcell_engine::output::{ImageItem, JsonItem, RichItem, RichKind, Stored};
 
+use super::super::image::{Gallery, claimed_pixels};
 use super::cell::{Content, Item, Page, Status};
 use super::frame::{Line, Role};
-use super::lines::Lines;
+use super::lines::{Lines, clamped};
+use super::traceback::Roles;
 use super::width::{Wrap, fit, indented, wrap};
 use super::{Area, Expansion, json_tree, markdown, plural};
 
 /// The lines of JSON that is shown as text, when collapsed.
 const JSON_LINES: usize = 10;
 
+/// How many pictures are drawn of one cell, the last ones; the others are named.
+const COLLAPSED_PICTURES: usize = 4;
+const EXPANDED_PICTURES: usize = 20;
+
 /// How output is laid out: in which area, and how many rows of text when collapsed.
 #[derive(Clone, Copy)]
-pub(super) struct Layout {
-    pub(super) area: Area,
-    pub(super) preview: usize,
+pub(in crate::render) struct Layout<'a> {
+    pub(in crate::render) area: Area,
+    pub(in crate::render) preview: usize,
+    /// What draws pictures, where they can be drawn.
+    pub(in crate::render) gallery: Option<&'a Gallery>,
 }
 
-impl Layout {
+impl Layout<'_> {
     /// Columns left of what the program wrote; none where there is no room for them.
-    pub(super) fn margin(self) -> usize {
+    pub(in crate::render) fn margin(self) -> usize {
         if self.area.width > 4 { 2 } else { 0 }
     }
 
@@ -40,7 +48,7 @@ enum Reading {
 }
 
 /// The rows of an output.
-pub(super) fn rows(content: &Content, status: Status, layout: Layout) -> Vec<Line> {
+pub(in crate::render) fn rows(content: &Content, status: Status, layout: Layout<'_>) -> Vec<Line> {
     let reading = match status {
         Status::Error => Reading::Text(Role::Error),
         _ if content.has_markdown => Reading::Markdown,
@@ -50,14 +58,27 @@ pub(super) fn rows(content: &Content, status: Status, layout: Layout) -> Vec<Lin
         |item: &&Item| matches!(item, Item::Rich(item) if matches!(item.kind, RichKind::Json(_)));
     let has_several = content.items.iter().filter(is_json).count() > 1;
     let mut json_number = 0;
+    let pictures = content.items.iter().filter(|item| is_picture(item)).count();
+    let mut left = pictures.saturating_sub(match layout.area.expansion {
+        Expansion::Collapsed => COLLAPSED_PICTURES,
+        Expansion::Expanded => EXPANDED_PICTURES,
+    });
     let mut text = Vec::new();
     let mut rich = Vec::new();
     for item in &content.items {
         match item {
             Item::Text(lines) => text.extend(text_rows(lines, reading, layout)),
+            Item::Traceback(lines) => text.extend(traceback_rows(lines, layout)),
             Item::Mark(mark) => text.extend(remark(Role::Dim, mark, layout.area.width)),
             Item::Rich(item) => {
                 json_number += usize::from(matches!(item.kind, RichKind::Json(_)));
+                let layout = match is_picture_kind(&item.kind) && left > 0 {
+                    true => {
+                        left -= 1;
+                        Layout { gallery: None, ..layout }
+                    }
+                    false => layout,
+                };
                 let header = has_several.then(|| format!("JSON output {json_number}"));
                 let rows = indented(rich_rows(item, header, layout), layout.margin());
                 match layout.area.expansion {
@@ -74,8 +95,30 @@ pub(super) fn rows(content: &Content, status: Status, layout: Layout) -> Vec<Lin
     text
 }
 
+fn is_picture(item: &Item) -> bool {
+    matches!(item, Item::Rich(item) if is_picture_kind(&item.kind))
+}
+
+fn is_picture_kind(kind: &RichKind) -> bool {
+    matches!(kind, RichKind::Image(_))
+}
+
+/// The rows of a traceback, with what failed in it.
+fn traceback_rows(lines: &Lines, layout: Layout<'_>) -> Vec<Line> {
+    let mut roles = Roles::default();
+    let shown = lines.iter().map(|text| {
+        let mut line = Line::of(roles.of(text.text()), text.text());
+        if let Some(omitted) = text.omitted() {
+            line.push(Role::Dim, &omitted);
+        }
+        line
+    });
+    let rows = shown.flat_map(|line| wrap(&line, layout.inner(), Wrap::Anywhere)).collect();
+    indented(rows, layout.margin())
+}
+
 /// The rows of a page of stored output.
-pub(super) fn page_rows(page: &Page, status: Status, layout: Layout) -> Vec<Line> {
+pub(in crate::render) fn page_rows(page: &Page, status: Status, layout: Layout<'_>) -> Vec<Line> {
     let lines = Lines::of(&page.text);
     let last = page.first_line + (lines.len() as u64).saturating_sub(1);
     let range = format!("Lines {}-{last} of {}", page.first_line, page.total_lines);
@@ -86,13 +129,21 @@ pub(super) fn page_rows(page: &Page, status: Status, layout: Layout) -> Vec<Line
 }
 
 /// Something inkcell says, at the left edge.
-pub(super) fn remark(role: Role, text: &str, width: usize) -> Vec<Line> {
-    text.lines().flat_map(|line| wrap(&Line::of(role, line), width, Wrap::Words)).collect()
+pub(in crate::render) fn remark(role: Role, text: &str, width: usize) -> Vec<Line> {
+    let lines = Lines::of(text);
+    let shown = lines.iter().map(|text| {
+        let mut line = Line::of(role, text.text().trim_end_matches('\r'));
+        if let Some(omitted) = text.omitted() {
+            line.push(role, &omitted);
+        }
+        line
+    });
+    shown.flat_map(|line| wrap(&line, width, Wrap::Words)).collect()
 }
 
-fn text_rows(text: &Lines, reading: Reading, layout: Layout) -> Vec<Line> {
+fn text_rows(text: &Lines, reading: Reading, layout: Layout<'_>) -> Vec<Line> {
     let (lines, how) = match reading {
-        Reading::Markdown => (markdown::lines(text.iter()), Wrap::Words),
+        Reading::Markdown => (markdown::lines(text.iter(), layout.inner()), Wrap::Words),
         Reading::Text(role) => {
             let lines = text.iter().map(|text| {
                 let mut line = Line::of(role, text.text());
@@ -110,7 +161,7 @@ fn text_rows(text: &Lines, reading: Reading, layout: Layout) -> Vec<Line> {
 
 /// The last rows, below a line that says how many came before. Rows of the screen are counted, since they
 /// are what a preview spares.
-fn last_rows(mut rows: Vec<Line>, layout: Layout) -> Vec<Line> {
+fn last_rows(mut rows: Vec<Line>, layout: Layout<'_>) -> Vec<Line> {
     let hidden = rows.len().saturating_sub(layout.preview);
     if hidden == 0 {
         return rows;
@@ -121,16 +172,16 @@ fn last_rows(mut rows: Vec<Line>, layout: Layout) -> Vec<Line> {
 }
 
 /// The line that says how many lines are not shown.
-pub(super) fn more(hidden: usize, width: usize) -> Vec<Line> {
+pub(in crate::render) fn more(hidden: usize, width: usize) -> Vec<Line> {
     let hint = format!("… {hidden} more {} (ctrl+o to expand)", plural(hidden, "line"));
     remark(Role::Dim, &hint, width)
 }
 
-fn rich_rows(item: &RichItem, header: Option<String>, layout: Layout) -> Vec<Line> {
+fn rich_rows(item: &RichItem, header: Option<String>, layout: Layout<'_>) -> Vec<Line> {
     let width = layout.inner();
     let lines = match &item.kind {
         RichKind::Json(json) => json_lines(json, header, layout.area.expansion),
-        RichKind::Image(image) => return wrap(&image_line(image), width, Wrap::Words),
+        RichKind::Image(image) => return image_rows(image, layout),
         RichKind::Digest { artifact, .. } => {
             let mut line = Line::of(Role::Plain, &item.digest);
             push_pointer(&mut line, artifact.as_ref());
@@ -150,7 +201,7 @@ fn json_lines(json: &JsonItem, header: Option<String>, expansion: Expansion) -> 
     let mut lines: Vec<Line> =
         header.into_iter().map(|header| Line::of(Role::Dim, &header)).collect();
     match json.raw.as_ref().and_then(|raw| serde_json::from_str(raw).ok()) {
-        Some(value) => lines.extend(json_tree::lines(&value, expansion)),
+        Some(value) => lines.extend(json_tree::lines(&value, expansion).into_iter().map(clamped)),
         // What is no JSON for us, or too large, is shown as the text it has.
         None => {
             let shown = match expansion {
@@ -158,7 +209,9 @@ fn json_lines(json: &JsonItem, header: Option<String>, expansion: Expansion) -> 
                 Expansion::Expanded => usize::MAX,
             };
             let hidden = json.shown.lines().count().saturating_sub(shown);
-            lines.extend(json.shown.lines().take(shown).map(|line| Line::of(Role::Plain, line)));
+            lines.extend(
+                json.shown.lines().take(shown).map(|line| clamped(Line::of(Role::Plain, line))),
+            );
             if hidden > 0 {
                 let more = format!("… {hidden} more {}", plural(hidden, "line"));
                 lines.push(Line::of(Role::Dim, &more));
@@ -173,16 +226,18 @@ fn json_lines(json: &JsonItem, header: Option<String>, expansion: Expansion) -> 
     lines
 }
 
-/// A picture where none can be drawn (B:T-17).
-fn image_line(image: &ImageItem) -> Line {
-    let pixels = image.pixels.map(|(wide, high)| format!(", {wide}x{high}")).unwrap_or_default();
-    let amount = match &image.data {
-        Some(data) => size(data.len() as u64),
-        None => "not shown".to_owned(),
-    };
-    let mut line = Line::of(Role::Dim, &format!("[{}{pixels}, {amount}]", image.mime));
-    push_pointer(&mut line, image.artifact.as_ref());
-    line
+/// A picture, or the line that stands for it (B:T-17).
+fn image_rows(image: &ImageItem, layout: Layout<'_>) -> Vec<Line> {
+    let ImageItem { mime, data, pixels, artifact } = image;
+    let drawn = (data.as_ref().zip(layout.gallery))
+        .and_then(|(data, gallery)| gallery.rows(mime, data, layout.inner()));
+    drawn.unwrap_or_else(|| {
+        let pixels = pixels.or_else(|| data.as_ref().and_then(|data| claimed_pixels(data)));
+        let bytes = data.as_ref().map(|data| data.len() as u64);
+        let place = artifact.as_ref().map(|stored| format!("artifact://{}", stored.id));
+        let line = super::super::image::line(mime, pixels, bytes, place.as_deref());
+        wrap(&line, layout.inner(), Wrap::Words)
+    })
 }
 
 fn push_pointer(line: &mut Line, artifact: Option<&Stored>) {

@@ -3,7 +3,9 @@
 //! Owns the look of roles. It must not know what is painted. Whether colours are wanted is decided by who
 //! chooses the painter.
 
-use super::frame::{Frame, Line, Role};
+use std::borrow::Cow;
+
+use super::frame::{Frame, Line, Paint, Role};
 
 /// Text without anything else.
 pub(crate) fn plain(frame: &Frame) -> String {
@@ -17,7 +19,7 @@ pub(crate) fn plain(frame: &Frame) -> String {
     out
 }
 
-/// Text in colours.
+/// Text in colours, and pictures where lines have them.
 pub(crate) fn ansi(frame: &Frame) -> String {
     let mut out = String::new();
     for line in &frame.lines {
@@ -28,18 +30,31 @@ pub(crate) fn ansi(frame: &Frame) -> String {
 }
 
 /// Every span ends what it began, so that a line can be shown alone.
-fn paint_line(line: &Line, out: &mut String) {
+pub(in crate::render) fn paint_line(line: &Line, out: &mut String) {
+    if let Some(picture) = line.picture() {
+        // Room is made first, so that nothing scrolls while the picture is drawn; the rows below it are
+        // lines of the frame and bring the cursor past it.
+        let rows = picture.rows();
+        out.extend(std::iter::repeat_n('\n', rows));
+        out.push_str(&format!("\u{1b}[{rows}A"));
+    }
     for span in line.spans() {
         match look(span.role()) {
-            "" => out.push_str(span.text()),
+            look if look.is_empty() => out.push_str(span.text()),
             look => out.push_str(&format!("\u{1b}[{look}m{}\u{1b}[0m", span.text())),
         }
+    }
+    if let Some(picture) = line.picture() {
+        // Terminals disagree on where a picture leaves the cursor.
+        out.push_str("\u{1b}7");
+        out.push_str(&String::from_utf8_lossy(picture.bytes()));
+        out.push_str("\u{1b}8");
     }
 }
 
 /// The parameters of the sequence that begins a role.
-fn look(role: Role) -> &'static str {
-    match role {
+fn look(role: Role) -> Cow<'static, str> {
+    let look = match role {
         Role::Plain => "",
         Role::Dim => "2",
         Role::Title | Role::Strong => "1",
@@ -47,10 +62,22 @@ fn look(role: Role) -> &'static str {
         Role::Success | Role::Text => "32",
         Role::Warning => "33",
         Role::Error => "31",
+        Role::Failing => "1;31",
         Role::Keyword => "35",
         Role::Name => "34",
         Role::Code | Role::Number => "36",
         Role::Comment => "90",
+        Role::Pixels { upper, lower } => {
+            return format!("38;{};48;{}", colour(upper), colour(lower)).into();
+        }
+    };
+    look.into()
+}
+
+fn colour(paint: Paint) -> String {
+    match paint {
+        Paint::True(red, green, blue) => format!("2;{red};{green};{blue}"),
+        Paint::Indexed(number) => format!("5;{number}"),
     }
 }
 

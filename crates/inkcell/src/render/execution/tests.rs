@@ -16,6 +16,7 @@ use super::interactive::Interactive;
 use super::text_only::TextOnly;
 use super::*;
 
+mod failing;
 mod laws;
 mod live;
 

@@ -1,6 +1,7 @@
 //! A result of which only the text is known (B:T-12).
 //!
 //! Owns the preview of such a text. It must not know cells.
+#![cfg_attr(not(test), expect(dead_code, reason = "for a reader that has only text"))]
 
 use inkcell_engine::output::Notice;
 
@@ -37,6 +38,7 @@ impl TextOnly {
     }
 
     /// How often rows were made.
+    #[cfg(test)]
     pub(crate) fn renders(&self) -> u64 {
         self.cache.renders()
     }

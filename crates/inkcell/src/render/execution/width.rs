@@ -15,7 +15,7 @@ const JOINER: char = '\u{200d}';
 
 /// Where a line may be broken.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Wrap {
+pub(crate) enum Wrap {
     /// Anywhere, as a terminal does it: for what programs write, where every space counts.
     Anywhere,
     /// Between words, where there are any: for sentences.
@@ -23,10 +23,13 @@ pub(super) enum Wrap {
 }
 
 /// The columns a text takes at most.
-pub(super) fn columns(text: &str) -> usize {
+pub(crate) fn columns(text: &str) -> usize {
     let sum: usize = text.chars().map(|c| c.width().unwrap_or(0)).sum();
     sum.max(text.width())
 }
+
+/// What changes its neighbour may come so often; storms of it would be drawn over other rows.
+const MAX_JOINED: usize = 24;
 
 /// The length in bytes of the first thing that must not be broken: a character and what belongs to it.
 fn unbroken(text: &str) -> usize {
@@ -45,6 +48,11 @@ fn unbroken(text: &str) -> usize {
         last = c;
     }
     text.len()
+}
+
+/// A thing without what there is too much of.
+fn calm(piece: &str) -> &str {
+    piece.char_indices().nth(MAX_JOINED).map_or(piece, |(end, _)| &piece[..end])
 }
 
 fn is_regional(c: char) -> bool {
@@ -70,8 +78,9 @@ fn pieces<'a>(text: &'a str, line: &Line, width: usize, out: &mut dyn FnMut(Piec
             role = span.role();
             role_end += span.text().len();
         }
-        let piece = &text[at..at + unbroken(&text[at..])];
-        at += piece.len();
+        let whole = &text[at..at + unbroken(&text[at..])];
+        at += whole.len();
+        let piece = calm(whole);
         let wide = columns(piece);
         if wide <= width {
             out(Piece { text: piece, role, columns: wide });
@@ -92,7 +101,7 @@ fn pieces<'a>(text: &'a str, line: &Line, width: usize, out: &mut dyn FnMut(Piec
 }
 
 /// The line as rows that are at most so wide; an empty line is one row.
-pub(super) fn wrap(line: &Line, width: usize, how: Wrap) -> Vec<Line> {
+pub(crate) fn wrap(line: &Line, width: usize, how: Wrap) -> Vec<Line> {
     let width = width.max(1);
     let text = line.text();
     if text.len() <= width && text.is_ascii() {
@@ -149,7 +158,7 @@ fn joined(row: &[Piece<'_>]) -> Line {
 }
 
 /// The line as one row, cut with an ellipsis where it is too long.
-pub(super) fn fit(line: &Line, width: usize) -> Line {
+pub(crate) fn fit(line: &Line, width: usize) -> Line {
     let width = width.max(1);
     let rows = wrap(line, width, Wrap::Anywhere);
     let [row] = rows.as_slice() else {
@@ -162,19 +171,13 @@ pub(super) fn fit(line: &Line, width: usize) -> Line {
 }
 
 /// The same rows behind a margin of spaces.
-pub(super) fn indented(rows: Vec<Line>, margin: usize) -> Vec<Line> {
+pub(in crate::render) fn indented(rows: Vec<Line>, margin: usize) -> Vec<Line> {
     if margin == 0 {
         return rows;
     }
-    let behind = |row: Line| {
-        if row.is_empty() {
-            return row;
-        }
-        let mut line = Line::of(Role::Plain, &" ".repeat(margin));
-        for span in row.spans() {
-            line.push_clean(span.role(), span.text());
-        }
-        line
+    let behind = |row: Line| match row.is_empty() {
+        true => row,
+        false => row.behind(Line::of(Role::Plain, &" ".repeat(margin))),
     };
     rows.into_iter().map(behind).collect()
 }

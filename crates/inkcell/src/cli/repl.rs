@@ -1,0 +1,85 @@
+//! `inkcell repl`: a prompt in a session that outlives it.
+//!
+//! Owns whose session it is and whether somebody sits at a terminal. The prompt itself is in `repl`.
+
+use std::io::{self, IsTerminal as _};
+use std::sync::{Arc, Mutex};
+
+use inkcell_engine::api::{KernelRequest, Request};
+use inkcell_engine::registry::SessionName;
+
+use super::{hosts, python};
+use crate::args;
+use crate::client::Step;
+use crate::exit::{Exit, Failure};
+use crate::host::{Ask, Attention, KernelOptions};
+use crate::output::Output;
+use crate::render::live::{Colour, Live};
+use crate::repl::face::Face as _;
+use crate::repl::piped::Piped;
+use crate::repl::talk::Talk;
+use crate::repl::{Repl, Shared, Terminal, locked};
+use crate::settings::Settings;
+
+pub(crate) fn run(
+    args: &args::Repl,
+    settings: &Arc<Settings>,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    if output.is_json() {
+        let problem = "a prompt is for people; inkcell py answers in JSON";
+        return Err(Failure::argument("--json", problem));
+    }
+    let cwd = python::working_folder(&args.python, settings)?;
+    let session = args.session.clone().map(SessionName);
+    let whom = hosts::for_prompt(args.host, session.as_ref(), settings)?;
+    let talk = Talk {
+        client: whom.client,
+        settings: Arc::clone(settings),
+        session,
+        cwd: whom.cwd.unwrap_or(cwd),
+        wanted: python::wanted(&args.python, &args.kernel, settings),
+        kernel: python::options(&args.kernel),
+        attention: if args.verbose { Attention::Verbose } else { Attention::Usual },
+    };
+    let stays = talk.stays();
+    let talk: Shared = Arc::new(Mutex::new(talk));
+    if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        let is_coloured = settings.may_colour() && io::stderr().is_terminal();
+        let colour = if is_coloured { Colour::On } else { Colour::Off };
+        let mut face = Piped::new(io::stdin().lock(), Live::new(colour));
+        let failed = Repl::new(Arc::clone(&talk), &mut face).run()?;
+        return Ok(failed.unwrap_or(Exit::Ok));
+    }
+    let colour = if settings.may_colour() { Colour::On } else { Colour::Off };
+    let mut face = Terminal::new(&talk, colour)?;
+    let kept = if stays { "its session stays when you leave" } else { "everything ends with it" };
+    face.say(&format!(
+        "inkcell {}, Python in {}; {kept}. :help shows what can be typed.",
+        env!("CARGO_PKG_VERSION"),
+        locked(&talk).cwd.display()
+    ))?;
+    warm_up(&talk);
+    Repl::new(Arc::clone(&talk), &mut face).run()?;
+    if stays {
+        face.say("The session stays: inkcell repl goes on in it, inkcell stop ends it.")?;
+    }
+    Ok(Exit::Ok)
+}
+
+/// Has the kernel started while the first cell is typed. One that was asked for in a special way is started by that cell.
+fn warm_up(talk: &Shared) {
+    let asked = {
+        let talk = locked(talk);
+        if talk.kernel != KernelOptions::default() {
+            return;
+        }
+        let start = KernelRequest::Start(talk.reference());
+        talk.client.ask(Ask::Engine(Request::Kernel(start)))
+    };
+    if let Ok(mut asked) = asked {
+        // Whatever comes of it is told when something is run.
+        let wait = move || while !matches!(asked.next(None), Step::Done(_)) {};
+        let _ = std::thread::Builder::new().name("warm up".to_owned()).spawn(wait);
+    }
+}

@@ -1,0 +1,270 @@
+//! A cell as it stands in its notebook: its source and its stored outputs as rows, and the same cell while it runs.
+//!
+//! Owns what of a file is shown and how much of it. Stored outputs are folded by the same code as those of a
+//! cell that runs, so that a cell looks the same before and after. It must not know keys or where on a screen
+//! the rows go.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use inkcell_engine::api::{CellReport, CellSource, State};
+use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName};
+use inkcell_engine::notebook::{CellKind, OutputView};
+use serde_json::Value;
+
+use super::block::{PREVIEW, remarks, shown_duration};
+use super::cell::{Cell, Content, Status};
+use super::frame::{Line, Role};
+use super::growing::Growing;
+use super::lines::Lines;
+use super::output::{self, Layout, more, remark};
+use super::width::{Wrap, wrap};
+use super::{Area, Expansion, highlight, markdown, status};
+
+/// Lines of source when collapsed (B:T-03).
+const SOURCE_PREVIEW: usize = 6;
+
+/// Of a longer stored text only the end is folded: no more than that is ever shown.
+const FOLDED_BYTES: usize = 512 * 1024;
+
+/// How a source is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Language {
+    Python,
+    Markdown,
+    /// Nothing is known of it.
+    Other,
+}
+
+impl Language {
+    /// The language of a cell of this kind, where code is in the language that the notebook names.
+    pub(crate) fn of(kind: Option<CellKind>, notebook: Option<&str>) -> Language {
+        match kind {
+            Some(CellKind::Markdown) => Language::Markdown,
+            Some(CellKind::Code) => match notebook {
+                None | Some("python" | "ipython" | "python3") => Language::Python,
+                Some(_) => Language::Other,
+            },
+            Some(CellKind::Raw) | None => Language::Other,
+        }
+    }
+}
+
+/// Text with its words in their roles, a line for a line. Markdown stays as it was written.
+pub(crate) fn written(text: &str, language: Language) -> Vec<Line> {
+    match language {
+        Language::Python => highlight::python(text),
+        Language::Markdown | Language::Other => {
+            text.split('\n').map(|line| Line::of(Role::Plain, line)).collect()
+        }
+    }
+}
+
+/// The rows of a source.
+pub(crate) fn source_rows(text: &str, language: Language, area: Area) -> Vec<Line> {
+    let width = area.width.max(1);
+    if text.trim().is_empty() {
+        return remark(Role::Dim, "(empty cell)", width);
+    }
+    let lines = text.split('\n').count();
+    let shown = match area.expansion {
+        Expansion::Expanded => text,
+        Expansion::Collapsed => first_lines(text, SOURCE_PREVIEW),
+    };
+    let mut rows: Vec<Line> = Vec::new();
+    let (made, how) = match language {
+        Language::Markdown => (markdown::lines(Lines::of(shown).iter(), width), Wrap::Words),
+        _ => (written(shown, language), Wrap::Anywhere),
+    };
+    rows.extend(made.iter().flat_map(|line| wrap(line, width, how)));
+    let mut hidden = lines - shown.split('\n').count();
+    if area.expansion == Expansion::Collapsed && rows.len() > SOURCE_PREVIEW {
+        // Long lines are several rows, which a preview spares like any others.
+        hidden += rows.split_off(SOURCE_PREVIEW).len();
+    }
+    if hidden > 0 {
+        rows.extend(more(hidden, width));
+    }
+    rows
+}
+
+fn first_lines(text: &str, count: usize) -> &str {
+    text.match_indices('\n').nth(count - 1).map_or(text, |(at, _)| &text[..at])
+}
+
+/// What stored outputs say besides their text.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Ended {
+    Well,
+    /// One of them is an exception.
+    Badly,
+}
+
+/// The rows of stored outputs; none where there are no outputs.
+pub(crate) fn output_rows(outputs: &[OutputView<'_>], area: Area) -> (Vec<Line>, Ended) {
+    let area = area.at_least_one_wide();
+    let mut growing = Growing::default();
+    let mut ended = Ended::Well;
+    for output in outputs {
+        for event in events(output) {
+            if matches!(event, ExecEvent::Finished(Outcome::Error(_))) {
+                ended = Ended::Badly;
+            }
+            match event {
+                ExecEvent::Stream { name, data } => stream(name, &data, &mut growing),
+                event => growing.event(&event),
+            }
+        }
+    }
+    let status = match ended {
+        Ended::Well => Status::Complete,
+        Ended::Badly => Status::Error,
+    };
+    let content = Content {
+        items: growing.items(),
+        statuses: growing.statuses().to_vec(),
+        has_markdown: growing.has_markdown(),
+    };
+    (content_rows(&content, status, area), ended)
+}
+
+fn content_rows(content: &Content, status: Status, area: Area) -> Vec<Line> {
+    let mut rows = output::rows(content, status, Layout { area, preview: PREVIEW, gallery: None });
+    rows.extend(status::lines(&content.statuses, area.expansion, area.width));
+    rows
+}
+
+/// A stored output as what a kernel said when it was made.
+fn events(output: &OutputView<'_>) -> Vec<ExecEvent> {
+    // Python reads more than serde does; of such an output the text is what counts.
+    let Ok(value) = serde_json::from_slice::<Value>(output.json()) else {
+        let text = output.text().map(std::borrow::Cow::into_owned);
+        let text = text.unwrap_or_else(|| output.digest().to_string());
+        return vec![written_to(StreamName::Stdout, text)];
+    };
+    match value["output_type"].as_str().unwrap_or_default() {
+        "stream" => {
+            let name = match value["name"].as_str() {
+                Some("stderr") => StreamName::Stderr,
+                _ => StreamName::Stdout,
+            };
+            vec![written_to(name, joined(&value["text"]))]
+        }
+        "display_data" | "execute_result" => {
+            vec![ExecEvent::Display { id: None, data: bundle(&value["data"]) }]
+        }
+        "error" => {
+            let lines = value["traceback"].as_array().map(Vec::as_slice).unwrap_or_default();
+            let traceback = lines.iter().map(joined).collect();
+            vec![ExecEvent::Finished(Outcome::Error(PyError {
+                name: joined(&value["ename"]),
+                value: joined(&value["evalue"]),
+                traceback,
+                plain: Vec::new(),
+            }))]
+        }
+        _ => vec![written_to(StreamName::Stdout, output.digest().to_string())],
+    }
+}
+
+fn written_to(name: StreamName, text: String) -> ExecEvent {
+    ExecEvent::Stream { name, data: text.into() }
+}
+
+/// Folds what a stream holds; what comes before the end of a long one is only counted.
+fn stream(name: StreamName, data: &Bytes, growing: &mut Growing) {
+    let far = data.len().saturating_sub(FOLDED_BYTES);
+    let line_end = data[far..].iter().position(|byte| *byte == b'\n');
+    let cut = if far == 0 { 0 } else { line_end.map_or(0, |at| far + at + 1) };
+    growing.left_out(&data[..cut]);
+    growing.event(&ExecEvent::Stream { name, data: data.slice(cut..) });
+}
+
+/// A text, or the lines of one.
+fn joined(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(lines) => lines.iter().map(joined).collect(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}
+
+fn bundle(data: &Value) -> MimeBundle {
+    let forms = data.as_object().into_iter().flatten().map(|(mime, value)| {
+        let is_picture = mime.starts_with("image/") && mime != "image/svg+xml";
+        let form = match value {
+            Value::String(_) | Value::Array(_) if is_picture => {
+                let text: String = joined(value).split_whitespace().collect();
+                match BASE64_STANDARD.decode(text) {
+                    Ok(bytes) => MimeData::Binary(bytes.into()),
+                    Err(_) => MimeData::Text("a picture that cannot be read".to_owned()),
+                }
+            }
+            value if mime == "application/json" || mime.ends_with("+json") => {
+                MimeData::Json(value.to_string())
+            }
+            value => MimeData::Text(joined(value)),
+        };
+        (mime.clone(), form)
+    });
+    MimeBundle { data: forms.collect(), metadata: String::new() }
+}
+
+/// A cell that runs, or that has just run.
+pub(crate) struct LiveCell {
+    cell: Cell,
+}
+
+impl LiveCell {
+    /// A cell that has begun.
+    pub(crate) fn new(source: CellSource) -> LiveCell {
+        LiveCell { cell: Cell::new(source) }
+    }
+
+    pub(crate) fn event(&mut self, event: &ExecEvent) {
+        self.cell.event(event);
+    }
+
+    pub(crate) fn report(&mut self, report: &CellReport) {
+        self.cell.report(report);
+    }
+
+    /// Events were forgotten before they could be shown.
+    pub(crate) fn missed(&mut self, events: u64) {
+        self.cell.missed(events);
+    }
+
+    pub(crate) fn state(&self) -> State {
+        self.cell.state()
+    }
+
+    /// How long it took, `500ms` or `2.5s` or `1.2m`.
+    pub(crate) fn took(&self) -> Option<String> {
+        self.cell.duration().map(shown_duration)
+    }
+
+    /// Counts changes.
+    pub(crate) fn revision(&self) -> u64 {
+        self.cell.revision()
+    }
+
+    /// What it has shown, and what is to be said about it.
+    pub(crate) fn rows(&self, area: Area) -> Vec<Line> {
+        let area = area.at_least_one_wide();
+        let mut rows = content_rows(&self.cell.content(), self.cell.status(), area);
+        rows.extend(remarks(&self.cell, area.width));
+        rows
+    }
+}
+
+/// A time that passes, in the same form.
+pub(crate) fn shown_time(time: Duration) -> String {
+    shown_duration(time)
+}
+
+#[cfg(test)]
+#[path = "stored/tests.rs"]
+mod tests;

@@ -1,0 +1,186 @@
+//! An exception as it is read: where it happened, which line failed, what it was.
+//!
+//! Owns what is found in the lines of a traceback, IPython's and Python's own. The lines stay as they are;
+//! one that is not known is shown like the rest.
+
+use inkcell_engine::kernel::PyError;
+use inkcell_engine::output::Cleaner;
+
+use super::frame::Role;
+use super::lines::Lines;
+
+/// Lines of a traceback that are kept: of more, its beginning and its end.
+const FIRST_LINES: usize = 50;
+const LAST_LINES: usize = 150;
+
+/// A text without anything a terminal would act on.
+pub(super) fn cleaned(text: &str) -> String {
+    let mut cleaner = Cleaner::default();
+    let mut out = String::with_capacity(text.len());
+    cleaner.push(text.as_bytes(), &mut |piece| out.push_str(piece));
+    cleaner.finish(&mut |piece| out.push_str(piece));
+    out
+}
+
+/// A traceback within bounds.
+pub(super) struct Traceback {
+    pub(super) lines: Lines,
+    /// Where lines are left out: how many, and what comes after them.
+    pub(super) rest: Option<(usize, Lines)>,
+}
+
+/// The lines of an exception, without colours.
+pub(super) fn traceback(error: &PyError) -> Traceback {
+    let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
+    let text = match lines.is_empty() {
+        true => cleaned(&format!("{}: {}", error.name, error.value)),
+        false => cleaned(&lines.join("\n")),
+    };
+    let total = text.lines().count();
+    if total <= FIRST_LINES + LAST_LINES {
+        return Traceback { lines: Lines::of(&text), rest: None };
+    }
+    let part = |lines: &mut dyn Iterator<Item = &str>| {
+        let mut part = Lines::default();
+        for line in lines {
+            part.push(line);
+            part.push("\n");
+        }
+        part
+    };
+    let hidden = total - FIRST_LINES - LAST_LINES;
+    let last = part(&mut text.lines().skip(FIRST_LINES + hidden));
+    Traceback { lines: part(&mut text.lines().take(FIRST_LINES)), rest: Some((hidden, last)) }
+}
+
+/// The line of the cell's own code that failed, counted from 1: the innermost of it in the traceback.
+pub(super) fn line_in_cell(error: &PyError, count: Option<u64>) -> Option<usize> {
+    let lines = if error.plain.is_empty() { &error.traceback } else { &error.plain };
+    let text = cleaned(&lines.join("\n"));
+    let found = text.lines().rev().find_map(|line| {
+        let place = line.trim_start().strip_prefix("Cell In[")?;
+        let (number, place) = place.split_once("], line ")?;
+        let is_this = count.is_none_or(|count| number.parse() == Ok(count));
+        let digits = place.split(|c: char| !c.is_ascii_digit()).next()?;
+        is_this.then(|| digits.parse().ok()).flatten()
+    });
+    found.filter(|line| *line > 0)
+}
+
+/// What the lines of a traceback are, one after the other.
+#[derive(Default)]
+pub(super) struct Roles {
+    is_after_place: bool,
+}
+
+impl Roles {
+    /// What the next line is.
+    pub(super) fn of(&mut self, line: &str) -> Role {
+        let is_after_place = std::mem::take(&mut self.is_after_place);
+        let body = line.trim_start();
+        let is_rule = line.len() > 3 && line.chars().all(|c| c == '-');
+        if is_rule || body.contains("Traceback (most recent call last)") {
+            return Role::Dim;
+        }
+        if body.starts_with("Cell In[") || body.starts_with("File ") {
+            self.is_after_place = true;
+            return Role::Name;
+        }
+        let is_pointer = !body.is_empty() && body.chars().all(|c| ['^', '~', ' '].contains(&c));
+        if is_arrow(line)
+            || is_pointer
+            || (is_after_place && line.starts_with("    ") && !is_numbered(body))
+        {
+            return Role::Failing;
+        }
+        if line.starts_with(' ') && is_numbered(body) { Role::Plain } else { Role::Error }
+    }
+}
+
+/// `----> 5 f(1)`
+fn is_arrow(line: &str) -> bool {
+    let body = line.trim_start_matches('-');
+    body.len() < line.len() && body.strip_prefix("> ").is_some_and(is_numbered)
+}
+
+fn is_numbered(body: &str) -> bool {
+    let rest = body.trim_start_matches(|c: char| c.is_ascii_digit());
+    rest.len() < body.len() && (rest.is_empty() || rest.starts_with(' '))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn error(lines: &[&str]) -> PyError {
+        PyError {
+            name: "ZeroDivisionError".to_owned(),
+            value: "division by zero".to_owned(),
+            traceback: Vec::new(),
+            plain: lines.iter().map(|line| (*line).to_owned()).collect(),
+        }
+    }
+
+    const IPYTHON: [&str; 12] = [
+        "---------------------------------------------------------------------------",
+        "ZeroDivisionError                         Traceback (most recent call last)",
+        "Cell In[3], line 5",
+        "      2     y = x",
+        "      3     return y / 0",
+        "----> 5 f(1)",
+        "",
+        "Cell In[3], line 3, in f(x)",
+        "      2     y = x",
+        "----> 3     return y / 0",
+        "",
+        "ZeroDivisionError: division by zero",
+    ];
+
+    #[test]
+    fn what_failed_is_marked() {
+        let mut roles = Roles::default();
+        let roles: Vec<Role> = IPYTHON.iter().map(|line| roles.of(line)).collect();
+        use Role::{Dim, Error, Failing, Name, Plain};
+        let wanted =
+            [Dim, Dim, Name, Plain, Plain, Failing, Error, Name, Plain, Failing, Error, Error];
+        assert_eq!(roles, wanted);
+        let python = [
+            "Traceback (most recent call last):",
+            "  File \"a.py\", line 3, in f",
+            "    return y / 0",
+            "           ~~^~~",
+            "ZeroDivisionError: division by zero",
+        ];
+        let mut roles = Roles::default();
+        let roles: Vec<Role> = python.iter().map(|line| roles.of(line)).collect();
+        assert_eq!(roles, [Dim, Name, Failing, Failing, Error]);
+    }
+
+    #[test]
+    fn the_line_of_the_cell_that_failed_is_found() {
+        let in_cell = |lines: &[&str], count| line_in_cell(&error(lines), count);
+        assert_eq!(in_cell(&IPYTHON, Some(3)), Some(3));
+        assert_eq!(in_cell(&IPYTHON, Some(4)), None);
+        assert_eq!(in_cell(&IPYTHON, None), Some(3));
+        let syntax = ["  Cell In[1], line 12", "    x = = 1", "        ^", "SyntaxError: invalid"];
+        assert_eq!(in_cell(&syntax, Some(1)), Some(12));
+        for odd in [
+            "Cell In[1], line ",
+            "Cell In[",
+            "Cell In[1], line 0",
+            "Cell In[1], line 99999999999999999999",
+        ] {
+            assert_eq!(in_cell(&[odd], Some(1)), None, "{odd}");
+        }
+    }
+
+    #[test]
+    fn a_long_traceback_keeps_both_ends() {
+        let lines: Vec<String> = (1..=1000).map(|n| format!("frame {n}")).collect();
+        let error = PyError { plain: lines, ..error(&[]) };
+        let Traceback { lines, rest } = traceback(&error);
+        let (hidden, rest) = rest.unwrap();
+        assert_eq!((lines.len(), hidden, rest.len()), (50, 800, 150));
+        assert_eq!(rest.iter().next().unwrap().text(), "frame 851");
+    }
+}

@@ -1,0 +1,28 @@
+//! Pictures by the graphics protocol of kitty.
+//!
+//! Owns its escape sequences. It must not know where a picture comes from.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::picture::Extent;
+
+/// Characters of a piece; the protocol allows no more.
+const PIECE: usize = 4096;
+
+/// What draws a PNG file at the cursor, which stays where it is. The terminal is told to answer nothing.
+pub(super) fn bytes(png: &[u8], extent: Extent) -> Vec<u8> {
+    let encoded = STANDARD.encode(png);
+    let mut out = Vec::with_capacity(encoded.len() + encoded.len() / PIECE * 16 + 64);
+    let mut pieces = encoded.as_bytes().chunks(PIECE).peekable();
+    let Extent { columns, rows } = extent;
+    let mut head = format!("a=T,f=100,t=d,q=2,C=1,c={columns},r={rows},");
+    while let Some(piece) = pieces.next() {
+        let more = u8::from(pieces.peek().is_some());
+        out.extend_from_slice(format!("\u{1b}_G{head}m={more};").as_bytes());
+        out.extend_from_slice(piece);
+        out.extend_from_slice(b"\x1b\\");
+        head = "q=2,".to_owned();
+    }
+    out
+}

@@ -1,0 +1,129 @@
+//! A part of the terminal that is painted again and again, below what has scrolled away.
+//!
+//! Owns where the cursor is: always on the line below what was painted. It must not know what is shown. Nothing
+//! above the first row that it painted is ever touched.
+
+use super::execution::frame::{Frame, Line};
+use super::execution::paint::paint_line;
+use super::execution::width::columns;
+
+/// The size of a terminal, in characters.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Size {
+    pub(crate) columns: usize,
+    pub(crate) rows: usize,
+}
+
+/// What is on the screen below the text that stays.
+#[derive(Debug, Default)]
+pub(crate) struct Repaint {
+    /// The columns of each row that was painted.
+    painted: Vec<usize>,
+    last: Vec<Line>,
+}
+
+impl Repaint {
+    /// The bytes that put `settled` where it stays and `live` below it. A live part that is higher than the
+    /// screen shows its end.
+    pub(crate) fn paint(&mut self, settled: &Frame, live: &Frame, size: Size) -> String {
+        // One row is the cursor's.
+        let room = size.rows.saturating_sub(1).max(1);
+        let skipped = live.lines.len().saturating_sub(room);
+        // A picture is drawn where it stays; what is painted over again keeps only its place.
+        let shown: Vec<Line> = live.lines[skipped..].iter().map(Line::undrawn).collect();
+        if settled.lines.is_empty() && shown == self.last {
+            return String::new();
+        }
+        let mut out = self.wipe(size);
+        for line in settled.lines.iter().chain(&shown) {
+            paint_line(line, &mut out);
+            out.push_str("\r\n");
+        }
+        self.painted = shown.iter().map(|line| columns(&line.text())).collect();
+        self.last = shown;
+        out
+    }
+
+    /// The bytes that take away what was painted.
+    pub(crate) fn wipe(&mut self, size: Size) -> String {
+        let painted = std::mem::take(&mut self.painted);
+        self.last.clear();
+        // A terminal that became narrower since has broken the rows anew.
+        let rows =
+            painted.iter().map(|wide| wide.div_ceil(size.columns.max(1)).max(1)).sum::<usize>();
+        match rows.min(size.rows.saturating_sub(1)) {
+            0 => String::new(),
+            rows => format!("\r\u{1b}[{rows}A\u{1b}[J"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::execution::Role;
+    use super::super::execution::frame::Picture;
+    use super::*;
+
+    const SIZE: Size = Size { columns: 20, rows: 6 };
+
+    fn frame(lines: &[&str]) -> Frame {
+        Frame { lines: lines.iter().map(|line| Line::of(Role::Error, line)).collect() }
+    }
+
+    fn screen() -> vt100::Parser {
+        vt100::Parser::new(6.try_into().unwrap(), 20.try_into().unwrap(), 100)
+    }
+
+    fn contents(screen: &vt100::Parser) -> String {
+        screen.screen().contents()
+    }
+
+    /// S-050: what was there before stays, and only the live part is painted over.
+    #[test]
+    fn settled_text_stays_and_live_text_is_replaced() {
+        let mut screen = screen();
+        screen.process(b"$ inkcell attach\r\n");
+        let mut repaint = Repaint::default();
+        let none = Frame::default();
+        screen.process(repaint.paint(&none, &frame(&["one", "two"]), SIZE).as_bytes());
+        assert_eq!(contents(&screen), "$ inkcell attach\none\ntwo");
+        screen.process(repaint.paint(&none, &frame(&["three"]), SIZE).as_bytes());
+        assert_eq!(contents(&screen), "$ inkcell attach\nthree");
+        assert_eq!(repaint.paint(&none, &frame(&["three"]), SIZE), "");
+        screen.process(repaint.paint(&frame(&["three, done"]), &frame(&["four"]), SIZE).as_bytes());
+        assert_eq!(contents(&screen), "$ inkcell attach\nthree, done\nfour");
+        screen.process(repaint.wipe(SIZE).as_bytes());
+        assert_eq!(contents(&screen), "$ inkcell attach\nthree, done");
+    }
+
+    /// B:T-17: a picture is sent once, when nothing is painted over it any more.
+    #[test]
+    fn pictures_are_drawn_where_they_stay() {
+        let picture = Line::drawn(Picture::new(4, 2, "PICTURE".into()));
+        let with_picture = Frame { lines: vec![picture, Line::default()] };
+        let mut repaint = Repaint::default();
+        assert!(!repaint.paint(&Frame::default(), &with_picture, SIZE).contains("PICTURE"));
+        assert_eq!(repaint.paint(&Frame::default(), &with_picture, SIZE), "");
+        let drawn = repaint.paint(&with_picture, &Frame::default(), SIZE);
+        assert_eq!(drawn.matches("PICTURE").count(), 1);
+    }
+
+    /// A live part that is higher than the screen shows its end, and nothing above is lost.
+    #[test]
+    fn a_high_live_part_shows_its_end() {
+        let mut screen = screen();
+        screen.process(b"$ inkcell attach\r\n");
+        let mut repaint = Repaint::default();
+        let lines: Vec<String> = (1..=50).map(|n| format!("line {n}")).collect();
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        for end in 1..=50 {
+            let bytes = repaint.paint(&Frame::default(), &frame(&lines[..end]), SIZE);
+            screen.process(bytes.as_bytes());
+        }
+        assert_eq!(contents(&screen), "line 46\nline 47\nline 48\nline 49\nline 50");
+        screen.process(repaint.paint(&frame(&["done"]), &Frame::default(), SIZE).as_bytes());
+        assert_eq!(contents(&screen), "done");
+        screen.screen_mut().set_scrollback(100);
+        assert!(contents(&screen).starts_with("$ inkcell attach\ndone"), "{}", contents(&screen));
+    }
+}

@@ -1,0 +1,341 @@
+//! The prompt: cells are typed, run and shown, one after the other, in a session that outlives it.
+//!
+//! Owns the loop and what is no code. Typing and showing are a [`Face`]'s, so that the loop is the same at a terminal and
+//! behind a pipe; running is a host's.
+
+pub(crate) mod command;
+pub(crate) mod face;
+mod keys;
+pub(crate) mod piped;
+pub(crate) mod talk;
+mod terminal;
+mod transcript;
+mod whole;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use inkcell_engine::api::{
+    CellKernel, CellSource, EndReport, Help, Inspect, Inspected, KernelReport, KernelRequest,
+    PythonReport,
+};
+use inkcell_engine::kernel::{ExecEvent, Outcome};
+use inkcell_engine::output::{OutputRecorder, SizePolicy};
+use inkcell_engine::{EngineError, Kind};
+
+use crate::cli::hosts;
+use crate::client::Step;
+use crate::exit::{Exit, Failure};
+use crate::host::{Answer, HostEvent, PythonDone};
+use crate::render::ending::Summary;
+use crate::render::sessions::{self, Listing};
+use command::{Command, Detail, HELP, Typed};
+use face::{Echo, Entry, Face, Reply, Wish};
+use talk::Talk;
+use transcript::Transcript;
+
+pub(crate) use terminal::Terminal;
+
+/// How often a face is asked what it wants while nothing happens.
+const TICK: Duration = Duration::from_millis(50);
+
+/// How long the host is listened to between two looks at what is typed.
+const GLANCE: Duration = Duration::from_millis(1);
+
+/// After so many events the host is told that there is room again.
+const TOLD_EVERY: usize = 16;
+
+/// How much of one stream is kept for a notebook.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// The session at the prompt; completion asks it, too.
+pub(crate) type Shared = Arc<Mutex<Talk>>;
+
+pub(crate) fn locked(talk: &Shared) -> MutexGuard<'_, Talk> {
+    talk.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the prompt goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Onward {
+    Next,
+    Leave,
+}
+
+/// The loop.
+pub(crate) struct Repl<'a> {
+    talk: Shared,
+    face: &'a mut dyn Face,
+    transcript: Transcript,
+    /// How the first cell that failed ended.
+    failed: Option<Exit>,
+}
+
+impl<'a> Repl<'a> {
+    pub(crate) fn new(talk: Shared, face: &'a mut dyn Face) -> Repl<'a> {
+        Repl { talk, face, transcript: Transcript::default(), failed: None }
+    }
+
+    /// Runs until nothing more is typed, and says how the first cell that failed ended.
+    pub(crate) fn run(mut self) -> Result<Option<Exit>, Failure> {
+        loop {
+            let onward = match self.face.read()? {
+                Entry::End => Onward::Leave,
+                Entry::Dropped => Onward::Next,
+                Entry::Text(text) => match command::typed(&text) {
+                    Typed::Nothing => Onward::Next,
+                    Typed::Slip(problem) => {
+                        self.face.warn(&format!("error: {problem}"))?;
+                        Onward::Next
+                    }
+                    Typed::Code(code) => {
+                        self.code(code)?;
+                        Onward::Next
+                    }
+                    Typed::Command(command) => self.command(command)?,
+                },
+            };
+            if onward == Onward::Leave {
+                return Ok(self.failed);
+            }
+        }
+    }
+
+    fn command(&mut self, command: Command) -> Result<Onward, Failure> {
+        let said = match command {
+            Command::Quit => return Ok(Onward::Leave),
+            Command::Help => Ok(help()),
+            Command::Save { path, over } => {
+                let settings = Arc::clone(&locked(&self.talk).settings);
+                let saved = self.transcript.save(&path, over, &settings.notebooks);
+                let cells = self.transcript.len();
+                let count = if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
+                match saved {
+                    Ok(()) => Ok(format!("Saved {count} to {path}.")),
+                    Err(EngineError::Exists { path }) => Err(exists(&path)),
+                    Err(error) => Err(error.into()),
+                }
+            }
+            Command::Restart => self.verb(KernelRequest::Restart),
+            Command::Interrupt => self.verb(KernelRequest::Interrupt),
+            Command::Sessions => Ok(self.sessions()),
+            Command::Attach(name) => self.attach(&name),
+            Command::About { name, detail } => {
+                match self.about(&name, detail) {
+                    Ok(text) => Ok(text),
+                    // No kernel yet, or one that is busy or cannot look: it may know itself what it is asked.
+                    Err(_) => {
+                        let marks = if detail == Detail::Source { "??" } else { "?" };
+                        self.code(format!("{name}{marks}"))?;
+                        return Ok(Onward::Next);
+                    }
+                }
+            }
+        };
+        match said {
+            Ok(text) => self.face.say(&text)?,
+            Err(failure) => self.tell(&failure)?,
+        }
+        Ok(Onward::Next)
+    }
+
+    fn verb(
+        &self,
+        verb: fn(inkcell_engine::api::SessionRef) -> KernelRequest,
+    ) -> Result<String, Failure> {
+        let mut talk = locked(&self.talk);
+        let request = verb(talk.reference());
+        let is_interrupt = matches!(request, KernelRequest::Interrupt(_));
+        Ok(match talk.verb(request)? {
+            KernelReport::Session(session) if is_interrupt => sessions::interrupted(&session),
+            KernelReport::Started { session, notes } => sessions::restarted(&session, &notes),
+            report => sessions::report(&report),
+        })
+    }
+
+    fn sessions(&self) -> String {
+        let settings = Arc::clone(&locked(&self.talk).settings);
+        let all = hosts::everywhere(&settings);
+        if all.is_empty() {
+            return "There are no sessions in any host.".to_owned();
+        }
+        let listings: Vec<Listing<'_>> = all
+            .iter()
+            .map(|met| Listing {
+                host: met.found.kind.name(),
+                session: &met.session,
+                memory_bytes: None,
+            })
+            .collect();
+        sessions::table(&listings).join("\n")
+    }
+
+    fn attach(&self, name: &str) -> Result<String, Failure> {
+        let mut talk = locked(&self.talk);
+        let met = hosts::one(Some(name), &talk.settings)?;
+        let text = format!("Now in session {} of {}.", met.session.name, met.session.cwd.display());
+        talk.move_to(met);
+        Ok(text)
+    }
+
+    fn about(&self, name: &str, detail: Detail) -> Result<String, Failure> {
+        let what = Inspect::Help { name: name.to_owned() };
+        match locked(&self.talk).inspect(what)? {
+            Inspected::Help(help) => Ok(described(&help, detail)),
+            _ => Err(Failure::Pipe),
+        }
+    }
+
+    /// Runs a cell and keeps it. What cannot be run is told, and the prompt goes on.
+    fn code(&mut self, code: String) -> Result<(), Failure> {
+        let source = CellSource { code, title: None, timeout: None, kernel: CellKernel::Same };
+        let mut recorder = OutputRecorder::new(SizePolicy::Limit { max_bytes: KEPT_BYTES });
+        self.face.began(&source)?;
+        match self.follow(&source, &mut recorder) {
+            Ok(PythonDone { report, took, python }) => {
+                let count = report.cells.first().and_then(|cell| cell.count);
+                if let Some(outcome) = outcome(&report) {
+                    recorder.push(&ExecEvent::Finished(outcome));
+                }
+                let summary = Summary { report, took, python };
+                if summary.exit() != Exit::Ok {
+                    self.failed.get_or_insert(summary.exit());
+                }
+                self.face.ended(Some(&summary))?;
+                self.transcript.keep(source.code, count, recorder);
+                Ok(())
+            }
+            Err(failure) => {
+                self.failed.get_or_insert(Exit::Failed);
+                self.face.ended(None)?;
+                self.tell(&failure)
+            }
+        }
+    }
+
+    /// Follows a cell to its end.
+    fn follow(
+        &mut self,
+        source: &CellSource,
+        recorder: &mut OutputRecorder,
+    ) -> Result<PythonDone, Failure> {
+        let mut asked = locked(&self.talk).run(source)?;
+        let handle = asked.handle();
+        let (mut early, mut shown) = (None, 0);
+        loop {
+            let step = early.take().unwrap_or_else(|| asked.next(Some(TICK)));
+            let is_quiet = matches!(step, Step::Nothing);
+            match step {
+                Step::Nothing => {}
+                Step::Done(Ok(Answer::Python(done))) => return Ok(done),
+                Step::Done(Ok(_)) => return Err(Failure::Pipe),
+                Step::Done(Err(refusal)) => return Err(refusal.into()),
+                Step::Event(event) => {
+                    shown += usize::from(takes_room(&event));
+                    if let HostEvent::Exec { event, .. } | HostEvent::Orphan { event, .. } = &*event
+                    {
+                        recorder.push(event);
+                    }
+                    let question = match &*event {
+                        HostEvent::Exec {
+                            event: ExecEvent::InputRequested { prompt, password },
+                            ..
+                        } => Some((prompt.clone(), *password)),
+                        _ => None,
+                    };
+                    if let Some((prompt, is_hidden)) = question {
+                        let echo = if is_hidden { Echo::Hidden } else { Echo::Shown };
+                        let mut is_wanted = || match asked.next(Some(GLANCE)) {
+                            Step::Nothing => true,
+                            step => {
+                                early = Some(step);
+                                false
+                            }
+                        };
+                        match self.face.ask(&prompt, echo, &mut is_wanted)? {
+                            Reply::Given(reply) => handle.reply(reply),
+                            Reply::Interrupted => handle.cancel(),
+                            Reply::Overtaken => {}
+                        }
+                    } else {
+                        self.face.event(*event)?;
+                    }
+                }
+            }
+            if shown >= TOLD_EVERY || (is_quiet && shown > 0) {
+                handle.shown(std::mem::take(&mut shown));
+            }
+            if self.face.look()? == Wish::Stop {
+                handle.cancel();
+            }
+        }
+    }
+
+    fn tell(&mut self, failure: &Failure) -> Result<(), Failure> {
+        let refusal = match failure {
+            Failure::Told { message, hint, .. } => (message.clone(), hint.clone()),
+            Failure::Engine(error) => (error.to_string(), crate::render::hint::of(error)),
+            Failure::Io(what, error) => (format!("{what}: {error}"), None),
+            Failure::Pipe | Failure::Signal(_) => ("it was taken back".to_owned(), None),
+        };
+        let hint = refusal.1.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+        self.face.warn(&format!("error: {}{hint}", refusal.0))
+    }
+}
+
+/// Whether the host counts it as something that has to be shown.
+fn takes_room(event: &HostEvent) -> bool {
+    matches!(
+        event,
+        HostEvent::Exec { .. }
+            | HostEvent::Orphan { .. }
+            | HostEvent::Notice { .. }
+            | HostEvent::Died { .. }
+    )
+}
+
+/// How the cell ended, as a notebook is told.
+fn outcome(report: &PythonReport) -> Option<Outcome> {
+    let error = match report.cells.first()?.end.as_ref()? {
+        EndReport::Exception(error) | EndReport::Stopped { exception: Some(error), .. } => error,
+        _ => return None,
+    };
+    Some(Outcome::Error(error.clone()))
+}
+
+fn exists(path: &str) -> Failure {
+    Failure::Told {
+        exit: Exit::Conflict,
+        kind: Kind::Conflict,
+        message: format!("{path} is there already"),
+        hint: Some(format!(":save! {path} writes over it; or choose another name")),
+    }
+}
+
+fn help() -> String {
+    let width = HELP.iter().map(|(what, _)| what.len()).max().unwrap_or(0);
+    let line = |(what, does): &(&str, &str)| format!("{what:width$}  {does}");
+    HELP.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+fn described(help: &Help, detail: Detail) -> String {
+    let mut lines = Vec::new();
+    lines.push(match &help.signature {
+        // Some kernels say the name in it, and some do not.
+        Some(signature) if signature.starts_with('(') => format!("{}{signature}", help.name),
+        Some(signature) => signature.clone(),
+        None => format!("{}: {}", help.name, help.type_name),
+    });
+    if let Some(file) = &help.file {
+        let line = help.line.map(|line| format!(":{line}")).unwrap_or_default();
+        lines.push(format!("{file}{line}"));
+    }
+    match (&help.source, detail) {
+        (Some(source), Detail::Source) => lines.push(source.trim_end().to_owned()),
+        _ => lines.extend(help.doc.as_deref().map(|doc| doc.trim_end().to_owned())),
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests;

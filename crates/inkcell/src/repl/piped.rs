@@ -1,0 +1,113 @@
+//! Cells from a pipe: no prompt, no escapes, everything that the code writes as it comes.
+//!
+//! Owns where one cell ends and the next begins. Lines that a cell asks for are the next ones of the same pipe, as they are
+//! for Python itself.
+
+use std::io::BufRead;
+
+use inkcell_engine::api::CellSource;
+use inkcell_engine::kernel::InputReply;
+
+use super::face::{Echo, Entry, Face, Reply, Wish};
+use super::whole::{Whole, whole};
+use crate::exit::Failure;
+use crate::host::HostEvent;
+use crate::output::{Stream, visible};
+use crate::render::ending::Summary;
+use crate::render::live::Show;
+
+pub(crate) struct Piped<R, S> {
+    lines: R,
+    show: S,
+}
+
+impl<R: BufRead, S: Show> Piped<R, S> {
+    pub(crate) fn new(lines: R, show: S) -> Piped<R, S> {
+        Piped { lines, show }
+    }
+
+    /// The next line without its end; none at the end of the pipe.
+    fn line(&mut self) -> Result<Option<String>, Failure> {
+        let mut bytes = Vec::new();
+        let failed = |error| Failure::Io("cannot read standard input", error);
+        if self.lines.read_until(b'\n', &mut bytes).map_err(failed)? == 0 {
+            return Ok(None);
+        }
+        if bytes.last() == Some(&b'\n') {
+            bytes.pop();
+        }
+        Ok(Some(String::from_utf8_lossy(&bytes).trim_end_matches('\r').to_owned()))
+    }
+}
+
+impl<R: BufRead, S: Show> Face for Piped<R, S> {
+    fn read(&mut self) -> Result<Entry, Failure> {
+        let mut cell = String::new();
+        loop {
+            match self.line()? {
+                None if cell.trim().is_empty() => return Ok(Entry::End),
+                None => return Ok(Entry::Text(cell)),
+                Some(line) => {
+                    if !cell.is_empty() {
+                        cell.push('\n');
+                    }
+                    cell.push_str(&line);
+                }
+            }
+            if !cell.trim().is_empty() && whole(&cell) == Whole::Yes {
+                return Ok(Entry::Text(cell));
+            }
+            if cell.trim().is_empty() {
+                cell.clear();
+            }
+        }
+    }
+
+    fn began(&mut self, _source: &CellSource) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
+        if let HostEvent::Aside(line) = event {
+            return self.warn(&line);
+        }
+        match event.into_kernel() {
+            Some((cell, event)) => self.show.event(cell, event).map_err(Failure::of_output),
+            None => Ok(()),
+        }
+    }
+
+    fn look(&mut self) -> Result<Wish, Failure> {
+        self.show.pause().map_err(Failure::of_output)?;
+        Ok(Wish::GoOn)
+    }
+
+    fn ask(
+        &mut self,
+        _prompt: &str,
+        _echo: Echo,
+        _is_wanted: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        Ok(Reply::Given(self.line()?.map_or(InputReply::End, InputReply::Line)))
+    }
+
+    fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure> {
+        self.show.pause().map_err(Failure::of_output)?;
+        match summary {
+            Some(summary) => self.show.end(summary).map_err(Failure::of_output),
+            None => Ok(()),
+        }
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), Failure> {
+        Stream::stdout().write_all(lines(text).as_bytes()).map_err(Failure::of_output)
+    }
+
+    fn warn(&mut self, text: &str) -> Result<(), Failure> {
+        Stream::stderr().write_all(lines(text).as_bytes()).map_err(Failure::of_output)
+    }
+}
+
+fn lines(text: &str) -> String {
+    text.lines().map(|line| format!("{}\n", visible(line))).collect()
+}

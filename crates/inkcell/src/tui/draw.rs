@@ -1,0 +1,293 @@
+//! A frame of the notebook: a bar above, the cells that fit, a bar below.
+//!
+//! Owns where everything goes and how roles look. All text that comes from outside is in [`Line`]s, which hold
+//! nothing that a terminal would obey. Only cells that are seen are made into rows.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Position, Rect};
+use ratatui::style::{Color, Modifier, Style};
+
+use super::cursor::Top;
+use super::keys::help;
+use super::model::{Mode, Model};
+use crate::render::execution::{Area, Expansion, Line, Paint, Role, columns, fit};
+use crate::render::live::Colour;
+
+/// Columns left of a cell, where the cursor is marked.
+const GUTTER: u16 = 2;
+
+/// What is always said below.
+const HINT: &str = "? keys  Enter edit  x run  R run, next  z undo  / search  q quit";
+
+/// How a role looks.
+pub(super) fn style(role: Role, colour: Colour) -> Style {
+    let plain = Style::new();
+    let of = |color| match colour {
+        Colour::On => plain.fg(color),
+        Colour::Off => plain,
+    };
+    match role {
+        Role::Plain => plain,
+        Role::Dim => plain.add_modifier(Modifier::DIM),
+        Role::Title | Role::Strong => plain.add_modifier(Modifier::BOLD),
+        Role::Emphasis => plain.add_modifier(Modifier::ITALIC),
+        Role::Success | Role::Text => of(Color::Green),
+        Role::Warning => of(Color::Yellow),
+        Role::Error => of(Color::Red),
+        Role::Keyword => of(Color::Magenta),
+        Role::Name => of(Color::Blue),
+        Role::Code | Role::Number => of(Color::Cyan),
+        Role::Comment => of(Color::DarkGray),
+        Role::Failing => of(Color::Red).add_modifier(Modifier::BOLD),
+        Role::Pixels { upper, lower } => plain.fg(pixel(upper)).bg(pixel(lower)),
+    }
+}
+
+/// The colour of a pixel.
+fn pixel(paint: Paint) -> Color {
+    match paint {
+        Paint::True(red, green, blue) => Color::Rgb(red, green, blue),
+        Paint::Indexed(number) => Color::Indexed(number),
+    }
+}
+
+/// Puts a line at a place, cut to the room there is.
+fn put(buffer: &mut Buffer, at: Position, line: &Line, width: usize, look: (Style, Colour)) {
+    let mut x = at.x;
+    let end = usize::from(at.x) + width;
+    for span in line.spans() {
+        let room = end.saturating_sub(usize::from(x));
+        let span_style = look.0.patch(style(span.role(), look.1));
+        (x, _) = buffer.set_stringn(x, at.y, span.text(), room, span_style);
+    }
+}
+
+impl Model {
+    /// Columns for what cells show, as of the last frame.
+    pub(super) fn inner_width(&self) -> usize {
+        usize::from(self.width.saturating_sub(GUTTER)).max(1)
+    }
+
+    /// How many rows a cell takes: its heading, what it shows, and an empty one.
+    pub(super) fn height(&mut self, cell: usize, width: usize) -> usize {
+        let Some(view) = self.notebook.cell(cell) else { return 1 };
+        let language = self.language_of(cell);
+        if let Mode::Edit(editor) | Mode::Conflict(editor) = &self.mode
+            && editor.cell == Some(cell)
+        {
+            let area = Area { width, expansion: Expansion::Collapsed };
+            let rows = editor.rows();
+            return rows + self.cells[cell].outputs(&view, area).len() + 2;
+        }
+        self.cells[cell].rows(&view, language, width).len() + 2
+    }
+
+    fn heading(&self, cell: usize) -> Line {
+        let Some(view) = self.notebook.cell(cell) else { return Line::default() };
+        let (role, mark, said) = self.cells[cell].status(self.now);
+        let is_running = self.cells[cell].is_running();
+        let mut line = match (self.is_code(cell), view.execution_count()) {
+            (true, _) if is_running => Line::of(Role::Warning, "[*]"),
+            (true, Some(count)) => Line::of(Role::Name, &format!("[{count}]")),
+            (true, None) => Line::of(Role::Dim, "[ ]"),
+            (false, _) => Line::of(Role::Dim, &view.kind_name()),
+        };
+        if !mark.is_empty() {
+            line.push(role, &format!(" {mark}"));
+        }
+        if let Some(said) = said {
+            line.push(Role::Dim, &format!(" {said}"));
+        }
+        let name = view.id().map_or_else(|| format!("#{cell}"), |id| format!("#{cell} {id}"));
+        line.push(Role::Dim, &format!("  {name}"));
+        let is_edited = self.editor().is_some_and(|editor| editor.cell == Some(cell));
+        if is_edited {
+            line.push(Role::Warning, "  editing");
+            if self.editor().is_some_and(|editor| self.is_overtaken(editor)) {
+                line.push(Role::Error, ", changed on disk");
+            }
+        }
+        line
+    }
+
+    /// The rows of a cell, and where in them the cursor of the editor is.
+    fn cell_rows(&mut self, cell: usize, width: usize) -> (Vec<Line>, Option<(usize, usize)>) {
+        let language = self.language_of(cell);
+        let mut rows = vec![Line::default()];
+        let mut cursor = None;
+        if let Some(view) = self.notebook.cell(cell) {
+            match &mut self.mode {
+                Mode::Edit(editor) | Mode::Conflict(editor) if editor.cell == Some(cell) => {
+                    let (lines, column) = editor.lines(width);
+                    cursor = Some((rows.len() + editor.row(), column));
+                    rows.extend(lines);
+                    let area = Area { width, expansion: Expansion::Collapsed };
+                    rows.extend_from_slice(self.cells[cell].outputs(&view, area));
+                }
+                _ => rows.extend_from_slice(self.cells[cell].rows(&view, language, width)),
+            }
+        }
+        // Only now it is known how the outputs ended.
+        rows[0] = fit(&self.heading(cell), width);
+        rows.push(Line::default());
+        (rows, cursor)
+    }
+
+    /// Draws everything, and says where the terminal's cursor goes.
+    pub(super) fn draw(&mut self, buffer: &mut Buffer, colour: Colour) -> Option<Position> {
+        let area = *buffer.area();
+        self.width = area.width;
+        self.drawn.clear();
+        if area.height == 0 || area.width == 0 {
+            return None;
+        }
+        let bars = if area.height >= 4 { 1 } else { 0 };
+        let body = Rect { y: area.y + bars, height: area.height - bars - 1, ..area };
+        self.body_rows = usize::from(body.height);
+        if bars > 0 {
+            self.draw_above(buffer, area, colour);
+        }
+        let cursor = match self.mode {
+            Mode::Help { top } => {
+                draw_help(buffer, body, top, colour);
+                None
+            }
+            _ => self.draw_cells(buffer, body, colour),
+        };
+        self.draw_below(buffer, area, colour).or(cursor)
+    }
+
+    fn draw_above(&self, buffer: &mut Buffer, area: Rect, colour: Colour) {
+        let bar = Rect { height: 1, ..area };
+        buffer.set_style(bar, Style::new().add_modifier(Modifier::REVERSED));
+        let cells = crate::output::count(self.cells.len(), "cell");
+        let state = match &self.running {
+            Some((_, cell, of)) if *of > 1 => format!("running {}/{of}", cell + 1),
+            Some(_) => "running".to_owned(),
+            None if self.asked > 0 => "waiting".to_owned(),
+            None => String::new(),
+        };
+        let at = self.cursor + usize::from(!self.cells.is_empty());
+        let text = format!(" {}  {at}/{cells}  {state}", self.name);
+        let line = fit(&Line::of(Role::Title, &text), usize::from(area.width));
+        let look = (Style::new().add_modifier(Modifier::REVERSED), colour);
+        put(buffer, Position::new(area.x, area.y), &line, usize::from(area.width), look);
+    }
+
+    fn draw_cells(&mut self, buffer: &mut Buffer, body: Rect, colour: Colour) -> Option<Position> {
+        let width = self.inner_width();
+        if self.cells.is_empty() {
+            let line = Line::of(Role::Dim, "no cells; b makes one");
+            put(buffer, body.as_position(), &line, usize::from(body.width), (Style::new(), colour));
+            return None;
+        }
+        if std::mem::take(&mut self.must_show_cursor) {
+            self.bring_cursor(width);
+        }
+        self.fill(width);
+        let mut position = None;
+        let (mut y, end) = (body.y, body.y + body.height);
+        let mut at = self.top;
+        while y < end && at.cell < self.cells.len() {
+            let (rows, cursor) = self.cell_rows(at.cell, width);
+            let first = y;
+            for (number, row) in rows.iter().enumerate().skip(at.row) {
+                if y == end {
+                    break;
+                }
+                let is_last = number + 1 == rows.len();
+                if at.cell == self.cursor && !is_last {
+                    let mark = if self.editor().is_some() { Role::Warning } else { Role::Name };
+                    let mark = Line::of(mark, "▌");
+                    put(buffer, Position::new(body.x, y), &mark, 1, (Style::new(), colour));
+                }
+                let x = body.x + GUTTER.min(body.width - 1);
+                put(buffer, Position::new(x, y), row, width, (Style::new(), colour));
+                if let Some((_, column)) = cursor.filter(|(row, _)| *row == number) {
+                    let column = u16::try_from(column).unwrap_or(u16::MAX);
+                    let column = x.saturating_add(column).min(body.x + body.width - 1);
+                    position = Some(Position::new(column, y));
+                }
+                y += 1;
+            }
+            self.drawn.push((first, y, at.cell));
+            at = Top { cell: at.cell + 1, row: 0 };
+        }
+        position
+    }
+
+    /// Moves the screen so that the cursor is on it.
+    fn bring_cursor(&mut self, width: usize) {
+        let cell = match self.editor() {
+            Some(editor) => editor.cell.unwrap_or(self.cursor),
+            None => self.cursor,
+        };
+        let rows = match self.editor() {
+            Some(editor) if editor.cell == Some(cell) => {
+                let row = editor.row() + 1;
+                (if row == 1 { 0 } else { row }, row)
+            }
+            _ => (0, self.height(cell, width).saturating_sub(2)),
+        };
+        self.bring(cell, rows, width);
+    }
+
+    /// What is asked or said, and where the cursor is in what is typed.
+    fn draw_below(&self, buffer: &mut Buffer, area: Rect, colour: Colour) -> Option<Position> {
+        let y = area.y + area.height - 1;
+        let width = usize::from(area.width);
+        let mut cursor = None;
+        let line = match &self.mode {
+            Mode::Search(pattern) => {
+                let line = Line::of(Role::Plain, &format!("/{pattern}"));
+                let column = columns(&line.text()).min(width.saturating_sub(1));
+                let column = u16::try_from(column).unwrap_or(0);
+                cursor = Some(Position::new(area.x + column, y));
+                line
+            }
+            Mode::Conflict(editor) => {
+                let (whose, first) = match editor.cell {
+                    Some(_) => ("somebody else changed this cell", "o overwrite  "),
+                    None => ("somebody else deleted this cell", ""),
+                };
+                let keys = "b put yours below  t take theirs  Esc go on editing";
+                Line::of(Role::Warning, &format!("{whose}: {first}{keys}"))
+            }
+            Mode::Quitting => Line::of(
+                Role::Warning,
+                "code still runs and would end: y quit  any other key stays",
+            ),
+            _ => match (&self.message, &self.mode) {
+                (Some(message), _) => Line::of(message.role, &message.text.replace('\n', "  ")),
+                (None, Mode::Edit(_)) => Line::of(
+                    Role::Dim,
+                    "Esc done  Ctrl-S save  Ctrl-R run  Alt-Enter run, next  Ctrl-Q leave as it was",
+                ),
+                (None, Mode::Help { .. }) => {
+                    Line::of(Role::Dim, "j and k scroll  any other key closes")
+                }
+                (None, _) => Line::of(Role::Dim, HINT),
+            },
+        };
+        put(buffer, Position::new(area.x, y), &fit(&line, width), width, (Style::new(), colour));
+        cursor
+    }
+}
+
+fn draw_help(buffer: &mut Buffer, body: Rect, top: usize, colour: Colour) {
+    let lines = help();
+    let widest = lines.iter().map(|(keys, _)| columns(keys)).max().unwrap_or(0);
+    for (row, (keys, text)) in lines.iter().skip(top).take(usize::from(body.height)).enumerate() {
+        let mut line = Line::of(Role::Title, &format!(" {keys:<widest$}  "));
+        line.push(Role::Plain, text);
+        let line = fit(&line, usize::from(body.width));
+        let y = body.y + u16::try_from(row).unwrap_or(0);
+        put(
+            buffer,
+            Position::new(body.x, y),
+            &line,
+            usize::from(body.width),
+            (Style::new(), colour),
+        );
+    }
+}

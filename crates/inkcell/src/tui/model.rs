@@ -1,0 +1,278 @@
+//! What is on the screen: the notebook as it was read, what each cell shows, where the cursor is, and the mode.
+//!
+//! Owns the state and what a new reading of the file does to it. It must not know files, terminals or clocks: all of
+//! it comes as [`Input`], and what is to be done about it goes out as [`Effect`].
+
+use std::time::Duration;
+
+use inkcell_engine::Version;
+use inkcell_engine::api::{CellChoice, ExecutionId};
+use inkcell_engine::feeds::SessionEvent;
+use inkcell_engine::notebook::{CellKind, CellView, EditOp, Notebook, pairs};
+use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+
+use super::cursor::Top;
+use super::editor::Editor;
+use super::shown::ShownCell;
+use crate::render::execution::stored::Language;
+use crate::render::execution::{Expansion, Role};
+
+/// Something that happened.
+pub(super) enum Input {
+    Key(KeyEvent),
+    Mouse(MouseEvent),
+    Paste(String),
+    /// The file as it is now.
+    Read {
+        notebook: Box<Notebook>,
+        version: Version,
+        by: By,
+    },
+    /// What was to be done could not be done; everything is as it was.
+    Refused(String),
+    /// Something else to say.
+    Told(String),
+    /// In the notebook's session.
+    Session(Box<SessionEvent>),
+    /// So many events of the session went by unseen.
+    Missed(u64),
+    /// What was asked to run is over, or was never begun.
+    RunOver(Result<(), String>),
+    /// Another editor was used on this text.
+    EditedOutside {
+        cell: usize,
+        before: String,
+        text: String,
+    },
+    /// So much time has passed since the beginning.
+    Time(Duration),
+}
+
+/// Who changed the file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum By {
+    /// We did: this was done, and this cell is the one to look at.
+    Us {
+        done: String,
+        select: Option<usize>,
+    },
+    Others,
+}
+
+/// Something to be done.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Effect {
+    /// Change the file. Positions mean the cells as they were read last.
+    Change {
+        what: &'static str,
+        ops: Vec<EditOp>,
+    },
+    Undo,
+    Redo,
+    Run(CellChoice),
+    Interrupt,
+    Restart,
+    /// Edit this text in another editor.
+    EditOutside {
+        cell: usize,
+        text: String,
+    },
+    Suspend,
+    Quit,
+}
+
+/// What keys mean.
+pub(super) enum Mode {
+    Browse,
+    Edit(Box<Editor>),
+    /// A pattern is being typed.
+    Search(String),
+    /// The keys are shown, from this line on.
+    Help {
+        top: usize,
+    },
+    /// The text being edited is another one in the file by now.
+    Conflict(Box<Editor>),
+    /// Something that we started still runs.
+    Quitting,
+}
+
+/// A line for the person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Message {
+    pub(super) role: Role,
+    pub(super) text: String,
+}
+
+/// What becomes of code when we go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Lasting {
+    /// It goes on: it runs in a host.
+    GoesOn,
+    /// It ends with us.
+    EndsWithUs,
+}
+
+pub(super) struct Model {
+    /// The notebook's name, as it was given.
+    pub(super) name: String,
+    pub(super) notebook: Notebook,
+    pub(super) version: Version,
+    pub(super) language: Option<String>,
+    pub(super) cells: Vec<ShownCell>,
+    /// The cell that keys are about.
+    pub(super) cursor: usize,
+    /// The first row that is shown.
+    pub(super) top: Top,
+    /// Whether the next frame must show the cursor.
+    pub(super) must_show_cursor: bool,
+    pub(super) mode: Mode,
+    pub(super) message: Option<Message>,
+    /// The first key of two.
+    pub(super) first_key: Option<char>,
+    pub(super) pattern: Option<String>,
+    pub(super) now: Duration,
+    /// Which call runs, as far as it was told, and how many cells it has.
+    pub(super) running: Option<(ExecutionId, usize, usize)>,
+    /// How many runs of ours are not over.
+    pub(super) asked: usize,
+    pub(super) lasting: Lasting,
+    /// Where cells were drawn last: the first row on the screen, the one after the last, and the cell.
+    pub(super) drawn: Vec<(u16, u16, usize)>,
+    /// Columns of the screen and rows between the two bars, when it was last drawn.
+    pub(super) width: u16,
+    pub(super) body_rows: usize,
+}
+
+impl Model {
+    pub(super) fn new(name: &str, notebook: Notebook, version: Version, lasting: Lasting) -> Model {
+        let cells = (0..notebook.len()).map(|_| ShownCell::default()).collect();
+        Model {
+            name: name.to_owned(),
+            language: notebook.language(),
+            notebook,
+            version,
+            cells,
+            cursor: 0,
+            top: Top::default(),
+            must_show_cursor: true,
+            mode: Mode::Browse,
+            message: None,
+            first_key: None,
+            pattern: None,
+            now: Duration::ZERO,
+            running: None,
+            asked: 0,
+            lasting,
+            drawn: Vec::new(),
+            width: 80,
+            body_rows: 1,
+        }
+    }
+
+    pub(super) fn say(&mut self, role: Role, text: impl Into<String>) {
+        self.message = Some(Message { role, text: text.into() });
+    }
+
+    /// The cell that keys are about; none in a notebook without cells.
+    pub(super) fn current(&self) -> Option<CellView<'_>> {
+        self.notebook.cell(self.cursor)
+    }
+
+    pub(super) fn source(&self, cell: usize) -> String {
+        self.notebook.cell(cell).map(|cell| cell.source().text.into_owned()).unwrap_or_default()
+    }
+
+    pub(super) fn language_of(&self, cell: usize) -> Language {
+        let kind = self.notebook.cell(cell).and_then(|cell| cell.kind());
+        Language::of(kind, self.language.as_deref())
+    }
+
+    pub(super) fn is_code(&self, cell: usize) -> bool {
+        self.notebook.cell(cell).is_some_and(|cell| cell.kind() == Some(CellKind::Code))
+    }
+
+    pub(super) fn select(&mut self, cell: usize) {
+        self.cursor = cell.min(self.cells.len().saturating_sub(1));
+        self.must_show_cursor = true;
+    }
+
+    /// The editor, also while there is a question about it.
+    pub(super) fn editor(&self) -> Option<&Editor> {
+        match &self.mode {
+            Mode::Edit(editor) | Mode::Conflict(editor) => Some(editor),
+            _ => None,
+        }
+    }
+
+    /// What is being looked at grows: it stays on the screen, unless somebody has scrolled away from it.
+    pub(super) fn keep_cursor_shown(&mut self) {
+        self.must_show_cursor |= self.drawn.iter().any(|(_, _, cell)| *cell == self.cursor);
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.asked > 0 || self.cells.iter().any(ShownCell::is_running)
+    }
+
+    /// Takes the file as it is now. The cursor stays on its cell, wherever that is; what runs goes on; what is being
+    /// edited is kept.
+    pub(super) fn adopt(&mut self, notebook: Notebook, version: Version) {
+        let old_of = pairs(&self.notebook, &notebook);
+        let new_of = |old: usize| old_of.iter().position(|was| *was == Some(old));
+        let mut old_cells: Vec<Option<ShownCell>> = self.cells.drain(..).map(Some).collect();
+        for (new, cell) in notebook.cells().enumerate() {
+            let was = old_of.get(new).copied().flatten();
+            let kept = was.and_then(|old| Some((old, old_cells.get_mut(old)?.take()?)));
+            let mut shown = ShownCell::default();
+            if let Some((old, before)) = kept {
+                shown = before;
+                if let Some(before) = self.notebook.cell(old)
+                    && before.json() != cell.json()
+                {
+                    shown.changed(&before, &cell);
+                }
+            }
+            self.cells.push(shown);
+        }
+        let (cursor, top) = (new_of(self.cursor), new_of(self.top.cell));
+        let json = |notebook: &Notebook, cell| notebook.cell(cell).map(|cell| cell.json().to_vec());
+        if cursor.is_some_and(|new| json(&self.notebook, self.cursor) != json(&notebook, new)) {
+            self.keep_cursor_shown();
+        }
+        if let Mode::Edit(editor) | Mode::Conflict(editor) = &mut self.mode {
+            editor.cell = editor.cell.and_then(new_of);
+        }
+        self.language = notebook.language();
+        (self.notebook, self.version) = (notebook, version);
+        let last = self.cells.len().saturating_sub(1);
+        self.cursor = cursor.unwrap_or(self.cursor).min(last);
+        self.top = match top {
+            Some(cell) => Top { cell, ..self.top },
+            None => Top { cell: self.top.cell.min(last), row: 0 },
+        };
+    }
+
+    /// Whether somebody else has changed or removed what is being edited.
+    pub(super) fn is_overtaken(&self, editor: &Editor) -> bool {
+        match editor.cell {
+            None => true,
+            Some(cell) => self.source(cell) != editor.before,
+        }
+    }
+
+    /// How often cells were made into rows; a frame makes only those that it shows.
+    #[cfg(test)]
+    pub(super) fn renders(&self) -> u64 {
+        self.cells.iter().map(ShownCell::renders).sum()
+    }
+
+    /// Shows more or less of a cell.
+    pub(super) fn toggle(&mut self, cell: usize) {
+        if let Some(cell) = self.cells.get_mut(cell) {
+            cell.expansion = match cell.expansion {
+                Expansion::Collapsed => Expansion::Expanded,
+                Expansion::Expanded => Expansion::Collapsed,
+            };
+        }
+    }
+}

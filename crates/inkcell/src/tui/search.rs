@@ -1,0 +1,41 @@
+//! Looking for text in the notebook.
+//!
+//! Owns what counts as a hit: the text itself, in any case unless it has a capital letter. It must not know the
+//! screen.
+
+use inkcell_engine::notebook::Notebook;
+
+use super::cursor::Direction;
+
+/// The next cell whose source or output holds the text, after this one in this direction, all around; and the line of
+/// its source, when it is there.
+pub(super) fn find(
+    notebook: &Notebook,
+    pattern: &str,
+    from: usize,
+    to: Direction,
+) -> Option<(usize, Option<usize>)> {
+    let count = notebook.len();
+    let is_exact = pattern.chars().any(char::is_uppercase);
+    let holds = |text: &str| match is_exact {
+        true => text.contains(pattern),
+        false => text.to_lowercase().contains(&pattern.to_lowercase()),
+    };
+    for step in 1..=count {
+        let at = match to {
+            Direction::Down => (from + step) % count,
+            Direction::Up => (from + count - step) % count,
+        };
+        let Some(cell) = notebook.cell(at) else { continue };
+        let source = cell.source().text;
+        if let Some(line) = source.lines().position(&holds) {
+            return Some((at, Some(line)));
+        }
+        let in_output =
+            || cell.outputs().iter().any(|output| holds(&output.text().unwrap_or_default()));
+        if in_output() {
+            return Some((at, None));
+        }
+    }
+    None
+}

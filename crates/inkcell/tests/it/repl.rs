@@ -1,0 +1,261 @@
+//! The prompt at a terminal: what is typed, and what the screen shows then.
+
+use std::process::Command;
+
+use inkcell_testkit::env::{TestEnv, finish};
+use inkcell_testkit::pty::{Pty, Size, USUAL};
+
+use crate::env;
+
+/// A prompt in an environment of its own. Dropped, the host that it used is ended.
+struct Prompt {
+    env: TestEnv,
+    pty: Pty,
+}
+
+fn command(env: &TestEnv, host: &str, args: &[&str]) -> Command {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = env.inkcell();
+    command.args(args).env("INKCELL_PYTHON_INTERPRETER", python).env("INKCELL_HOST_USE", host);
+    command
+}
+
+impl Prompt {
+    fn new() -> Prompt {
+        Prompt::at("off", USUAL)
+    }
+
+    fn at(host: &str, size: Size) -> Prompt {
+        let env = env();
+        let pty = Pty::start(command(&env, host, &["repl"]), size);
+        let mut prompt = Prompt { env, pty };
+        prompt.ready();
+        prompt
+    }
+
+    /// Waits until the prompt is the last thing on the screen, and the cursor behind it.
+    #[track_caller]
+    fn ready(&mut self) {
+        self.pty.wait_until("a prompt", |screen| {
+            let (row, column) = screen.cursor_position();
+            let line = screen.rows(0, 200).nth(usize::from(row)).unwrap_or_default();
+            line.trim_end() == ">>>" && column == 4
+        });
+    }
+
+    /// Types a cell and waits for the next prompt.
+    #[track_caller]
+    fn cell(&mut self, keys: &str) {
+        self.pty.send(keys);
+        self.pty.send("\r");
+        // The prompt that is there already goes away with what is typed.
+        let first = keys.split('\r').next().unwrap_or_default().to_owned();
+        self.pty.wait_for(&first);
+        self.ready();
+    }
+
+    fn text(&self) -> String {
+        self.pty.text()
+    }
+
+    fn leave(&mut self) {
+        self.pty.send("\u{4}");
+        assert!(self.pty.end().success(), "{}", self.text());
+        assert!(!self.pty.is_raw(), "the terminal is as it was");
+    }
+}
+
+impl Drop for Prompt {
+    fn drop(&mut self) {
+        let mut stop = command(&self.env, "on", &["host", "stop"]);
+        let _ = stop.output();
+    }
+}
+
+/// Issue 9, B:T-20: cells of one line and of several, results, errors, and the end.
+#[test]
+fn cells_are_typed_and_shown() {
+    let mut prompt = Prompt::new();
+    prompt.cell("6 * 7");
+    assert!(prompt.text().contains(">>> 6 * 7\n  42\n"), "{}", prompt.text());
+    // An open bracket and a block go on in the next line; an empty line ends the block.
+    prompt.cell("x = [1,\r2]");
+    prompt.pty.send("for i in x:\r    print('item', i)\r\r");
+    prompt.pty.wait_for("item 2");
+    prompt.ready();
+    let shown = prompt.text();
+    assert!(shown.contains(">>> for i in x:\n        print('item', i)"), "{shown}");
+    prompt.cell("1 / 0");
+    prompt.pty.wait_for("ZeroDivisionError: division by zero");
+    prompt.cell("print('x' * 3)");
+    assert!(prompt.text().contains("\n  xxx\n"), "{}", prompt.text());
+    prompt.leave();
+}
+
+/// Issue 9: what code asks for is typed; passwords are not shown; the debugger that comes with Python works.
+#[test]
+fn code_asks_and_a_person_answers() {
+    let mut prompt = Prompt::new();
+    prompt.pty.send("name = input('who? '); print('hi', name)\r");
+    prompt.pty.wait_for("\nwho? ");
+    prompt.pty.send("Ada\r");
+    prompt.pty.wait_for("\n  hi Ada");
+    prompt.ready();
+    assert!(prompt.text().contains("\nwho? Ada\n  hi Ada\n"), "{}", prompt.text());
+    prompt.pty.send("import getpass; len(getpass.getpass('key: '))\r");
+    prompt.pty.wait_for("\nkey: ");
+    prompt.pty.send("s3cret\r");
+    prompt.ready();
+    prompt.pty.wait_for("\n  6\n");
+    assert!(!String::from_utf8_lossy(prompt.pty.seen()).contains("s3cret"));
+    // Alt-Enter runs a block without an empty line behind it.
+    prompt.pty.send("for i in [7]: print('seven', i)\u{1b}\r");
+    prompt.pty.wait_for("\n  seven 7");
+    prompt.ready();
+    prompt.leave();
+}
+
+/// Issue 9: a debugger in a cell, on the screen.
+#[test]
+fn a_breakpoint_is_worked_with() {
+    let mut prompt = Prompt::new();
+    prompt.cell("def work():\r    value = 41\r    breakpoint()\r    return value\r");
+    prompt.pty.send("work()\r");
+    prompt.pty.wait_for("(Pdb)");
+    prompt.pty.send("p value + 1\r");
+    prompt.pty.wait_for("(Pdb) p value + 1\n  42\n(Pdb)");
+    prompt.pty.send("c\r");
+    prompt.pty.wait_for("\n  41\n>>>");
+    prompt.leave();
+}
+
+/// Issue 9: Ctrl-C interrupts the cell, also one that waits for a line, and never the prompt; escape does the same.
+#[test]
+fn a_cell_is_interrupted_and_the_prompt_is_not() {
+    let mut prompt = Prompt::new();
+    prompt.cell("import time; kept = 1");
+    for (code, key) in [
+        ("print('go'); time.sleep(600)", "\u{3}"),
+        ("print('go'); time.sleep(601)", "\u{1b}"),
+        ("print('go'); input('never? ')", "\u{3}"),
+    ] {
+        prompt.pty.send(code);
+        prompt.pty.send("\r");
+        let wanted = if code.contains("never") { "\nnever? " } else { "\n  go\n" };
+        prompt.pty.wait_for(wanted);
+        prompt.pty.send(key);
+        prompt.pty.wait_for("(cancelled)");
+        prompt.ready();
+        prompt.pty.send("\u{c}");
+        prompt.pty.wait_gone("(cancelled)");
+        prompt.ready();
+    }
+    // At the prompt it drops what was typed.
+    prompt.pty.send("not wanted");
+    prompt.pty.wait_for("not wanted");
+    prompt.pty.send("\u{3}");
+    prompt.ready();
+    prompt.cell("print('kept', kept)");
+    prompt.pty.wait_for("\n  kept 1");
+    prompt.leave();
+}
+
+/// Issue 9: names, and how they are used, come from the kernel; the Tab key indents where nothing is typed.
+#[test]
+fn the_kernel_completes_and_explains() {
+    let mut prompt = Prompt::new();
+    prompt.cell("unmistakable_name = 5");
+    prompt.pty.send("unmistak\t");
+    prompt.pty.wait_until("the whole name", |screen| {
+        screen.contents().trim_end().ends_with(">>> unmistakable_name")
+    });
+    prompt.pty.send(" + 1\r");
+    prompt.pty.wait_for("\n  6\n");
+    prompt.ready();
+    prompt.cell("def helped(a, b=2):\r\t\"\"\"Explains itself.\"\"\"\r");
+    prompt.cell("helped?");
+    prompt.pty.wait_for("helped(a, b=2)");
+    prompt.pty.wait_for("\nExplains itself.");
+    prompt.cell(":help");
+    prompt.pty.wait_for(":save FILE.ipynb");
+    prompt.leave();
+}
+
+/// Issue 9: what is typed is remembered from one prompt to the next, and what was run is saved.
+#[test]
+fn a_prompt_remembers_and_saves() {
+    let mut prompt = Prompt::new();
+    prompt.cell("remembered = 21");
+    prompt.cell("print(remembered * 2)");
+    prompt.cell(":save work.ipynb");
+    prompt.pty.wait_for("Saved 2 cells to work.ipynb.");
+    prompt.leave();
+    let notebook: serde_json::Value =
+        serde_json::from_slice(&prompt.env.get("work.ipynb")).expect("JSON");
+    assert_eq!(notebook["cells"][1]["outputs"][0]["text"][0], "42\n");
+    let mut again = Pty::start(command(&prompt.env, "off", &["repl"]), USUAL);
+    again.wait_for(":help");
+    again.wait_for("\n>>>");
+    again.send("\u{1b}[A\u{1b}[A\u{1b}[A");
+    again.wait_for(">>> remembered = 21");
+    again.send("\u{3}");
+    again.wait_until("an empty prompt", |screen| screen.contents().trim_end().ends_with(">>>"));
+    again.send("\u{4}");
+    assert!(again.end().success());
+}
+
+/// Issue 9: the session stays in the host, for the next prompt and for `inkcell py`.
+#[test]
+fn the_session_stays_when_the_prompt_is_left() {
+    let mut prompt = Prompt::at("on", USUAL);
+    prompt.cell("stays = 20");
+    prompt.leave();
+    assert!(prompt.text().contains("The session stays"), "{}", prompt.text());
+    let ran = finish(command(&prompt.env, "on", &["py", "print(stays + 22)"]), b"").ok();
+    assert_eq!(ran.stdout, "42\n");
+    let ran = finish(command(&prompt.env, "on", &["repl"]), b"stays += 1\nprint(stays)\n").ok();
+    assert_eq!(ran.stdout, "21\n");
+}
+
+/// Issue 9: much output is a preview, and says how much more there is.
+#[test]
+fn much_output_is_shown_in_part() {
+    let mut prompt = Prompt::at("off", Size { rows: 40, columns: 80 });
+    prompt.cell("for i in range(1000): print('line', i)\r");
+    prompt.pty.wait_for("line 999");
+    let shown = prompt.text();
+    let lines = shown.lines().filter(|line| line.starts_with("  line ")).count();
+    assert!(lines <= 20, "{shown}");
+    // All of it is a key away.
+    prompt.pty.send("\u{f}");
+    prompt.pty.wait_until("the lines before", |screen| {
+        screen.contents().lines().filter(|line| line.starts_with("  line ")).count() > 30
+    });
+    prompt.ready();
+    prompt.leave();
+}
+
+/// Issue 9: a terminal that can do nothing is still typed at.
+#[test]
+fn a_dumb_terminal_is_enough() {
+    let env = env();
+    let mut command = command(&env, "off", &["repl"]);
+    command.env("TERM", "dumb");
+    let mut pty = Pty::start(command, USUAL);
+    pty.wait_for(">>>");
+    pty.send("if True:\r    print(6 * 7)\r\r");
+    pty.wait_for("\n  42\n");
+    pty.send("\u{4}");
+    assert!(pty.end().success());
+}
+
+/// Issue 9: no prompt and no escapes where standard input is no terminal; lines that code asks for come from there.
+#[test]
+fn cells_come_from_a_pipe() {
+    let env = env();
+    let cells = "x = input('who? ')\nAda\ndef f():\n    return x\n\nf()\n1 / 0\nprint('on')\n";
+    let ran = finish(command(&env, "off", &["repl"]), cells).exits(1);
+    assert_eq!(ran.stdout, "'Ada'\non\n");
+    assert!(ran.stderr.contains("ZeroDivisionError"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains('\u{1b}'), "{:?}", ran.stderr);
+}
