@@ -15,6 +15,7 @@ use super::peers;
 use super::report::Goal;
 use super::sample::INHERITED;
 use super::table::Table;
+use crate::child;
 use crate::workspace::Workspace;
 
 #[derive(Args)]
@@ -62,6 +63,15 @@ impl<'a> Report<'a> {
             peers::build(workspace)?
         };
         Ok(Report { family, options, workspace, missing, versions: Vec::new() })
+    }
+
+    /// A small program of its own from this crate's examples, brought up to date like the others.
+    pub(super) fn example(&self, name: &str) -> Result<PathBuf> {
+        if !self.options.no_build {
+            let args = ["build", "--release", "-p", "xtask", "--example", name];
+            child::stream(&mut self.workspace.cargo(args))?;
+        }
+        Ok(peers::release(self.workspace, &format!("examples/{name}")))
     }
 
     /// Prints the head: who takes part, who does not, and how busy the machine is.
@@ -115,6 +125,26 @@ impl<'a> Report<'a> {
 /// Whether one part of a family is to be measured, given those that were asked for by name.
 pub(super) fn is_wanted(asked: &[String], name: &str) -> bool {
     asked.is_empty() || asked.iter().any(|wanted| wanted == name)
+}
+
+/// The tables of those parts that are wanted, each printed as soon as it is there.
+pub(super) fn measured<M>(
+    asked: &[String],
+    parts: &[(&str, M)],
+    mut measure: impl FnMut(&M) -> Result<Table>,
+) -> Result<Vec<Table>> {
+    let mut tables = Vec::new();
+    for (name, part) in parts {
+        if !is_wanted(asked, name) {
+            continue;
+        }
+        let before = load();
+        let mut table = measure(part).with_context(|| format!("the family {name}"))?;
+        table.load = [before, load()];
+        table.print();
+        tables.push(table);
+    }
+    Ok(tables)
 }
 
 /// Makes the folder of a family anew, with a home, a folder to work in and one for state.

@@ -18,6 +18,7 @@ use serde_json::json;
 
 use self::contender::{Arena, Rounds};
 pub(super) use self::host::run as run_host;
+pub(super) use self::lines::printing;
 use self::task::{Job, Task};
 use super::family::{Family, Options, Report, is_wanted};
 use super::peers;

@@ -8,6 +8,7 @@ mod engine;
 mod family;
 mod floor;
 mod gateway;
+mod host;
 mod jupyter;
 mod kernel;
 mod mcp;
@@ -37,6 +38,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("run", "notebooks that are run, from the command line and by an agent, beside the peers"),
     ("zmq", "our client of Jupyter kernels beside jupyter_client, on the same kernel"),
     ("gateway", "our client of gateways beside Python's websocket clients, on the same server"),
+    ("host", "commands at a host that is there, beside a bare client of its socket and nbclient"),
 ];
 
 #[derive(Parser)]
@@ -81,6 +83,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((family, _)) if family == "gateway" => {
             gateway::run(&gateway::GatewayArgs::parse_from(args))
         }
+        Some((family, _)) if family == "host" => host::run(&host::HostArgs::parse_from(args)),
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
         Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),

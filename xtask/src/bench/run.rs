@@ -2,26 +2,24 @@
 //!
 //! Owns its command line, the tables and the goals. Must not know the command line of any runner.
 
+mod arena;
 mod file;
 mod runner;
 mod served;
 mod written;
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
-
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use serde_json::json;
 
-use self::file::Subject;
-use self::runner::{DRAWING, NOTEBOOK, Programs, Runner, SCRIPT, folder};
-use super::family::{Family, Options, Report, empty_root, forget, is_wanted};
-use super::notebook::{load, settle};
+pub(super) use self::arena::{Arena, Size};
+pub(super) use self::file::{LIBRARIES, Subject};
+use self::runner::NOTEBOOK;
+pub(super) use self::runner::{Runner, folder};
+use super::family::{Family, Options, Report, forget, measured};
 use super::peers;
 use super::report::Goal;
 use super::row::Row;
-use super::sample::{StopWatch, interleave};
 use super::table::{Column, Shown, Table};
 use crate::strace::{self, Tracing};
 use crate::workspace::Workspace;
@@ -69,25 +67,6 @@ pub(super) struct RunArgs {
     options: Options,
 }
 
-/// How much is done.
-struct Size {
-    is_quick: bool,
-    rounds: Option<usize>,
-}
-
-impl Size {
-    fn rounds(&self, full: usize) -> usize {
-        self.rounds.unwrap_or(if self.is_quick { 1 } else { full })
-    }
-}
-
-/// Where everything is measured.
-struct Arena {
-    root: PathBuf,
-    programs: Programs,
-    watch: StopWatch,
-}
-
 pub(super) fn run(args: &RunArgs) -> Result<()> {
     let workspace = Workspace::find()?;
     let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
@@ -96,107 +75,18 @@ pub(super) fn run(args: &RunArgs) -> Result<()> {
     let mut versions = peers::pinned(&workspace)?;
     versions.extend(nb.is_some().then(peers::nb_cli_version));
     report.head(&python, versions);
-    let arena = Arena::new(&workspace, python, nb)?;
+    let arena = Arena::new(&workspace, FAMILY.name, python, nb)?;
     let size = Size { is_quick: args.options.quick, rounds: args.rounds };
-    let mut tables = Vec::new();
-    for (name, measure) in FAMILIES {
-        if !is_wanted(&args.families, name) {
-            continue;
-        }
-        let before = load();
-        let mut table = measure(&arena, &size).with_context(|| format!("the family {name}"))?;
-        table.load = [before, load()];
-        table.print();
-        tables.push(table);
-    }
+    let measure = |measure: &Measure| measure(&arena, &size);
+    let tables = measured(&args.families, &FAMILIES, measure)?;
     forget(&arena.root)?;
     report.close(&tables)
 }
 
-impl Arena {
-    fn new(workspace: &Workspace, python: PathBuf, nb: Option<PathBuf>) -> Result<Arena> {
-        let root = workspace.path("target/bench/run");
-        empty_root(&root)?;
-        let bin = python.parent().context("an interpreter is in a folder")?.to_owned();
-        let inherited = std::env::var_os("PATH").unwrap_or_default();
-        let path =
-            std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&inherited)))?;
-        // A home of their own: what they leave there is neither read nor written anywhere else.
-        let watch = StopWatch {
-            xtask: peers::release(workspace, "xtask"),
-            env: vec![
-                ("PATH", path),
-                ("HOME", root.join("home").into()),
-                ("INKCELL_STATE_DIR", root.join("state").into()),
-            ],
-            stderr: root.join("stderr.txt"),
-        };
-        let inkcell = peers::release(workspace, "inkcell");
-        let programs = Programs { inkcell, python, nb, scripts: workspace.path(peers::SCRIPTS) };
-        Ok(Arena { root, programs, watch })
-    }
-
-    /// The folder of one who takes part, with nothing in it but a notebook that was never run and its scripts.
-    fn fresh(&self, name: &str, subject: &Subject) -> Result<PathBuf> {
-        let dir = folder(&self.root, name);
-        std::fs::create_dir_all(&dir)?;
-        for entry in std::fs::read_dir(&dir)? {
-            std::fs::remove_file(entry?.path())?;
-        }
-        let file = dir.join(NOTEBOOK);
-        subject.write(&file)?;
-        std::fs::write(dir.join(SCRIPT), subject.script())?;
-        std::fs::write(dir.join(DRAWING), subject.drawing_script())?;
-        settle(&dir, &file)?;
-        Ok(dir)
-    }
-
-    /// Whole processes by turns, each with a notebook of its own.
-    fn rows(
-        &self,
-        contenders: &[(Runner, &'static str, &Subject)],
-        rounds: usize,
-    ) -> Result<Vec<(&'static str, Row)>> {
-        let subjects: BTreeMap<&str, _> =
-            contenders.iter().map(|(runner, name, subject)| (*name, (*runner, *subject))).collect();
-        let peers: Vec<_> = contenders
-            .iter()
-            .filter_map(|(runner, name, _)| self.programs.peer(*runner, name))
-            .collect();
-        let before = |peer: &peers::Peer| self.fresh(peer.name, subjects[peer.name].1);
-        let after = |peer: &peers::Peer| {
-            let (runner, subject) = subjects[peer.name];
-            let left = runner.leaves().map(|left| folder(&self.root, peer.name).join(left));
-            Ok(left.map_or(Ok(()), |left| subject.check(&left)))
-        };
-        let mut found = interleave(&peers, rounds, &self.watch, before, after)?;
-        let named = peers.iter().filter_map(|peer| {
-            let row = found.remove(peer.name)?;
-            Some((peer.name, row.named()))
-        });
-        Ok(named.collect())
-    }
-
-    /// Why something failed, with the last that was said.
-    fn said(&self, failure: &anyhow::Error) -> String {
-        let said = std::fs::read_to_string(&self.watch.stderr).unwrap_or_default();
-        let last = said.trim().lines().last().unwrap_or_default();
-        format!("{failure:#} {last}").trim_end().to_owned()
-    }
-}
-
-/// A table of whole processes; its goals are added when it is there.
+/// A table of whole processes, against ours.
 fn processes(family: &'static str, title: &str, rows: Vec<(&'static str, Row)>) -> Table {
-    let columns = vec![
-        Column("n", Shown::Count("ms")),
-        Column("median ms", Shown::Median("ms")),
-        Column("min ms", Shown::Least("ms")),
-        Column("CPU ms", Shown::Median("cpu_ms")),
-        Column("peak MiB", Shown::Most("peak_mib")),
-        Column("times inkcell run", Shown::Times("ms", INKCELL)),
-    ];
-    let (goals, load) = (Vec::new(), [String::new(), String::new()]);
-    Table { family, title: title.to_owned(), columns, rows, goals, load }
+    let against = Column("times inkcell run", Shown::Times("ms", INKCELL));
+    Table::of_processes(family, title, rows, against)
 }
 
 const INKCELL: &str = Runner::Inkcell.name();

@@ -119,6 +119,19 @@ pub(super) fn interleave(
     Ok(rows)
 }
 
+/// The same, as figures with names, in the order of the peers.
+pub(super) fn interleave_named(
+    peers: &[Peer],
+    rounds: usize,
+    watch: &StopWatch,
+    before: impl FnMut(&Peer) -> Result<PathBuf>,
+    after: impl FnMut(&Peer) -> Result<Result<(), String>>,
+) -> Result<Vec<(&'static str, super::row::Row)>> {
+    let mut found = interleave(peers, rounds, watch, before, after)?;
+    let named = |peer: &Peer| Some((peer.name, found.remove(peer.name)?.named()));
+    Ok(peers.iter().filter_map(named).collect())
+}
+
 impl Row {
     pub(super) fn count(&self) -> usize {
         self.samples.len()

@@ -29,11 +29,32 @@ pub(super) enum Shown {
     P99(&'static str),
     /// How many times the median of the other row this one's is.
     Times(&'static str, &'static str),
+    /// The same for the least of each, which a busy machine disturbs less.
+    LeastTimes(&'static str, &'static str),
     /// How many times this row's median fits into the other's.
     Under(&'static str, &'static str),
 }
 
 impl Table {
+    /// A table of whole processes, with what they are held against; its goals are added when it is there.
+    pub(super) fn of_processes(
+        family: &'static str,
+        title: &str,
+        rows: Vec<(&'static str, Row)>,
+        against: Column,
+    ) -> Table {
+        let columns = vec![
+            Column("n", Shown::Count("ms")),
+            Column("median ms", Shown::Median("ms")),
+            Column("min ms", Shown::Least("ms")),
+            Column("CPU ms", Shown::Median("cpu_ms")),
+            Column("peak MiB", Shown::Most("peak_mib")),
+            against,
+        ];
+        let (goals, load) = (Vec::new(), [String::new(), String::new()]);
+        Table { family, title: title.to_owned(), columns, rows, goals, load }
+    }
+
     pub(super) fn row(&self, name: &str) -> Option<&Row> {
         self.rows.iter().find(|(of, _)| *of == name).map(|(_, row)| row)
     }
@@ -41,6 +62,10 @@ impl Table {
     /// The median of one row as a multiple of another's.
     pub(super) fn times(&self, figure: &str, name: &str, base: &str) -> Option<f64> {
         Some(self.row(name)?.median(figure)? / self.row(base)?.median(figure)?)
+    }
+
+    fn least_times(&self, figure: &str, name: &str, base: &str) -> Option<f64> {
+        Some(self.row(name)?.least(figure)? / self.row(base)?.least(figure)?)
     }
 
     /// What one contender needed as a multiple of what the best of some others did; nothing unless all have figures.
@@ -58,6 +83,7 @@ impl Table {
             Shown::Most(figure) => cell(row.most(figure), ""),
             Shown::P99(figure) => cell(row.p99(figure), ""),
             Shown::Times(figure, base) => cell(self.times(figure, name, base), "x"),
+            Shown::LeastTimes(figure, base) => cell(self.least_times(figure, name, base), "x"),
             Shown::Under(figure, base) => cell(self.times(figure, base, name), "x"),
         }
     }

@@ -8,7 +8,7 @@ use std::io::Write as _;
 use anyhow::{Result, bail};
 
 /// Prints numbered lines with one call of `print` for each.
-pub(super) fn printing(count: usize, width: usize) -> String {
+pub(in crate::bench) fn printing(count: usize, width: usize) -> String {
     format!("for i in range({count}): print(f\"{{i:0{}d}}\")", width - 1)
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::bench::notebook_file::{lines, to_text, with_cells};
 
 /// What the analysis imports, which a fork server can import ahead.
-pub(super) const LIBRARIES: &str = "numpy,pandas,matplotlib.pyplot";
+pub(in crate::bench) const LIBRARIES: &str = "numpy,pandas,matplotlib.pyplot";
 
 /// The beginning of an analysis as people write them: imports, a table, two plots.
 const ANALYSIS: [&str; 8] = [
@@ -29,7 +29,7 @@ const SHOW: &str = "plt.show()";
 const DRAW: &str = "plt.savefig(\"figure.png\"); plt.close()";
 
 /// A notebook that has never been run.
-pub(super) struct Subject {
+pub(in crate::bench) struct Subject {
     sources: Vec<String>,
     /// How many of its cells show a picture.
     pictures: usize,
@@ -37,7 +37,7 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Fifty cells with the usual libraries and two plots.
-    pub(super) fn analysis() -> Subject {
+    pub(in crate::bench) fn analysis() -> Subject {
         let mut sources: Vec<String> = ANALYSIS.map(str::to_owned).into();
         sources.extend((sources.len()..50).map(step));
         Subject { sources, pictures: 2 }

@@ -15,12 +15,14 @@ pub(super) const DRAWING: &str = "drawing.py";
 const DONE: &str = "done.ipynb";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Runner {
+pub(in crate::bench) enum Runner {
     /// The code of the cells as a program.
     Script,
     /// The same, drawing its figures.
     Drawing,
     Inkcell,
+    /// The same in a session of a host that is there, with a new kernel.
+    Kept,
     Nbclient,
     Papermill,
     NbCli,
@@ -28,11 +30,12 @@ pub(super) enum Runner {
 }
 
 impl Runner {
-    pub(super) const fn name(self) -> &'static str {
+    pub(in crate::bench) const fn name(self) -> &'static str {
         match self {
             Runner::Script => "plain script",
             Runner::Drawing => "plain script that draws its figures",
             Runner::Inkcell => "inkcell run",
+            Runner::Kept => "inkcell run --keep --fresh, warm host with preload",
             Runner::Nbclient => "nbclient",
             Runner::Papermill => "papermill",
             Runner::NbCli => "nb-cli",
@@ -51,9 +54,9 @@ impl Runner {
 }
 
 /// Where the programs are.
-pub(super) struct Programs {
-    pub(super) inkcell: PathBuf,
-    pub(super) python: PathBuf,
+pub(in crate::bench) struct Programs {
+    pub(in crate::bench) inkcell: PathBuf,
+    pub(in crate::bench) python: PathBuf,
     pub(super) nb: Option<PathBuf>,
     pub(super) scripts: PathBuf,
 }
@@ -66,6 +69,7 @@ impl Programs {
             Runner::Script => (self.python.clone(), vec![SCRIPT]),
             Runner::Drawing => (self.python.clone(), vec![DRAWING]),
             Runner::Inkcell => (self.inkcell.clone(), vec!["run", NOTEBOOK]),
+            Runner::Kept => (self.inkcell.clone(), vec!["run", "--keep", "--fresh", NOTEBOOK]),
             Runner::Nbclient => (self.python.clone(), Vec::new()),
             Runner::Papermill => (beside("papermill"), vec![NOTEBOOK, DONE]),
             Runner::NbCli => (self.nb.clone()?, vec!["execute", "--timeout", "600", NOTEBOOK]),
@@ -78,7 +82,9 @@ impl Programs {
                 let script = self.scripts.join("run_nbclient.py");
                 command.extend([script.into_os_string(), NOTEBOOK.into()]);
             }
-            Runner::Inkcell => command.extend(["--python".into(), self.python.clone().into()]),
+            Runner::Inkcell | Runner::Kept => {
+                command.extend(["--python".into(), self.python.clone().into()]);
+            }
             _ => {}
         }
         Some(command)
@@ -87,12 +93,13 @@ impl Programs {
     /// One who takes part under this name. Those whose figures are held against a narrow limit, or cost little, run
     /// more often than the others.
     pub(super) fn peer(&self, runner: Runner, name: &'static str) -> Option<Peer> {
-        let quick = matches!(runner, Runner::Script | Runner::Drawing | Runner::Inkcell);
+        let quick =
+            matches!(runner, Runner::Script | Runner::Drawing | Runner::Inkcell | Runner::Kept);
         Some(Peer { name, command: self.command(runner)?, quick })
     }
 }
 
 /// The folder in which one of them works.
-pub(super) fn folder(root: &Path, name: &str) -> PathBuf {
+pub(in crate::bench) fn folder(root: &Path, name: &str) -> PathBuf {
     root.join("work").join(name.replace([' ', ','], "-"))
 }
