@@ -6,14 +6,17 @@
 use std::time::Duration;
 
 use inkcell_engine::api::SessionRef;
+use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::journal::{Item, Seq};
+use inkcell_engine::kernel::ExecEvent;
 
 use super::frames::HostEvent;
 use super::serve::{Host, Talk};
 use crate::exit::Failure;
 
-/// After so many events there is a pause: a flood is to be seen, not to be shared.
-const BATCH: usize = 128;
+/// After so much there is a pause: a flood is to be seen, not to be shared. Small events weigh something, too.
+const BATCH_BYTES: usize = 256 << 10;
+const EVENT_BYTES: usize = 2 << 10;
 
 /// The pause. The journal holds what fits into it, the rest is told as missed.
 const PAUSE: Duration = Duration::from_millis(40);
@@ -25,7 +28,7 @@ pub(super) async fn answer(
     talk: Talk,
 ) -> Result<(), Failure> {
     let mut watch = host.engine.watch_session(session, from.map(Seq)).await?;
-    let mut sent = 0;
+    let mut sent_bytes = 0;
     loop {
         let item = tokio::select! {
             item = watch.next() => item,
@@ -35,14 +38,27 @@ pub(super) async fn answer(
         };
         match item {
             Some(Item::Entry(Seq(seq), event)) => {
+                sent_bytes += weight_bytes(&event);
                 talk.tell(HostEvent::Session { seq, event }).await;
             }
             Some(Item::Gap { missed }) => talk.tell(HostEvent::Missed(missed)).await,
             None => return Ok(()),
         }
-        sent += 1;
-        if sent % BATCH == 0 {
+        if sent_bytes >= BATCH_BYTES {
+            sent_bytes = 0;
             tokio::time::sleep(PAUSE).await;
         }
     }
+}
+
+/// About what it takes to send an event.
+fn weight_bytes(event: &SessionEvent) -> usize {
+    let said = match event {
+        SessionEvent::Happened { event: ExecEvent::Stream { data, .. }, .. } => data.len(),
+        SessionEvent::Ended { report, .. } => {
+            usize::try_from(report.output.counts.output_bytes).unwrap_or(BATCH_BYTES)
+        }
+        _ => 0,
+    };
+    EVENT_BYTES + said
 }
