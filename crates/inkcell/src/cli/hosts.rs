@@ -17,9 +17,7 @@ use crate::client::Client;
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Found, HostKind, Hosts, Life};
 use crate::settings::Settings;
-
-/// No name of a session is longer.
-pub(crate) const NAME_CHARS: usize = 100;
+use crate::tools::NAME_CHARS;
 
 /// Whether a command may use a host that stays.
 #[derive(ClapArgs, Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -88,13 +86,7 @@ pub(crate) fn for_code(
         }
         return Ok(Whom { client: local()?, cwd: None });
     }
-    if let Some(name) = session
-        && let Some(met) = in_another_host(name, settings)?
-    {
-        let cwd = Some(met.session.cwd.clone());
-        return Ok(Whom { client: Client::of_host(met.found, settings), cwd });
-    }
-    Ok(Whom { client: Client::shared(settings)?, cwd: None })
+    for_session(session, settings)
 }
 
 /// Whom a prompt is for: the same, and a host of its own stays for as long as the prompt does.

@@ -58,6 +58,10 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     // Before anything is begun that would have to be stopped.
     let signals = Heard::listen(move |_| drop(asked.send(News::Asked)))?;
     let whom = hosts::for_code((args.host, args.fresh), session.as_ref(), settings)?;
+    if args.detach && !whom.client.is_remote() {
+        let problem = "code goes on in a host, and there is to be none here; leave this out, or set host.use to on";
+        return Err(Failure::argument("--detach", problem));
+    }
     let mode = match whom.client.is_remote() && !args.fresh {
         true => KernelMode::Session,
         false => KernelMode::PerCall,

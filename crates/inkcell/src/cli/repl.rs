@@ -6,7 +6,6 @@ use std::io::{self, IsTerminal as _};
 use std::sync::{Arc, Mutex};
 
 use inkcell_engine::api::{KernelRequest, Request};
-use inkcell_engine::registry::SessionName;
 
 use super::{hosts, python};
 use crate::args;
@@ -31,13 +30,16 @@ pub(crate) fn run(
         return Err(Failure::argument("--json", problem));
     }
     let cwd = python::working_folder(&args.python, settings)?;
-    let session = args.session.clone().map(SessionName);
+    let named = args.session.as_deref().map(|given| hosts::named(given, settings)).transpose()?;
+    let (session, folder) = named.unzip();
+    // Whoever says where to work knows better than the name of a notebook.
+    let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
     let whom = hosts::for_prompt(args.host, session.as_ref(), settings)?;
     let talk = Talk {
         client: whom.client,
         settings: Arc::clone(settings),
         session,
-        cwd: whom.cwd.unwrap_or(cwd),
+        cwd: whom.cwd.or(folder).unwrap_or(cwd),
         wanted: python::wanted(&args.python, &args.kernel, settings),
         kernel: python::options(&args.kernel),
         attention: if args.verbose { Attention::Verbose } else { Attention::Usual },

@@ -225,6 +225,11 @@ fn conduct(
             let engine = python::engine_on(settings, served.choice.clone())?;
             Whom { client: Client::local(engine, settings, Life::OneCall)?, cwd: None }
         }
+        _ if args.is_kept() && !settings.uses_host() => {
+            let problem = "a session that stays needs a host, and there is to be none here; leave out --keep, \
+                           --session and --detach, or set host.use to on";
+            return Err(Failure::argument("--keep", problem));
+        }
         _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,
         _ => Whom {
             client: Client::local(python::engine(settings)?, settings, Life::OneCall)?,

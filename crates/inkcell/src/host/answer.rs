@@ -10,14 +10,14 @@ use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response};
 use inkcell_engine::kernel::EnvMode;
 use inkcell_engine::{Engine, KernelsConfig};
 use rmcp::ServiceExt as _;
-use tokio::io::{AsyncWriteExt as _, BufReader};
+use tokio::io::BufReader;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::{
     Answer, Ask, FromHost, Hello, HostEvent, HostStatus, KernelOptions, McpAsk, Refusal,
 };
-use super::serve::{Host, Talk};
+use super::serve::{Host, Talk, send};
 use super::{python, run, watch};
 use crate::cli::mcp::{desk_with, exposure};
 use crate::exit::Failure;
@@ -129,12 +129,12 @@ pub(super) async fn mcp(
         Ok(caller) => caller,
         Err(failure) => {
             let done = FromHost::Done(Err(Refusal::from(failure)));
-            return say(&mut write, &done).await;
+            return send(&mut write, &done).await;
         }
     };
     let Caller { settings, engine } = caller;
     let exposure = exposure(asked.tools, &settings).await;
-    say(&mut write, &FromHost::Event(Box::new(HostEvent::Serving))).await?;
+    send(&mut write, &FromHost::Event(Box::new(HostEvent::Serving))).await?;
     let desk = desk_with(engine, Arc::new(exposure), &settings);
     let owner = host.new_owner();
     let (gone, ending) = (CancellationToken::new(), host.ending.child_token());
@@ -154,10 +154,4 @@ pub(super) async fn mcp(
     }
     host.engine.release(owner);
     Ok(())
-}
-
-async fn say(write: &mut OwnedWriteHalf, frame: &FromHost) -> io::Result<()> {
-    let mut bytes = serde_json::to_vec(frame).unwrap_or_default();
-    bytes.push(b'\n');
-    write.write_all(&bytes).await
 }

@@ -26,7 +26,8 @@ pub(crate) enum IdleEnd {
 
 /// Returns when a host has been idle for so long; never when there is no limit. Keeps its files in use meanwhile.
 pub(crate) async fn until_idle(host: &Host, place: &HostPlace, limit: Option<Duration>) -> IdleEnd {
-    let mut busy = Instant::now();
+    // Counted look by look: what passes while the whole process stands still is nobody's idleness.
+    let mut idle = Duration::ZERO;
     let mut touched = Instant::now();
     loop {
         tokio::time::sleep(LOOK).await;
@@ -34,15 +35,15 @@ pub(crate) async fn until_idle(host: &Host, place: &HostPlace, limit: Option<Dur
             touched = Instant::now();
             place.touch();
         }
-        // A sleep that took much longer was not ours: the whole machine stood still, which is nobody's idleness.
         if host.clients() > 0 || !host.engine.sessions().is_empty() {
-            busy = Instant::now();
+            idle = Duration::ZERO;
             continue;
         }
+        idle += LOOK;
         if !place.is_there() {
             return IdleEnd::Lost;
         }
-        if limit.is_some_and(|limit| busy.elapsed() >= limit) {
+        if limit.is_some_and(|limit| idle >= limit) {
             return IdleEnd::Idle;
         }
     }

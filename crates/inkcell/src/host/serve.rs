@@ -222,7 +222,7 @@ fn line(frame: &FromHost) -> Vec<u8> {
     bytes
 }
 
-async fn send(write: &mut OwnedWriteHalf, frame: &FromHost) -> io::Result<()> {
+pub(super) async fn send(write: &mut OwnedWriteHalf, frame: &FromHost) -> io::Result<()> {
     write.write_all(&line(frame)).await
 }
 

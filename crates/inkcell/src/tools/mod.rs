@@ -35,6 +35,7 @@ pub(crate) mod weight;
 pub(crate) use decode::{Alias, decode, schema};
 pub(crate) use guarded::guarded;
 pub(crate) use reply::{Content, Fault, ToolError, ToolReply};
+pub(crate) use session::NAME_CHARS;
 pub(crate) use spec::{CallContext, Desk, Hints, Progress, ToolSpec};
 #[cfg(test)]
 pub(crate) use table::TOOLS;

@@ -10,11 +10,13 @@ use inkcell_engine::registry::SessionName;
 use inkcell_engine::{is_notebook_path, system_random};
 
 use super::{Desk, ToolError};
-use crate::cli::hosts::NAME_CHARS;
 use crate::settings::Profile;
 
 /// What a caller writes who wants a session that nobody has.
 pub(crate) const NEW: &str = "new";
+
+/// No name of a session is longer.
+pub(crate) const NAME_CHARS: usize = 100;
 
 /// A session that a call means.
 #[derive(Clone, PartialEq, Eq, Debug)]

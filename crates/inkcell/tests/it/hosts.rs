@@ -160,6 +160,11 @@ fn the_host_is_cut_off_from_whoever_started_it() {
     let mut ci = hosted.command(&["py", "1"]);
     ci.env("CI", "true").env("INKCELL_HOST_USE", "auto");
     finish(ci, b"").ok();
+    for kept in [["run", "--keep", "nb.ipynb"].as_slice(), &["py", "--detach", "1"]] {
+        let mut ci = hosted.command(kept);
+        ci.env("CI", "true").env("INKCELL_HOST_USE", "auto");
+        assert!(finish(ci, b"").exits(2).stderr.contains("host.use"), "{kept:?}");
+    }
     assert_eq!(hosted.json(&["host", "status"])["hosts"], json!([]));
     hosted.env.put("left-open", "");
     let line = r#"exec 7<left-open; x=$("$0" py 1); echo "got $x""#;
@@ -240,8 +245,8 @@ fn commands_that_begin_together_share_a_host() {
     let hosted = Hosted::new();
     let begun: Vec<_> = (0..6)
         .map(|n| {
-            let code = format!("import os; print(os.getppid() if {n} < 0 else 'ok')");
-            let mut command = hosted.command(&["py", "--session", &format!("s{n}"), &code]);
+            let name = format!("s{n}");
+            let mut command = hosted.command(&["py", "--session", &name, "print('ok')"]);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
             command.spawn().expect("started")
         })
