@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use crate::child;
+use crate::suite;
 use crate::workspace::Workspace;
 
 const COMMANDS: &str = "docs/commands.md";
@@ -87,7 +88,7 @@ pub(crate) enum Mode {
 }
 
 pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
-    child::stream(&mut workspace.cargo(["build", "--quiet", "--package", "inkcell"]))?;
+    suite::build(workspace)?;
     let binary = workspace.path(&format!("{BINARY}{}", std::env::consts::EXE_SUFFIX));
     let commands = render(&mut |words| help(&binary, words))?;
     let settings = render_settings(&settings(&binary)?)?;

@@ -25,7 +25,7 @@ use self::processes::{Spared, Taken};
 use self::server::Server;
 use self::world::World;
 use crate::workspace::Workspace;
-use crate::{child, python_env};
+use crate::{python_env, suite};
 
 /// How much more than at its start a server may take.
 const MEMORY_KIB: u64 = 64 << 10;
@@ -56,8 +56,7 @@ struct Sum {
 }
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    // As the tests build it: for a package alone cargo would make other libraries.
-    child::stream(&mut workspace.cargo(["build", "--quiet", "--workspace"]))?;
+    suite::build(workspace)?;
     let python = python_env::prepare(workspace)?;
     let seed = options.seed.unwrap_or_else(fresh_seed);
     let path = match options.replay {

@@ -11,17 +11,20 @@
 
 mod bench;
 mod child;
+mod deadline;
 mod docs;
 mod fuzz;
 mod gremlin;
 mod laws;
 mod pictures;
+mod pytest;
 mod python_env;
 mod pythons;
 mod servers;
 mod spec;
 mod stages;
 mod strace;
+mod suite;
 mod test;
 mod workspace;
 
@@ -30,6 +33,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::deadline::Deadline;
 use crate::workspace::Workspace;
 
 #[derive(Parser)]
@@ -52,6 +56,9 @@ enum Chore {
         /// Fewer cases per test, and nothing that needs a release build.
         #[arg(long)]
         quick: bool,
+        /// Begin nothing more after this time that can be left out, and name what was. Without it all is run.
+        #[arg(long, value_name = "N")]
+        minutes: Option<u64>,
     },
     /// Run the runner's suites on every CPython that is found.
     Pythons,
@@ -117,11 +124,13 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> anyhow::Result<()> {
     let workspace = Workspace::find()?;
     match chore {
-        Chore::Test { quick } => {
-            test::run(&workspace, if quick { test::Depth::Quick } else { test::Depth::Full })
+        Chore::Test { quick, minutes } => {
+            let depth = if quick { test::Depth::Quick } else { test::Depth::Full };
+            test::run(&workspace, depth, Deadline::after_minutes(minutes))
         }
         Chore::Pythons => {
-            let loud = pythons::run(&workspace, test::Depth::Full)?;
+            let never = Deadline::after_minutes(None);
+            let loud = pythons::run(&workspace, test::Depth::Full, never)?;
             loud.iter().for_each(|line| println!("!! {line}"));
             Ok(())
         }
@@ -167,6 +176,7 @@ mod tests {
         for part in [
             "test",
             "--quick",
+            "--minutes",
             "pythons",
             "servers",
             "spec",

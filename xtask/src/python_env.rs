@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail};
 use crate::child;
 use crate::workspace::Workspace;
 
-const ENV_DIR: &str = "target/test-env";
+pub(crate) const ENV_DIR: &str = "target/test-env";
 const REQUIREMENTS: &str = "xtask/requirements-test.txt";
 /// Written last, so that an environment whose making was cut short is never taken for a whole one.
 const STAMP: &str = "inkcell-stamp";

@@ -11,9 +11,10 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::child;
+use crate::deadline::Deadline;
 use crate::test::Depth;
 use crate::workspace::Workspace;
+use crate::{child, pytest, python_env, suite};
 
 /// The minor versions of CPython 3 the runner promises to work on.
 const SUPPORTED: RangeInclusive<u32> = 9..=14;
@@ -43,7 +44,7 @@ struct Version {
 
 /// Runs the suites; gives what must not be overlooked. All versions are tried before a failure of
 /// one is returned, because what fails on one version alone is told by the others.
-pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
+pub(crate) fn run(workspace: &Workspace, depth: Depth, deadline: Deadline) -> Result<Vec<String>> {
     let mut loud = Vec::new();
     let mut found = one_of_each(places());
     for one in found.values() {
@@ -73,24 +74,32 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
             "between the oldest and the newest only {TIERS} is run; {WISH}=all runs everything"
         );
     }
+    let known = ask(&python_env::interpreter(&workspace.path(python_env::ENV_DIR)));
     let mut failed = Vec::new();
     for one in found.values() {
         let name = format!("3.{}", one.version.minor);
+        if depth == Depth::Full && known.is_some_and(|known| known.minor == one.version.minor) {
+            println!("\n-- CPython {name} is the one of the stages before");
+            continue;
+        }
+        if deadline.is_over() {
+            loud.push(format!("the runner is NOT tried on CPython {name}: no time was left"));
+            continue;
+        }
         println!("\n-- CPython {name}");
-        match environment(workspace, one) {
-            Ok(python) => {
-                if let Err(error) = runner_tests(workspace, &python) {
-                    failed.push(format!("{name}: {error}"));
-                }
-            }
+        let tests = environment(workspace, one).map(|python| runner_tests(workspace, &python));
+        match tests {
+            Ok(Ok(told)) => loud.extend(told),
+            Ok(Err(error)) => failed.push(format!("{name}: {error}")),
             Err(error) => loud.push(format!(
                 "the runner's own tests did NOT run on CPython {name}: no environment with pytest ({error:#})"
             )),
         }
         let is_end = depth == Depth::Full && ends.contains(&Some(one.version.minor));
         let is_whole = wishes_all || is_end;
-        if let Err(error) = conformance(workspace, &one.path, (!is_whole).then_some(TIERS)) {
-            failed.push(format!("{name}: {error}"));
+        match conformance(workspace, one, (!is_whole).then_some(TIERS)) {
+            Ok(told) => loud.extend(told),
+            Err(error) => failed.push(format!("{name}: {error}")),
         }
     }
     if !failed.is_empty() {
@@ -107,30 +116,28 @@ pub(crate) fn newest_first(minors: &RangeInclusive<u32>) -> Vec<PathBuf> {
 
 /// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a
 /// library skips itself here and says so; the stage with the full environment runs it.
-fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {
-    let mut tests = Command::new(python);
+fn runner_tests(workspace: &Workspace, python: &Path) -> Result<Option<String>> {
     println!(
         "what needs IPython or a library is SKIPPED here; the stage with all packages runs it"
     );
-    // The names of what failed come last, where they are seen.
-    tests.args(["-B", "-m", "pytest", "-q", "-rEf", "-p", "no:cacheprovider"]);
-    tests.arg(crate::test::RUNNER_TESTS).current_dir(workspace.root());
-    tests.env_remove("INKCELL_TEST_REQUIRE");
-    child::stream_to_stdout(&mut tests)
+    pytest::run(workspace, python, |tests| {
+        tests.env_remove("INKCELL_TEST_REQUIRE");
+    })
 }
 
 /// The contract of a kernel, with kernels of this interpreter as it was found.
-fn conformance(workspace: &Workspace, python: &Path, filter: Option<&str>) -> Result<()> {
-    let mut tests = if crate::test::has_nextest(workspace) {
-        let mut tests = workspace.cargo(["nextest", "run", "-p", "inkcell-kernel"]);
-        tests.args(["--test", "conformance", "--no-fail-fast", "--status-level", "fail"]);
-        tests.args(filter.map(|filter| ["-E", filter]).into_iter().flatten());
-        tests
-    } else {
-        workspace.cargo(["test", "-p", "inkcell-kernel", "--test", "conformance"])
+fn conformance(workspace: &Workspace, one: &Found, filter: Option<&str>) -> Result<Option<String>> {
+    let told = |tests: &mut Command| {
+        tests.env("INKCELL_TEST_PYTHON", &one.path).env_remove("INKCELL_TEST_REQUIRE");
     };
-    tests.env("INKCELL_TEST_PYTHON", python).env_remove("INKCELL_TEST_REQUIRE");
-    child::stream_to_stdout(&mut tests)
+    if !suite::has_nextest(workspace) {
+        let mut tests = workspace.cargo(["test", "--workspace", "--test", "conformance"]);
+        told(&mut tests);
+        return child::stream_to_stdout(&mut tests).map(|()| None);
+    }
+    let filter = filter.map_or_else(String::new, |filter| format!(" & {filter}"));
+    let name = format!("CPython 3.{}", one.version.minor);
+    suite::some(workspace, &name, &format!("binary(conformance){filter}"), told)
 }
 
 /// The first interpreter of each supported minor version.

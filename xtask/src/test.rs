@@ -1,5 +1,5 @@
-//! `cargo xtask test`: the one test command. Owns the order of the stages and what each test
-//! process is told through its environment.
+//! `cargo xtask test`: the one test command. Owns the order of the stages, what may be left out when no time is left,
+//! and what each test process is told through its environment.
 //!
 //! Must not know how a stage's tool works, and must not soften a failure: the first one ends the
 //! run.
@@ -9,10 +9,13 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use crate::deadline::Deadline;
 use crate::stages::Stages;
 use crate::strace::Tracing;
 use crate::workspace::Workspace;
-use crate::{child, docs, gremlin, laws, python_env, pythons, servers, spec, strace};
+use crate::{
+    child, docs, gremlin, laws, pytest, python_env, pythons, servers, spec, strace, suite,
+};
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,17 +31,19 @@ const README_COMMAND: &str = "target/release/inkcell run examples/tour.ipynb -o 
 /// Notebooks other people wrote. They are not part of the project, so their absence is no failure.
 const CORPUS: &str = "../shared/corpus";
 
-/// The Python tests of the embedded runner.
-pub(crate) const RUNNER_TESTS: &str = "crates/kernel/python/tests";
-
-pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<()> {
+pub(crate) fn run(workspace: &Workspace, depth: Depth, deadline: Deadline) -> Result<()> {
     let mut stages = Stages::default();
-    let outcome = run_stages(&mut stages, workspace, depth);
+    let outcome = run_stages(&mut stages, workspace, depth, deadline);
     println!("\n{}", stages.table());
     outcome
 }
 
-fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Result<()> {
+fn run_stages(
+    stages: &mut Stages,
+    workspace: &Workspace,
+    depth: Depth,
+    deadline: Deadline,
+) -> Result<()> {
     stages.run("fmt", || child::stream(&mut workspace.cargo(["fmt", "--all", "--check"])))?;
     stages.run("clippy", || {
         let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
@@ -51,53 +56,43 @@ fn run_stages(stages: &mut Stages, workspace: &Workspace, depth: Depth) -> Resul
     if let Tracing::Missing(why) = tracing {
         stages.warn(format!("{why}: the crash enumeration of a save (F-060) will NOT run"));
     }
-    // Tests start the real executable, and a test binary of another crate does not build it.
-    stages.run("build", || child::stream(&mut workspace.cargo(["build", "--workspace"])))?;
+    stages.run("build", || suite::build(workspace))?;
 
     let told = |command: &mut Command| {
         tell(command, &python, &tracing, depth);
         command.envs(servers.told.iter().map(|(variable, value)| (*variable, value)));
     };
-    stages.run("tests", || {
-        let mut tests = if has_nextest(workspace) {
-            workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast"])
-        } else {
-            workspace.cargo(["test", "--workspace", "--all-targets"])
-        };
-        told(&mut tests);
-        child::stream_to_stdout(&mut tests)
-    })?;
-    stages.run("doc tests", || {
-        let mut tests = workspace.cargo(["test", "--doc", "--workspace"]);
-        told(&mut tests);
-        child::stream_to_stdout(&mut tests)
-    })?;
-    stages.run("runner", || {
-        // Without its cache a run leaves nothing in the source tree.
-        let mut tests = Command::new(&python);
-        tests.args(["-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", RUNNER_TESTS]);
-        tests.current_dir(workspace.root());
-        told(&mut tests);
-        child::stream_to_stdout(&mut tests)
-    })?;
-    for line in stages.run("pythons", || pythons::run(workspace, depth))? {
-        stages.warn(line);
-    }
-    stages.run("gremlin", || {
-        let seconds = if depth == Depth::Quick { 15 } else { 60 };
-        // The same each time, so that a change is judged by what it changed; `cargo xtask gremlin` tries others.
-        gremlin::run(workspace, &gremlin::Options { seconds, seed: Some(151), replay: None })
-    })?;
+    let loud = stages.run("tests", || suite::run(workspace, deadline, told))?;
+    loud.into_iter().for_each(|line| stages.warn(line));
     stages.run("docs", || docs::run(workspace, docs::Mode::Check))?;
     stages.run("spec", || {
         spec::run(workspace, &workspace.path(spec::DEFAULT_DIR), spec::Listing::FaultsOnly)
     })?;
+    stages.run_in_time("runner", deadline, || pytest::run(workspace, &python, told))?;
+    stages.run_in_time("doc tests", deadline, || {
+        let mut tests = workspace.cargo(["test", "--doc", "--workspace"]);
+        told(&mut tests);
+        child::stream_to_stdout(&mut tests)?;
+        Ok(None)
+    })?;
     if depth == Depth::Full {
-        stages.run("release", || child::stream(&mut workspace.cargo(["build", "--release"])))?;
-        stages.run("readme", || readme(workspace))?;
+        stages.run_in_time("readme", deadline, || {
+            child::stream(&mut workspace.cargo(["build", "--release"]))?;
+            readme(workspace)?;
+            Ok(None)
+        })?;
+    }
+    stages.run_in_time("pythons", deadline, || pythons::run(workspace, depth, deadline))?;
+    stages.run_in_time("gremlin", deadline, || {
+        let seconds = if depth == Depth::Quick { 15 } else { 60 };
+        // The same each time, so that a change is judged by what it changed; `cargo xtask gremlin` tries others.
+        gremlin::run(workspace, &gremlin::Options { seconds, seed: Some(151), replay: None })?;
+        Ok(None)
+    })?;
+    if depth == Depth::Full {
         let corpus = workspace.path(CORPUS);
         if corpus.is_dir() {
-            stages.run("laws", || laws::run(&corpus))?;
+            stages.run_in_time("laws", deadline, || laws::run(&corpus).map(|()| None))?;
         } else {
             stages.warn(format!("{CORPUS} is not here: the laws are not tried on it"));
         }
@@ -115,10 +110,6 @@ fn tell(command: &mut Command, python: &Path, tracing: &Tracing, depth: Depth) {
     if depth == Depth::Quick {
         command.env("INKCELL_TEST_QUICK", "1");
     }
-}
-
-pub(crate) fn has_nextest(workspace: &Workspace) -> bool {
-    child::succeeds(&mut workspace.cargo(["nextest", "--version"]))
 }
 
 /// The first thing a reader of README.md tries has to work as written.

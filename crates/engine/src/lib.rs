@@ -51,7 +51,7 @@ pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, 
 pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use run::{
-    LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, RunClock, RunFiles, RunningRun, last_runs,
-    notebook_kernel, opened_run, prepared,
+    CHEAP_SAVE, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, RunClock, RunFiles,
+    RunningRun, last_runs, notebook_kernel, opened_run, prepared,
 };
 pub use tap::Tapped;

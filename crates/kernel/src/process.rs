@@ -49,9 +49,9 @@ struct Untaken(Option<Child>);
 
 impl Drop for Untaken {
     fn drop(&mut self) {
-        if let Some(mut child) = self.0.take() {
-            kill_group(child.id(), Signal::KILL);
-            let _ = child.wait();
+        if let Some(child) = self.0.take() {
+            // With what it has started already, whose statuses are ours to take.
+            Process::own(child).destroy();
         }
     }
 }

@@ -16,7 +16,7 @@ use inkcell_kernel::{
 };
 use tokio_util::sync::CancellationToken;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A user and a project with modules of their own.
 struct Place {

@@ -17,7 +17,7 @@ use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use vt100::{Callbacks, Parser, Screen};
 
 /// Nothing a test waits for takes longer, unless it never comes.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_secs(240);
 
 /// How long is waited at a time before it is looked whether the program is still there.
 const STEP: Duration = Duration::from_millis(50);

@@ -19,8 +19,8 @@ use crate::error::{EngineError, SessionError};
 use crate::files::{Metadata, Still, Target, Version};
 use crate::notebooks::{Keep, Notebooks};
 
-/// A save that takes less is made after every cell.
-const CHEAP: Duration = Duration::from_millis(50);
+/// A save that takes less is made after every cell, when nothing else is said.
+pub const CHEAP_SAVE: Duration = Duration::from_millis(50);
 
 /// Otherwise saves are at least so far apart, and so many times what one costs.
 const APART: Duration = Duration::from_secs(2);
@@ -104,6 +104,11 @@ impl RunFile {
             pace,
         };
         Ok((file, past))
+    }
+
+    /// A save that takes less than this is made after every cell.
+    pub(crate) fn save_at_once_below(&mut self, cost: Duration) {
+        self.pace.cheap = cost;
     }
 
     /// Puts in what a host that died had not saved; of how many cells.
@@ -337,8 +342,10 @@ impl RunFile {
 }
 
 /// How often a file is saved.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Pace {
+    /// A save that takes less is made after every cell.
+    cheap: Duration,
     /// When the last save was over, and what it took.
     last: Option<(Instant, Duration)>,
     /// How much all saves have written.
@@ -349,11 +356,17 @@ struct Pace {
     taken_bytes: u64,
 }
 
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace { cheap: CHEAP_SAVE, last: None, written_bytes: 0, size_bytes: 0, taken_bytes: 0 }
+    }
+}
+
 impl Pace {
     fn is_due(&self, now: Instant) -> bool {
         let Some((over, cost)) = self.last else { return true };
         let since = now.duration_since(over);
-        if cost >= CHEAP && since < APART.max(cost * APART_TIMES) {
+        if cost >= self.cheap && since < APART.max(cost * APART_TIMES) {
             return false;
         }
         let size = self.size_bytes + self.taken_bytes;

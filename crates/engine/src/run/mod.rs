@@ -16,12 +16,13 @@ mod stamps;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
-use std::time::{Instant, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use inkcell_kernel::{InputMode, LaunchError, ServerContents};
 use inkcell_notebook::CellKind;
 
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
+pub use file::CHEAP_SAVE;
 pub(crate) use fold::recover;
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
@@ -55,6 +56,8 @@ pub struct RunFiles {
     pub outputs: SizePolicy,
     /// The time.
     pub clock: RunClock,
+    /// A save that takes less is made after every cell; one that is dearer waits in the journal.
+    pub cheap_save: Duration,
 }
 
 /// A run whose notebook was read. Which kernel it needs is known, and nothing was touched.
@@ -126,6 +129,7 @@ pub(crate) fn prepare(
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
     // From here on nobody else runs it, so nothing of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
+    file.save_at_once_below(files.cheap_save);
     let recovered = opened.recovered.or(file.recover()?);
     if request.output.is_some() && (request.start == RunStart::First || !notebooks.exists(&written))
     {

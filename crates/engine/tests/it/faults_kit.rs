@@ -23,7 +23,7 @@ use tempfile::TempDir;
 pub(crate) const ME: OwnerId = OwnerId(1);
 
 /// Longer than anything here takes on a slow machine.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+pub(crate) const LONG: Duration = Duration::from_secs(240);
 
 pub(crate) struct Desk {
     pub(crate) engine: Engine,

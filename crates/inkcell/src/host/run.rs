@@ -8,7 +8,9 @@ use std::time::{Duration, SystemTime};
 use inkcell_engine::api::{CellReport, KernelMode, PythonReport};
 use inkcell_engine::journal::{Item, Seq, Watch};
 use inkcell_engine::kernel::ExecEvent;
-use inkcell_engine::{CallEvent, EngineError, Lent, NextStep, RunFiles, opened_run, prepared};
+use inkcell_engine::{
+    CHEAP_SAVE, CallEvent, EngineError, Lent, NextStep, RunFiles, opened_run, prepared,
+};
 use serde_json::Value;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -41,7 +43,12 @@ pub(super) async fn answer(
         Some(folder) => settings.notebooks.keeping_state_in(folder),
         None => settings.notebooks.clone(),
     };
-    let files = RunFiles { notebooks, outputs: size_policy(settings), clock: SystemTime::now };
+    let files = RunFiles {
+        notebooks,
+        outputs: size_policy(settings),
+        clock: SystemTime::now,
+        cheap_save: CHEAP_SAVE,
+    };
     let opened = opened_run(request, &files).await.map_err(&refused)?;
     let choose = async {
         match mode {

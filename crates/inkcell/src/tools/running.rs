@@ -12,7 +12,9 @@ use inkcell_engine::api::{
 use inkcell_engine::journal::Seq;
 use inkcell_engine::kernel::InputMode;
 use inkcell_engine::registry::{OwnerId, SessionKey};
-use inkcell_engine::{EngineError, Kind, Lent, RunFiles, SessionError, opened_run, prepared};
+use inkcell_engine::{
+    CHEAP_SAVE, EngineError, Kind, Lent, RunFiles, SessionError, opened_run, prepared,
+};
 use tokio::time::Instant;
 
 use super::progress::Teller;
@@ -147,6 +149,7 @@ async fn begin_notebook(
         notebooks: files::notebooks(desk),
         outputs: size_policy(&desk.settings),
         clock: SystemTime::now,
+        cheap_save: CHEAP_SAVE,
     };
     let path = request.path.clone();
     let request = RunRequest { mode: mode(desk), reading: Reading::Bounded, ..request };

@@ -21,7 +21,7 @@ use crate::exposure::{Exposure, ToolMode, ToolSet};
 use crate::settings::{Resolved, Settings, Surroundings, engine_config};
 
 /// No call of a test takes longer; one that does hangs.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 pub(crate) struct TestDesk {
     pub(crate) desk: Desk,

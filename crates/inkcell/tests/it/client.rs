@@ -12,7 +12,7 @@ use inkcell_testkit::env::TestEnv;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// A server and the client that started it. Dropped, it is killed.
 pub(crate) struct Client {

@@ -177,5 +177,5 @@ fn a_signal_ends_it_and_everything_in_it() {
     });
     let (status, took, _) = server.end();
     assert_eq!(status.signal(), Some(15), "{status:?}");
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
 }

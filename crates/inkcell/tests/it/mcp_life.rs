@@ -32,7 +32,7 @@ fn the_end_of_the_client_is_the_end() {
     client.leave();
     let (status, took) = client.end();
     assert_eq!(status.code(), Some(0));
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     idle.is_gone();
     running.is_gone();
 }
@@ -46,7 +46,7 @@ fn a_signal_ends_the_server_and_its_kernels() {
     client.signal(Signal::TERM);
     let (status, took) = client.end();
     assert_eq!(status.signal(), Some(15), "{status:?}");
-    assert!(took < Duration::from_secs(10), "{took:?}");
+    assert!(took < Duration::from_secs(60), "{took:?}");
     idle.is_gone();
     running.is_gone();
 }

@@ -15,7 +15,7 @@ use crate::env;
 use crate::running::{Process, Running};
 
 /// What a client that is gone may leave behind for, with room for a machine that is busy; 5 s are promised.
-const GONE: Duration = Duration::from_secs(15);
+const GONE: Duration = Duration::from_secs(60);
 
 /// A scenario in a private environment; none, loudly, where the client is not installed.
 fn scenario(env: &TestEnv, script: &str, words: &[&str]) -> Option<Command> {

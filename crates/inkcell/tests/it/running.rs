@@ -14,7 +14,7 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
 /// Nothing a test waits for takes longer, unless it never comes.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(180);
 
 /// `inkcell py` with the Python of the tests.
 pub(crate) fn py(env: &TestEnv, args: &[&str]) -> Command {

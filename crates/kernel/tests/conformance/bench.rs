@@ -21,7 +21,7 @@ pub(crate) use crate::ran::{Ran, written};
 use crate::{ledger, served};
 
 /// No test waits longer than this for anything.
-pub(crate) const LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const LIMIT: Duration = Duration::from_secs(240);
 
 /// The ways to a kernel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

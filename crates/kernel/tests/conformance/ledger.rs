@@ -14,7 +14,7 @@ use tempfile::TempDir;
 const MARK: &str = "INKCELL_TEST_MARK";
 
 /// Nothing may be left after this.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(180);
 
 thread_local! {
     /// The test that runs on this thread, and the folders it used.

@@ -150,6 +150,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
         notebooks,
         outputs: crate::output::SizePolicy::Whole,
         clock: std::time::SystemTime::now,
+        cheap_save: CHEAP_SAVE,
     };
     let prepared = crate::run::open_run(request, &files)
         .and_then(|opened| crate::run::prepare(opened, Vec::new(), &files))

@@ -8,7 +8,7 @@ use super::*;
 use crate::http::{BodyLimits, Guard, Policy, Routes, Tokens};
 
 /// Nothing here takes longer, unless it never comes.
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(180);
 
 struct Site {
     at: SocketAddr,

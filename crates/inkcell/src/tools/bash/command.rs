@@ -120,7 +120,8 @@ impl Command {
                     stop = Some(Stop::new(End::Aborted, self.ladder));
                 }
                 () = reached(stop.as_ref().and_then(Stop::due)) => {
-                    if let Some(stop) = &mut stop && stop.climb(&group) == Rung::Answer {
+                    let rung = stop.as_mut().map(|stop| stop.climb(Instant::now()));
+                    if let Some(rung) = rung && group.climb(rung) == Rung::Answer {
                         break;
                     }
                 }
@@ -196,13 +197,10 @@ impl Stop {
         self.rungs.as_slice().first().map(|(after, _)| self.began + *after)
     }
 
-    fn climb(&mut self, group: &Group) -> Rung {
-        let Some((_, rung)) = self.rungs.next() else { return Rung::Answer };
-        match rung {
-            Rung::Interrupt => group.signal(Signal::INT),
-            Rung::Terminate => group.signal(Signal::TERM),
-            Rung::Kill | Rung::Answer => group.signal(Signal::KILL),
-        }
+    /// The rung that is due. One that comes late moves those behind it.
+    fn climb(&mut self, now: Instant) -> Rung {
+        let Some((after, rung)) = self.rungs.next() else { return Rung::Answer };
+        self.began = now.checked_sub(after).unwrap_or(self.began);
         rung
     }
 }
@@ -216,6 +214,15 @@ impl Group {
             // A group that is gone is no error.
             let _ = rustix::process::kill_process_group(leader, signal);
         }
+    }
+
+    fn climb(&self, rung: Rung) -> Rung {
+        match rung {
+            Rung::Interrupt => self.signal(Signal::INT),
+            Rung::Terminate => self.signal(Signal::TERM),
+            Rung::Kill | Rung::Answer => self.signal(Signal::KILL),
+        }
+        rung
     }
 
     /// Ends what is left and takes the statuses. Says whether there was something besides the shell.
@@ -276,6 +283,20 @@ impl Drop for Group {
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_rung_that_comes_late_makes_none_too_soon() {
+        let second = Duration::from_secs(1);
+        let mut stop = Stop::new(End::Aborted, Ladder::new(3 * second));
+        let late = stop.began + 60 * second;
+        assert_eq!(stop.climb(late), Rung::Interrupt);
+        assert_eq!(stop.due(), Some(late + second * 3 / 2));
+        let later = late + 60 * second;
+        assert_eq!(stop.climb(later), Rung::Interrupt);
+        assert_eq!(stop.due(), Some(later + second * 3 / 2));
+        assert_eq!(stop.climb(later + 60 * second), Rung::Terminate);
+        assert_eq!(stop.due(), Some(later + 61 * second));
+    }
+
     /// F-010: when whoever started it is gone without a word, the command and what it started end, also when the
     /// command was asked to end before and does not listen.
     #[tokio::test]
@@ -296,7 +317,7 @@ mod tests {
             group.signal(signal);
         }
         drop(ours);
-        let status = tokio::time::timeout(Duration::from_secs(30), child.wait()).await;
+        let status = tokio::time::timeout(Duration::from_secs(180), child.wait()).await;
         assert_eq!(status.expect("it ends").unwrap().signal(), Some(9));
         drop(group);
     }
