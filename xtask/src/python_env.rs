@@ -15,8 +15,10 @@ pub(crate) const ENV_DIR: &str = "target/test-env";
 const REQUIREMENTS: &str = "xtask/requirements-test.txt";
 /// Written last, so that an environment whose making was cut short is never taken for a whole one.
 const STAMP: &str = "inkcell-stamp";
-/// Fails when the environment lost its interpreter or its packages.
-const PROBE: &str = "import nbformat; nbformat.validate(nbformat.v4.new_notebook())";
+/// Fails when the environment lost its interpreter or its packages. matplotlib lists the fonts of the machine when it
+/// is first used, and says so where a test does not expect it.
+const PROBE: &str =
+    "import matplotlib.font_manager, nbformat; nbformat.validate(nbformat.v4.new_notebook())";
 
 /// Makes sure of the environment and returns its interpreter's absolute path.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
@@ -31,7 +33,7 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
     }
     make(&dir, &requirements)?;
     if !answers(&python) {
-        bail!("{ENV_DIR} was made, but `import nbformat` fails in it");
+        bail!("{ENV_DIR} was made, but its packages do not work");
     }
     stamp(&dir, &wanted)?;
     Ok(python)

@@ -36,6 +36,14 @@ class Interrupt:
             if self._is_armed:
                 raise KeyboardInterrupt
 
+    def unheard(self, answer, *args, **kwargs):
+        """Calls what answers an interrupt; another one must not spoil it."""
+        was_armed, self._is_armed = self._is_armed, False
+        try:
+            return answer(*args, **kwargs)
+        finally:
+            self._is_armed = was_armed
+
     def __enter__(self):
         if _signal.getsignal(_signal.SIGINT) is not self._handler:
             self.rearm()

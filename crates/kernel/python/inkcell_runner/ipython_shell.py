@@ -165,7 +165,15 @@ class RunnerShell(InteractiveShell):
         return error is self._result.error_in_exec or error is self._result.error_before_exec
 
     def showtraceback(self, exc_tuple=None, *args, **kwargs):
-        kind, error, trace = exc_tuple or sys.exc_info()
+        exc_tuple = exc_tuple or sys.exc_info()
+        if self.cancelled_by is not None or isinstance(exc_tuple[1], KeyboardInterrupt):
+            # Where laying it out takes its time, a second interrupt comes before the first is answered.
+            self.session.interrupt.unheard(self._show, exc_tuple, *args, **kwargs)
+        else:
+            self._show(exc_tuple, *args, **kwargs)
+
+    def _show(self, exc_tuple, *args, **kwargs):
+        kind, error, trace = exc_tuple
         if error is None:
             super().showtraceback(None, *args, **kwargs)
             return

@@ -237,6 +237,24 @@ def test_an_interrupt_ends_the_cell_and_nothing_else(shell, wait, wanted):
     assert said(shell.run("await asyncio.sleep(0, 8)")) == [("result", "8")], "the loop is whole"
 
 
+def test_a_second_interrupt_does_not_spoil_the_answer_to_the_first(shell):
+    """B:R-21: it comes while the traceback is laid out, which may take longer than the ladder waits."""
+    shell.run(
+        "import os, signal, time\n"
+        "def interrupt():\n    os.kill(os.getpid(), signal.SIGINT)\n    time.sleep(0.01)\n"
+        "tracebacks = get_ipython().InteractiveTB\n"
+        "whole = tracebacks.structured_traceback\n"
+        "def slow(*args, **kwargs):\n    interrupt()\n    return whole(*args, **kwargs)\n"
+        "tracebacks.structured_traceback = slow"
+    )
+    events = shell.run("interrupt()")
+    assert error(events)["ename"] == "KeyboardInterrupt"
+    assert "interrupt()" in "\n".join(error(events)["plain"]), "it says where"
+    assert [row[0] for row in said(events)] == ["error"], "and nothing besides"
+    shell.run("tracebacks.structured_traceback = whole")
+    assert error(shell.run("interrupt()"))["ename"] == "KeyboardInterrupt", "the next one is heard"
+
+
 def test_streams_are_whole_again_in_the_next_cell(shell):
     """F-039"""
     shell.run("import sys, os")
