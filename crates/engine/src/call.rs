@@ -355,7 +355,7 @@ impl Call {
     /// Tells whoever watches the session.
     fn publish(&self, event: impl FnOnce(&PythonReport) -> SessionEvent) {
         if let Some(feed) = &self.feed {
-            feed.publish(event(&self.record.report()));
+            feed.publish(self.record.look(event));
         }
     }
 

@@ -64,6 +64,11 @@ impl Record {
         self.report.borrow().clone()
     }
 
+    /// What somebody wants to know of it, without a copy of the rest.
+    pub(crate) fn look<T>(&self, at: impl FnOnce(&PythonReport) -> T) -> T {
+        at(&self.report.borrow())
+    }
+
     /// One of its cells.
     pub(crate) fn cell(&self, index: usize) -> Option<CellReport> {
         self.report.borrow().cells.get(index).cloned()

@@ -88,6 +88,13 @@ pub struct NotebookEdit {
     pub total: usize,
 }
 
+impl NotebookEdit {
+    /// The notebook's own session.
+    fn session(&self) -> SessionName {
+        SessionName(self.path.display().to_string())
+    }
+}
+
 /// What was done to a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -112,6 +119,12 @@ pub enum KernelChange {
     Interrupted,
     /// The session was ended.
     Stopped,
+}
+
+/// Somebody besides who is told of changes of notebooks: sessions of theirs may be elsewhere.
+pub trait Elsewhere: std::fmt::Debug + Send + Sync {
+    /// A notebook was changed; what was done is only worked out where somebody wants to know.
+    fn edited(&self, edits: &mut dyn FnMut() -> Vec<NotebookEdit>);
 }
 
 /// The journal of one session. Clones are the same.
@@ -178,20 +191,26 @@ impl Feeds {
 
     /// Tells whoever watches the sessions of a notebook that it was changed.
     pub fn edited(&self, edit: &NotebookEdit) {
-        let name = SessionName(edit.path.display().to_string());
-        let own = edit.path.parent().map_or_else(PathBuf::new, Path::to_owned);
-        let mut told: Vec<Feed> = self
-            .feeds()
-            .iter()
+        if !self.edited_elsewhere(edit) {
+            let own = edit.path.parent().map_or_else(PathBuf::new, Path::to_owned);
+            self.of(&edit.session(), &own).publish(SessionEvent::Edited(edit.clone()));
+        }
+    }
+
+    /// The same for a change that another process made: a notebook without a session here gets none by that. Whether
+    /// there was somebody to tell.
+    pub fn edited_elsewhere(&self, edit: &NotebookEdit) -> bool {
+        let name = edit.session();
+        let all = self.feeds();
+        let told: Vec<Feed> = (all.iter())
             .filter(|((named, _), _)| *named == name)
             .map(|(_, feed)| feed.clone())
             .collect();
-        if told.is_empty() {
-            told.push(self.of(&name, &own));
-        }
-        for feed in told {
+        drop(all);
+        for feed in &told {
             feed.publish(SessionEvent::Edited(edit.clone()));
         }
+        !told.is_empty()
     }
 }
 
@@ -245,6 +264,9 @@ mod tests {
         feeds.edited(&edit("/work/b.ipynb", "y"));
         let own = feeds.of(&SessionName("/work/b.ipynb".to_owned()), Path::new("/work"));
         assert_eq!(own.end(), Seq(1), "also before it has a session");
+        assert!(feeds.edited_elsewhere(&edit("/work/b.ipynb", "y")));
+        assert_eq!(own.end(), Seq(2));
+        assert!(!feeds.edited_elsewhere(&edit("/work/c.ipynb", "z")), "nobody has it here");
     }
 
     /// Sessions come and go; the journals of those in which nothing happens any more go first.

@@ -127,6 +127,14 @@ impl<T: Clone> Watch<T> {
         }
     }
 
+    /// The next item, if it is there already.
+    pub fn ready(&mut self) -> Option<Item<T>> {
+        match self.look() {
+            Look::Item(item) => Some(item),
+            Look::Nothing | Look::Closed => None,
+        }
+    }
+
     fn look(&mut self) -> Look<T> {
         let ring = self.shared.ring();
         if self.next < ring.first {

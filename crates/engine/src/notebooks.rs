@@ -11,7 +11,7 @@ use inkcell_notebook::{EditOp, IdSource, MarkerIds, MetaChange, Notebook, Notebo
 
 use crate::change::{Backup, Base, Draft, Effect, IfMissing, Mode, SaveOptions, Saved};
 use crate::error::{EngineError, not_a_notebook, text_error};
-use crate::feeds::{Feeds, edits};
+use crate::feeds::{Elsewhere, Feeds, edits};
 use crate::files::{
     Expect, FileNote, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement,
     Roots, Target, Version, is_notebook_path,
@@ -46,6 +46,7 @@ pub struct Notebooks {
     config: FilesConfig,
     /// Who is told of changes.
     feeds: Option<Feeds>,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
 }
 
 /// A notebook that was read.
@@ -87,12 +88,17 @@ const PARALLEL_BYTES: usize = 4 << 20;
 impl Notebooks {
     /// Notebooks under this configuration.
     pub fn new(config: FilesConfig) -> Notebooks {
-        Notebooks { config, feeds: None }
+        Notebooks { config, feeds: None, elsewhere: None }
     }
 
     /// The same, and whoever watches the session of a notebook is told of what is changed in it.
     pub fn telling(&self, feeds: &Feeds) -> Notebooks {
-        Notebooks { config: self.config.clone(), feeds: Some(feeds.clone()) }
+        Notebooks { feeds: Some(feeds.clone()), ..self.clone() }
+    }
+
+    /// The same for those whose sessions are not in this process.
+    pub fn telling_elsewhere(&self, elsewhere: Arc<dyn Elsewhere>) -> Notebooks {
+        Notebooks { elsewhere: Some(elsewhere), ..self.clone() }
     }
 
     pub(crate) fn target(&self, path: &str) -> Result<Target, EngineError> {
@@ -157,14 +163,23 @@ impl Notebooks {
         };
         let mut saved = self.change_keeping(path, options, Keep::Record, change)?;
         saved.notes.extend(recovered.map(FileNote::Recovered));
-        if let (Some(feeds), Effect::Written) = (&self.feeds, saved.effect)
-            && let Ok(written) = self.target(options.output.as_deref().unwrap_or(path))
-        {
-            for edit in edits(&written.path, saved.before.as_ref(), &saved.after) {
-                feeds.edited(&edit);
-            }
+        if saved.effect == Effect::Written {
+            self.tell(options.output.as_deref().unwrap_or(path), &saved);
         }
         Ok(saved)
+    }
+
+    /// Tells whoever watches what was changed.
+    fn tell<T>(&self, path: &str, saved: &Saved<T>) {
+        let is_wanted = self.feeds.is_some() || self.elsewhere.is_some();
+        let Some(written) = is_wanted.then(|| self.target(path).ok()).flatten() else { return };
+        let made = || edits(&written.path, saved.before.as_ref(), &saved.after);
+        if let Some(feeds) = &self.feeds {
+            made().iter().for_each(|edit| feeds.edited(edit));
+        }
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.edited(&mut || made());
+        }
     }
 
     /// The same, without looking for what a run left, and remembering the new version or not.

@@ -76,16 +76,26 @@ impl RuntimeFolder {
         let private = self.candidates.iter().find(|folder| is_private(folder));
         private.unwrap_or(&self.otherwise).clone()
     }
+
+    /// The one that is there, if one is: nothing is made.
+    pub(crate) fn look(&self) -> Option<PathBuf> {
+        let is_short = |folder: &&PathBuf| folder.as_os_str().len() <= LONGEST;
+        let mut all = self.candidates.iter().filter(is_short).chain([&self.otherwise]);
+        all.find(|folder| is_ours(folder)).cloned()
+    }
 }
 
 /// Whether a folder is there, or can be made, that nobody else can put anything into.
 fn is_private(folder: &Path) -> bool {
     // One that is there already is looked at below.
     let _ = DirBuilder::new().mode(0o700).create(folder);
-    let is_ours = fs::symlink_metadata(folder).is_ok_and(|found| {
+    is_ours(folder) && folder.as_os_str().len() <= LONGEST
+}
+
+fn is_ours(folder: &Path) -> bool {
+    fs::symlink_metadata(folder).is_ok_and(|found| {
         found.is_dir() && found.uid() == getuid().as_raw() && found.mode() & 0o077 == 0
-    });
-    is_ours && folder.as_os_str().len() <= LONGEST
+    })
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Owns the connection of one question and finding out whom to ask. It builds no async runtime for a host elsewhere:
 //! a command that only asks is over before one would be ready. What is asked and answered is in `host/frames`.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use inkcell_engine::api::KernelStep;
 use inkcell_engine::kernel::InputReply;
 use inkcell_engine::{Engine, Kind};
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use tokio::sync::mpsc;
 
@@ -22,6 +23,9 @@ use crate::host::{
 };
 use crate::render::hint;
 use crate::settings::{Profile, Settings, Surroundings};
+
+/// Room that is made for what a host says next.
+const READ_BYTES: usize = 64 << 10;
 
 /// Whom a command asks.
 pub(crate) enum Client {
@@ -247,7 +251,7 @@ impl Asked {
 
     fn frame(&mut self, wait: Option<Duration>) -> io::Result<Option<FromHost>> {
         loop {
-            if let Some(at) = memchr(&self.bytes[self.seen..]) {
+            if let Some(at) = memchr::memchr(b'\n', &self.bytes[self.seen..]) {
                 let end = self.seen + at;
                 let line = &self.bytes[self.read..end];
                 let frame = serde_json::from_slice(line).map_err(io::Error::other)?;
@@ -271,27 +275,16 @@ impl Asked {
                 self.stream.set_read_timeout(limit)?;
                 self.wait = wait;
             }
-            let mut more = [0; 64 << 10];
-            match (&*self.stream).read(&mut more) {
+            // Nothing is cleared that is written over at once.
+            self.bytes.reserve(READ_BYTES);
+            match rustix::io::read(&*self.stream, spare_capacity(&mut self.bytes)) {
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(length) => self.bytes.extend_from_slice(&more[..length]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-                    ) =>
-                {
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::AGAIN | Errno::TIMEDOUT) => return Ok(None),
+                Err(error) => return Err(error.into()),
             }
         }
     }
-}
-
-fn memchr(bytes: &[u8]) -> Option<usize> {
-    bytes.iter().position(|byte| *byte == b'\n')
 }
 
 impl AskHandle {

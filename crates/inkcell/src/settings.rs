@@ -6,6 +6,7 @@
 //! `clients` (where agents' programs look).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::kernel::{
@@ -15,6 +16,7 @@ use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, system_random};
 
 use crate::exit::Failure;
+use crate::host::OtherHosts;
 
 mod calls;
 mod clients;
@@ -116,7 +118,7 @@ impl Settings {
         let mut warnings = variables::misspelt(surroundings.names());
         warnings.extend(said.into_iter().flat_map(|said| said.warnings));
         let notebooks = Notebooks::new(config);
-        Ok(Settings {
+        let mut settings = Settings {
             notebooks,
             marker_ids,
             surroundings,
@@ -126,7 +128,11 @@ impl Settings {
             resolved,
             files,
             warnings,
-        })
+        };
+        // Whoever watches a notebook's session sees what is done to it, wherever that session is.
+        let others = Arc::new(OtherHosts::of(&settings));
+        settings.notebooks = settings.notebooks.telling_elsewhere(others);
+        Ok(settings)
     }
 
     /// What is set for the kernels of a command.

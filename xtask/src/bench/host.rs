@@ -2,6 +2,7 @@
 //!
 //! Owns its command line, the tables and the goals. Must not know how a host is started or a command is timed.
 
+mod first_frame;
 mod recorded;
 mod warm;
 mod watcher;
@@ -18,6 +19,7 @@ use self::warm::{RUNTIME, Warm};
 use self::watcher::Watcher;
 use super::family::{Family, Options, Report, forget, measured};
 use super::kernel::printing;
+use super::notebook_file::write_pair;
 use super::peers::{self, Peer};
 use super::report::Goal;
 use super::row::Row;
@@ -34,9 +36,11 @@ const NOTES: &[&str] = &[
     "py: the session's Python is up. The bare client is a program of a page that connects to the same socket, sends the bytes that `inkcell py 1` sends, recorded once, and reads lines until the last: it starts as quickly as any small program, reads no settings and shows nothing.",
     "notebook: 50 cells with numpy, pandas and two plots, as in the family run. Each run has a new kernel, a copy of the fork server, whose imports come before. inkcell fsyncs file and folder, nbclient does not.",
     "attach: a million lines of 100 bytes, one print for each; what inkcell py shows goes nowhere. Somebody who attaches has been shown all that is remembered before the code begins. Who watches is not sent everything of a flood, and is told how much was left out: `seen MB` is what it wrote, as JSON. The third row is the first once more: how far it is from 1 is the noise.",
+    "tui: a notebook of 10 MB on a terminal of 50 rows, from before the start of the process until the last row of the first frame is there, beside a whole process that reads the same file and shows one cell of it. No host is asked for anything before that frame.",
 ];
 
-const FAMILIES: [(&str, Measure); 3] = [("py", py), ("notebook", notebook), ("attach", attach)];
+const FAMILIES: [(&str, Measure); 4] =
+    [("py", py), ("notebook", notebook), ("attach", attach), ("tui", tui)];
 
 type Measure = fn(&Setting, &Size) -> Result<Table>;
 
@@ -52,6 +56,9 @@ const NBCLIENT: &str = Runner::Nbclient.name();
 const ALONE: &str = "nobody attached";
 const WATCHED: &str = "one attached";
 const ALONE_AGAIN: &str = "nobody attached, again";
+
+const READ: &str = "inkcell read, one cell";
+const FRAME: &str = "inkcell tui, first frame";
 
 /// How wide a line of the flood is.
 const WIDTH: usize = 100;
@@ -217,6 +224,42 @@ fn attach_goal(table: &Table) -> Goal {
     Goal::at_most("printing while somebody is attached, time to nobody's being so", ratio, 1.05)
 }
 
+fn tui(setting: &Setting, size: &Size) -> Result<Table> {
+    let megabytes = if size.is_quick { 1 } else { 10 };
+    let arena = setting.arena()?;
+    let dir = arena.root.join("work");
+    std::fs::create_dir_all(&dir)?;
+    write_pair(&dir.join("nb.ipynb"), &dir.join("other.ipynb"), megabytes)?;
+    let command = |args: &[&str]| -> Vec<OsString> {
+        let program = arena.programs.inkcell.clone().into_os_string();
+        [program].into_iter().chain(args.iter().map(OsString::from)).collect()
+    };
+    let read = command(&["read", "nb.ipynb", "--cells", "0"]);
+    let shown = command(&["tui", "nb.ipynb", "--no-host"]);
+    let (mut read_row, mut frame_row) = (Row::default(), Row::default());
+    let rounds = size.rounds(15);
+    for round in 0..=rounds {
+        let reading = first_frame::of_command(&arena.watch, &read, &dir)?;
+        let frame = first_frame::of_terminal(&arena.watch, &shown, &dir)?;
+        // The first of each warms up.
+        if round > 0 {
+            read_row.add(&json!({"ms": reading}));
+            frame_row.add(&json!({"ms": frame}));
+        }
+    }
+    forget(&arena.root)?;
+    let rows = vec![(READ, read_row), (FRAME, frame_row)];
+    let title = format!("a notebook of {megabytes} MB at a terminal");
+    let mut table = processes("tui", &title, rows, ("times reading it", READ));
+    table.goals = vec![tui_goal(&table)];
+    Ok(table)
+}
+
+fn tui_goal(table: &Table) -> Goal {
+    let ratio = table.times("ms", FRAME, READ);
+    Goal::at_most("the first frame of a notebook at a terminal, time to reading it", ratio, 3.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -238,6 +281,8 @@ mod tests {
         assert!(!passed(notebook_goal, [(KEPT, 1.0), (NBCLIENT, 4.9)]));
         assert!(passed(attach_goal, [(ALONE, 100.0), (WATCHED, 105.0)]));
         assert!(!passed(attach_goal, [(ALONE, 100.0), (WATCHED, 106.0)]));
+        assert!(passed(tui_goal, [(FRAME, 3.0), (READ, 1.0)]));
+        assert!(!passed(tui_goal, [(FRAME, 3.1), (READ, 1.0)]));
         // Being held against oneself once more meets nothing.
         assert!(!passed(attach_goal, [(ALONE, 100.0), (ALONE_AGAIN, 100.0)]));
     }

@@ -4,76 +4,63 @@
 //! change was asked for, since it may have been a text, a list of operations or a whole file.
 
 use std::collections::{HashMap, HashSet};
-use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::path::Path;
 
-use inkcell_notebook::{CellKind, CellView, Notebook};
+use inkcell_notebook::{CellView, Notebook};
 
 use super::{EditAction, NotebookEdit};
 
 /// No more changes than these are told of one save; whoever watches reads the notebook then.
 const MOST: usize = 32;
 
-struct Cell {
+struct Cell<'a> {
     id: Option<String>,
-    kind: Option<CellKind>,
-    source: String,
-    /// Of everything the cell is in the file.
-    hash: u64,
+    /// Everything the cell is in the file.
+    json: &'a [u8],
 }
 
-impl Cell {
-    fn of(cell: CellView<'_>) -> Cell {
-        let id = cell.id().map(|id| id.into_owned());
-        let mut hasher = DefaultHasher::new();
-        cell.json().hash(&mut hasher);
-        let (kind, source) = (cell.kind(), cell.source().text.into_owned());
-        Cell { id, kind, source, hash: hasher.finish() }
+impl<'a> Cell<'a> {
+    fn of(cell: CellView<'a>) -> Cell<'a> {
+        Cell { id: cell.id().map(|id| id.into_owned()), json: cell.json() }
     }
 
-    fn is_like(&self, other: &Cell) -> bool {
-        self.hash == other.hash
+    fn is_like(&self, other: &Cell<'_>) -> bool {
+        self.json == other.json
     }
 }
 
 /// The changes of cells, in the order in which they stand; those that are gone come first.
 pub(crate) fn edits(path: &Path, before: Option<&Notebook>, after: &Notebook) -> Vec<NotebookEdit> {
-    let old: Vec<Cell> = before.into_iter().flat_map(|nb| nb.cells().map(Cell::of)).collect();
-    let new: Vec<Cell> = after.cells().map(Cell::of).collect();
+    let old: Vec<Cell<'_>> = before.into_iter().flat_map(|nb| nb.cells().map(Cell::of)).collect();
+    let new: Vec<Cell<'_>> = after.cells().map(Cell::of).collect();
     let total = new.len();
-    let told = |action, index, cell: &Cell| NotebookEdit {
-        path: path.to_owned(),
-        action,
-        index,
-        kind: cell.kind,
-        source: cell.source.clone(),
-        total,
-    };
     let changes = match (have_ids(&old), have_ids(&new)) {
         (true, true) => by_id(&old, &new),
         _ => by_place(&old, &new),
     };
-    let changes = changes.into_iter().take(MOST).map(|(action, index)| {
-        let cells = if action == EditAction::Delete { &old } else { &new };
-        told(action, index, &cells[index])
+    let changes = changes.into_iter().take(MOST).filter_map(|(action, index)| {
+        let of = if action == EditAction::Delete { before? } else { after };
+        let cell = of.cell(index)?;
+        let (kind, source) = (cell.kind(), cell.source().text.into_owned());
+        Some(NotebookEdit { path: path.to_owned(), action, index, kind, source, total })
     });
     changes.collect()
 }
 
-fn have_ids(cells: &[Cell]) -> bool {
+fn have_ids(cells: &[Cell<'_>]) -> bool {
     let ids: HashSet<&str> = cells.iter().filter_map(|cell| cell.id.as_deref()).collect();
     ids.len() == cells.len()
 }
 
 type Changes = Vec<(EditAction, usize)>;
 
-fn by_id(old: &[Cell], new: &[Cell]) -> Changes {
-    let places = |cells: &'_ [Cell]| -> HashMap<String, usize> {
+fn by_id(old: &[Cell<'_>], new: &[Cell<'_>]) -> Changes {
+    let places = |cells: &'_ [Cell<'_>]| -> HashMap<String, usize> {
         let ids = cells.iter().enumerate();
         ids.filter_map(|(at, cell)| Some((cell.id.clone()?, at))).collect()
     };
     let (was, is) = (places(old), places(new));
-    let of = |cell: &Cell| cell.id.clone().unwrap_or_default();
+    let of = |cell: &Cell<'_>| cell.id.clone().unwrap_or_default();
     let gone = old.iter().enumerate().filter(|(_, cell)| !is.contains_key(&of(cell)));
     let mut changes: Changes = gone.map(|(at, _)| (EditAction::Delete, at)).collect();
     // A cell was moved if it stands before one that it stood behind, among those that stayed.
@@ -112,8 +99,8 @@ fn rising(places: &[usize]) -> HashSet<usize> {
     chosen
 }
 
-fn by_place(old: &[Cell], new: &[Cell]) -> Changes {
-    let same = |(old, new): &(&Cell, &Cell)| old.is_like(new);
+fn by_place(old: &[Cell<'_>], new: &[Cell<'_>]) -> Changes {
+    let same = |(old, new): &(&Cell<'_>, &Cell<'_>)| old.is_like(new);
     let head = old.iter().zip(new).take_while(same).count();
     let rest = old.len().min(new.len()) - head;
     let tail = old.iter().rev().zip(new.iter().rev()).take(rest).take_while(same).count();
@@ -131,13 +118,12 @@ fn by_place(old: &[Cell], new: &[Cell]) -> Changes {
 mod tests {
     use super::*;
 
-    fn cells(text: &str) -> Vec<Cell> {
-        let cell = |word: &str| {
+    fn cells(text: &str) -> Vec<Cell<'_>> {
+        fn cell(word: &str) -> Cell<'_> {
             let (id, source) = word.split_once('=').unwrap_or(("", word));
             let id = (!id.is_empty()).then(|| id.to_owned());
-            let hash = source.parse().unwrap();
-            Cell { id, kind: Some(CellKind::Code), source: source.to_owned(), hash }
-        };
+            Cell { id, json: source.as_bytes() }
+        }
         text.split_whitespace().map(cell).collect()
     }
 

@@ -32,14 +32,14 @@ impl Notebooks {
     pub fn starting_at(&self, cwd: &Path) -> Notebooks {
         let mut config = self.config.clone();
         config.path_base = PathBase { cwd: cwd.to_owned(), ..config.path_base };
-        Notebooks { config, feeds: self.feeds.clone() }
+        Notebooks { config, ..self.clone() }
     }
 
     /// The same, for paths that also stay in one of these folders. Nothing is allowed that was not before.
     pub fn narrowed_to(&self, folders: &[PathBuf]) -> Notebooks {
         let mut config = self.config.clone();
         config.roots = config.roots.narrowed(folders);
-        Notebooks { config, feeds: self.feeds.clone() }
+        Notebooks { config, ..self.clone() }
     }
 
     /// Changes a file that is no notebook. `change` is called with what the file holds, `None` where there is

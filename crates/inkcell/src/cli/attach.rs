@@ -258,17 +258,21 @@ impl Pages {
         }
         self.lines_a_page = u64::try_from(rows.saturating_sub(8)).unwrap_or(0).max(5);
         if self.total_lines == 0 || self.shown.as_ref().is_none_or(|(id, _)| id != artifact) {
-            self.total_lines = lines(artifact, (1, 1), client)?.total_lines;
+            self.total_lines = stored_lines(artifact, (1, 1), client)?.total_lines;
         }
         let first = self.wanted.unwrap_or_else(|| self.last());
-        let page = lines(artifact, (first, first + self.lines_a_page - 1), client)?;
+        let page = stored_lines(artifact, (first, first + self.lines_a_page - 1), client)?;
         (self.shown, self.wanted) = (Some((artifact.to_owned(), first)), None);
         Some(Some(page))
     }
 }
 
 /// Lines of a stored output, as its host has them.
-fn lines(artifact: &str, (first, last): (u64, u64), client: &Client) -> Option<Page> {
+pub(crate) fn stored_lines(
+    artifact: &str,
+    (first, last): (u64, u64),
+    client: &Client,
+) -> Option<Page> {
     let number = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
     let part = ArtifactPart::Lines { start: number(first), end: Some(number(last)) };
     let (id, form) = (artifact.to_owned(), ArtifactForm::Clean);

@@ -1,7 +1,7 @@
 //! One file a command.
 
 mod artifacts;
-mod attach;
+pub(crate) mod attach;
 mod clean;
 mod code;
 mod comfort;

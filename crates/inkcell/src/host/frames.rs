@@ -10,7 +10,7 @@ use inkcell_engine::Kind;
 use inkcell_engine::api::{
     CellReport, ExecutionId, PythonReport, PythonRequest, Request, Response, RunRequest, SessionRef,
 };
-use inkcell_engine::feeds::SessionEvent;
+use inkcell_engine::feeds::{NotebookEdit, SessionEvent};
 use inkcell_engine::kernel::{Death, ExecEvent, ExecId, InputReply, KernelEvent, Pattern};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -31,6 +31,8 @@ pub(crate) enum ToHost {
         caller: Box<Surroundings>,
         ask: Box<Ask>,
     },
+    /// Instead of a call: notebooks were changed, which sessions there may be of. Nothing is answered.
+    Edited(Vec<NotebookEdit>),
     /// It is not wanted any more; the second time by force.
     Cancel,
     /// What the code asked for.

@@ -5,6 +5,7 @@
 //! is the engine's; what is shown is for the commands.
 
 mod answer;
+mod edits;
 mod frames;
 mod life;
 mod place;
@@ -14,6 +15,7 @@ mod serve;
 mod spawn;
 mod watch;
 
+pub(crate) use edits::OtherHosts;
 pub(crate) use frames::{
     Answer, Ask, Attention, Detached, FromHost, Hello, HostEvent, HostStatus, KernelOptions,
     McpAsk, PythonAsk, PythonDone, Refusal, RunAsk, ToHost,

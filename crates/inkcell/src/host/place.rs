@@ -93,11 +93,14 @@ pub(crate) struct HostPlace {
 
 impl Hosts {
     pub(crate) fn of(settings: &Settings) -> Hosts {
+        Hosts::below(&RuntimeFolder::of(settings).find(), &settings.state_dir)
+    }
+
+    /// Those of a state folder, below the folder of sockets.
+    pub(super) fn below(folder: &Path, state: &Path) -> Hosts {
         // Sockets have short names, so that only a mark of the state folder is in theirs.
-        let state = settings.state_dir.as_os_str().as_encoded_bytes();
-        let mark = blake3::hash(state).to_hex();
-        let folder = RuntimeFolder::of(settings).find().join(format!("h{}", &mark[..12]));
-        Hosts { folder }
+        let mark = blake3::hash(state.as_os_str().as_encoded_bytes()).to_hex();
+        Hosts { folder: folder.join(format!("h{}", &mark[..12])) }
     }
 
     /// The one that commands share, whether it is there or not.

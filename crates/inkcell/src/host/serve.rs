@@ -137,12 +137,22 @@ impl Talk {
 }
 
 async fn converse(host: &Host, stream: UnixStream) -> io::Result<()> {
+    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::with_capacity(64 << 10, read);
     send(&mut write, &FromHost::Hello(Hello::own())).await?;
     let Some(frame) = receive(&mut read).await? else { return Ok(()) };
     let (caller, ask) = match frame {
         Ok(ToHost::Call { caller, ask }) => (caller, ask),
+        Ok(ToHost::Edited(edits)) => {
+            // What was changed in this very process is known here already.
+            if peer != Some(rustix::process::getpid().as_raw_pid()) {
+                for edit in &edits {
+                    host.engine.feeds().edited_elsewhere(edit);
+                }
+            }
+            return Ok(());
+        }
         Ok(_) => return Ok(()),
         Err(problem) => {
             let done = FromHost::Done(Err(Refusal::from(Failure::argument("frame", problem))));
@@ -183,7 +193,7 @@ async fn converse(host: &Host, stream: UnixStream) -> io::Result<()> {
                 ToHost::Cancel => times.send_modify(|times| *times += 1),
                 ToHost::Reply(line) => drop(replied.send(line)),
                 ToHost::Room(more) => room.add_permits(more.min(WINDOW)),
-                ToHost::Call { .. } => break,
+                ToHost::Call { .. } | ToHost::Edited(_) => break,
             }
         }
         gone.cancel();

@@ -1,25 +1,27 @@
 //! A session that is watched: what happened in it, as far as that is remembered, then what happens.
 //!
-//! Owns how often a watcher is told something. Whoever watches holds nobody up: what it does not take in time it is
-//! told to have missed.
+//! Owns how much a watcher is told, and how often. Whoever watches holds nobody up: of a flood it gets the newest part
+//! a few times a second, which is what can be seen of it, and is told how much was left out.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use inkcell_engine::api::SessionRef;
 use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::journal::{Item, Seq};
 use inkcell_engine::kernel::ExecEvent;
+use tokio::time::Instant;
 
 use super::frames::HostEvent;
 use super::serve::{Host, Talk};
 use crate::exit::Failure;
 
-/// After so much there is a pause: a flood is to be seen, not to be shared. Small events weigh something, too.
-const BATCH_BYTES: usize = 256 << 10;
-const EVENT_BYTES: usize = 2 << 10;
+/// What can be looked at between two ticks. Small events weigh something, too.
+const WINDOW_BYTES: usize = 64 << 10;
+const EVENT_BYTES: usize = 512;
 
-/// The pause. The journal holds what fits into it, the rest is told as missed.
-const PAUSE: Duration = Duration::from_millis(40);
+/// After a window there is a pause, and what came meanwhile is the next one.
+const TICK: Duration = Duration::from_millis(100);
 
 pub(super) async fn answer(
     host: &Host,
@@ -28,7 +30,15 @@ pub(super) async fn answer(
     talk: Talk,
 ) -> Result<(), Failure> {
     let mut watch = host.engine.watch_session(session, from.map(Seq)).await?;
-    let mut sent_bytes = 0;
+    // What is remembered is told whole, however much it is: it is what was asked for.
+    let mut batch = Batch::default();
+    while let Some(item) = watch.ready() {
+        batch.add(item);
+    }
+    for event in batch.all() {
+        talk.tell(event).await;
+    }
+    let (mut sent_bytes, mut since) = (0, Instant::now());
     loop {
         let item = tokio::select! {
             item = watch.next() => item,
@@ -36,29 +46,134 @@ pub(super) async fn answer(
             () = talk.gone.cancelled() => return Ok(()),
             () = host.ending.cancelled() => return Ok(()),
         };
-        match item {
-            Some(Item::Entry(Seq(seq), event)) => {
-                sent_bytes += weight_bytes(&event);
-                talk.tell(HostEvent::Session { seq, event }).await;
-            }
-            Some(Item::Gap { missed }) => talk.tell(HostEvent::Missed(missed)).await,
-            None => return Ok(()),
+        let Some(item) = item else { return Ok(()) };
+        let mut batch = Batch::default();
+        batch.add(item);
+        while let Some(item) = watch.ready() {
+            batch.add(item);
         }
-        if sent_bytes >= BATCH_BYTES {
-            sent_bytes = 0;
-            tokio::time::sleep(PAUSE).await;
+        if since.elapsed() >= TICK {
+            (sent_bytes, since) = (0, Instant::now());
+        }
+        for event in batch.newest(WINDOW_BYTES.saturating_sub(sent_bytes)) {
+            sent_bytes += weight_bytes(&event);
+            talk.tell(event).await;
+        }
+        if sent_bytes >= WINDOW_BYTES {
+            tokio::time::sleep_until(since + TICK).await;
         }
     }
 }
 
-/// About what it takes to send an event.
-fn weight_bytes(event: &SessionEvent) -> usize {
-    let said = match event {
-        SessionEvent::Happened { event: ExecEvent::Stream { data, .. }, .. } => data.len(),
-        SessionEvent::Ended { report, .. } => {
-            usize::try_from(report.output.counts.output_bytes).unwrap_or(BATCH_BYTES)
+/// What has happened and is not told yet, in order.
+#[derive(Default)]
+struct Batch {
+    events: VecDeque<HostEvent>,
+}
+
+impl Batch {
+    fn add(&mut self, item: Item<SessionEvent>) {
+        self.events.push_back(match item {
+            Item::Entry(Seq(seq), event) => HostEvent::Session { seq, event },
+            Item::Gap { missed } => HostEvent::Missed(missed),
+        });
+    }
+
+    fn all(self) -> VecDeque<HostEvent> {
+        self.events
+    }
+
+    /// The newest of it, as far as there is room, and whatever is no text. Text that is left out is counted.
+    fn newest(self, room_bytes: usize) -> Vec<HostEvent> {
+        let mut room = Some(room_bytes);
+        let mut told: Vec<HostEvent> = Vec::new();
+        for event in self.events.into_iter().rev() {
+            room = room.and_then(|room| room.checked_sub(weight_bytes(&event)));
+            let is_newest = told.is_empty();
+            match (event, told.last_mut()) {
+                (event, _) if room.is_some() || !is_text(&event) => told.push(event),
+                // A single piece that is larger than the window is told all the same: something must be.
+                (event, _) if is_newest => told.push(event),
+                (HostEvent::Missed(more), Some(HostEvent::Missed(missed))) => *missed += more,
+                (_, Some(HostEvent::Missed(missed))) => *missed += 1,
+                (_, _) => told.push(HostEvent::Missed(1)),
+            }
         }
+        told.reverse();
+        told
+    }
+}
+
+/// Whether it is a part of a text, of which the newest part is what counts.
+fn is_text(event: &HostEvent) -> bool {
+    matches!(
+        event,
+        HostEvent::Missed(_)
+            | HostEvent::Session {
+                event: SessionEvent::Happened { event: ExecEvent::Stream { .. }, .. },
+                ..
+            }
+    )
+}
+
+/// About what it takes to send an event.
+fn weight_bytes(event: &HostEvent) -> usize {
+    let said = match event {
+        HostEvent::Session { event: SessionEvent::Happened { event, .. }, .. } => match event {
+            ExecEvent::Stream { data, .. } => data.len(),
+            _ => 0,
+        },
         _ => 0,
     };
     EVENT_BYTES + said
+}
+
+#[cfg(test)]
+mod tests {
+    use inkcell_engine::api::ExecutionId;
+    use inkcell_engine::feeds::KernelChange;
+    use inkcell_engine::kernel::StreamName;
+
+    use super::*;
+
+    fn wrote(bytes: usize) -> SessionEvent {
+        SessionEvent::Happened {
+            execution: ExecutionId("x".to_owned()),
+            cell: 0,
+            event: ExecEvent::Stream { name: StreamName::Stdout, data: vec![b'x'; bytes].into() },
+        }
+    }
+
+    fn batch(items: Vec<Item<SessionEvent>>) -> Batch {
+        let mut batch = Batch::default();
+        items.into_iter().for_each(|item| batch.add(item));
+        batch
+    }
+
+    fn shown(events: &[HostEvent]) -> Vec<String> {
+        let word = |event: &HostEvent| match event {
+            HostEvent::Session { seq, .. } => seq.to_string(),
+            HostEvent::Missed(missed) => format!("-{missed}"),
+            _ => "?".to_owned(),
+        };
+        events.iter().map(word).collect()
+    }
+
+    /// Of a flood the newest part is told, with how much was left out; what is no text is always told, in its place.
+    #[test]
+    fn of_a_flood_the_newest_part_is_told() {
+        let flood = || {
+            let mut items = vec![Item::Gap { missed: 5 }];
+            let entry = |seq, event| Item::Entry(Seq(seq), event);
+            items.extend((5..10).map(|seq| entry(seq, wrote(1000))));
+            items.push(entry(10, SessionEvent::Kernel(KernelChange::Interrupted)));
+            items.extend((11..20).map(|seq| entry(seq, wrote(1000))));
+            batch(items)
+        };
+        let some = flood().newest(2 * (1000 + EVENT_BYTES) + 1);
+        assert_eq!(shown(&some), ["-10", "10", "-7", "18", "19"]);
+        assert_eq!(shown(&flood().newest(0)), ["-10", "10", "-8", "19"], "something is told");
+        assert_eq!(flood().newest(usize::MAX).len(), 16);
+        assert_eq!(flood().all().len(), 16);
+    }
 }

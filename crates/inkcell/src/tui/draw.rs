@@ -9,8 +9,8 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::cursor::Top;
 use super::keys::help;
-use super::model::{Mode, Model};
-use crate::render::execution::{Area, Expansion, Line, Paint, Role, columns, fit};
+use super::model::{Message, Mode, Model};
+use crate::render::execution::{Area, Expansion, Line, Paint, Role, Wrap, columns, fit, wrap};
 use crate::render::live::Colour;
 
 /// Columns left of a cell, where the cursor is marked.
@@ -77,9 +77,10 @@ impl Model {
         {
             let area = Area { width, expansion: Expansion::Collapsed };
             let rows = editor.rows();
-            return rows + self.cells[cell].outputs(&view, area).len() + 2;
+            let outputs = self.cells[cell].outputs(&view, (area, &self.gallery));
+            return rows + outputs.len() + 2;
         }
-        self.cells[cell].rows(&view, language, width).len() + 2
+        self.cells[cell].rows(&view, language, (width, &self.gallery)).len() + 2
     }
 
     fn heading(&self, cell: usize) -> Line {
@@ -122,9 +123,13 @@ impl Model {
                     cursor = Some((rows.len() + editor.row(), column));
                     rows.extend(lines);
                     let area = Area { width, expansion: Expansion::Collapsed };
-                    rows.extend_from_slice(self.cells[cell].outputs(&view, area));
+                    let shown = (area, &self.gallery);
+                    rows.extend_from_slice(self.cells[cell].outputs(&view, shown));
                 }
-                _ => rows.extend_from_slice(self.cells[cell].rows(&view, language, width)),
+                _ => {
+                    let shown = (width, &self.gallery);
+                    rows.extend_from_slice(self.cells[cell].rows(&view, language, shown));
+                }
             }
         }
         // Only now it is known how the outputs ended.
@@ -138,11 +143,14 @@ impl Model {
         let area = *buffer.area();
         self.width = area.width;
         self.drawn.clear();
+        self.pictures.clear();
         if area.height == 0 || area.width == 0 {
             return None;
         }
         let bars = if area.height >= 4 { 1 } else { 0 };
-        let body = Rect { y: area.y + bars, height: area.height - bars - 1, ..area };
+        let below = self.below(area, usize::from((area.height - bars) / 2).max(1));
+        let below_rows = u16::try_from(below.0.len()).unwrap_or(1).max(1);
+        let body = Rect { y: area.y + bars, height: area.height - bars - below_rows, ..area };
         self.body_rows = usize::from(body.height);
         if bars > 0 {
             self.draw_above(buffer, area, colour);
@@ -152,9 +160,24 @@ impl Model {
                 draw_help(buffer, body, top, colour);
                 None
             }
+            Mode::Messages { top } => {
+                let rows = self.message_rows(usize::from(body.width));
+                draw_rows(buffer, body, rows.get(top..).unwrap_or_default(), colour);
+                None
+            }
             _ => self.draw_cells(buffer, body, colour),
         };
-        self.draw_below(buffer, area, colour).or(cursor)
+        let room = Rect { y: body.y + body.height, height: below_rows, ..area };
+        draw_rows(buffer, room, &below.0, colour);
+        below.1.or(cursor)
+    }
+
+    /// What was said so far, the newest first.
+    pub(super) fn message_rows(&self, width: usize) -> Vec<Line> {
+        if self.messages.is_empty() {
+            return vec![Line::of(Role::Dim, "nothing was said yet")];
+        }
+        self.messages.iter().rev().flat_map(|message| said(message, width)).collect()
     }
 
     fn draw_above(&self, buffer: &mut Buffer, area: Rect, colour: Colour) {
@@ -191,7 +214,14 @@ impl Model {
         while y < end && at.cell < self.cells.len() {
             let (rows, cursor) = self.cell_rows(at.cell, width);
             let first = y;
-            for (number, row) in rows.iter().enumerate().skip(at.row) {
+            let mut picture = None;
+            for (number, row) in rows.iter().enumerate() {
+                if let Some(found) = row.picture() {
+                    picture = Some((number, columns(&row.text()), found.clone()));
+                }
+                if number < at.row {
+                    continue;
+                }
                 if y == end {
                     break;
                 }
@@ -203,6 +233,19 @@ impl Model {
                 }
                 let x = body.x + GUTTER.min(body.width - 1);
                 put(buffer, Position::new(x, y), row, width, (Style::new(), colour));
+                let within = picture.as_ref().filter(|(from, _, of)| number < from + of.rows());
+                if let Some((from, column, of)) = within {
+                    let column = u16::try_from(*column).unwrap_or(u16::MAX);
+                    let place = Position::new(x.saturating_add(column), y);
+                    let row = number - from;
+                    // The terminal draws a picture whole or not at all; what is seen of another one is text.
+                    let is_whole = *from >= at.row && usize::from(end - y) + row >= of.rows();
+                    if is_whole && row == 0 {
+                        self.pictures.push((place, of.clone()));
+                    } else if !is_whole {
+                        put(buffer, place, &of.text_row(row), of.columns(), (Style::new(), colour));
+                    }
+                }
                 if let Some((_, column)) = cursor.filter(|(row, _)| *row == number) {
                     let column = u16::try_from(column).unwrap_or(u16::MAX);
                     let column = x.saturating_add(column).min(body.x + body.width - 1);
@@ -232,18 +275,21 @@ impl Model {
         self.bring(cell, rows, width);
     }
 
-    /// What is asked or said, and where the cursor is in what is typed.
-    fn draw_below(&self, buffer: &mut Buffer, area: Rect, colour: Colour) -> Option<Position> {
-        let y = area.y + area.height - 1;
+    /// The rows below, as many as may be: what is asked or said, and where the cursor is in what is typed.
+    fn below(&self, area: Rect, most: usize) -> (Vec<Line>, Option<Position>) {
         let width = usize::from(area.width);
-        let mut cursor = None;
-        let line = match &self.mode {
+        let asked = |text: &str| {
+            let message = Message { role: Role::Warning, text: text.to_owned() };
+            at_most(said(&message, width), most, width)
+        };
+        let hint = |text: &str| vec![fit(&Line::of(Role::Dim, text), width)];
+        let rows = match &self.mode {
             Mode::Search(pattern) => {
                 let line = Line::of(Role::Plain, &format!("/{pattern}"));
                 let column = columns(&line.text()).min(width.saturating_sub(1));
                 let column = u16::try_from(column).unwrap_or(0);
-                cursor = Some(Position::new(area.x + column, y));
-                line
+                let cursor = Position::new(area.x + column, area.y + area.height - 1);
+                return (vec![fit(&line, width)], Some(cursor));
             }
             Mode::Conflict(editor) => {
                 let (whose, first) = match editor.cell {
@@ -251,43 +297,56 @@ impl Model {
                     None => ("somebody else deleted this cell", ""),
                 };
                 let keys = "b put yours below  t take theirs  Esc go on editing";
-                Line::of(Role::Warning, &format!("{whose}: {first}{keys}"))
+                asked(&format!("{whose}: {first}{keys}"))
             }
-            Mode::Quitting => Line::of(
-                Role::Warning,
-                "code still runs and would end: y quit  any other key stays",
-            ),
-            _ => match (&self.message, &self.mode) {
-                (Some(message), _) => Line::of(message.role, &message.text.replace('\n', "  ")),
-                (None, Mode::Edit(_)) => Line::of(
-                    Role::Dim,
+            Mode::Quitting => asked("code still runs and would end: y quit  any other key stays"),
+            Mode::Help { .. } | Mode::Messages { .. } => {
+                hint("j and k scroll  any other key closes")
+            }
+            mode => match (&self.message, mode) {
+                (Some(message), _) => at_most(said(message, width), most, width),
+                (None, Mode::Edit(_)) => hint(
                     "Esc done  Ctrl-S save  Ctrl-R run  Alt-Enter run, next  Ctrl-Q leave as it was",
                 ),
-                (None, Mode::Help { .. }) => {
-                    Line::of(Role::Dim, "j and k scroll  any other key closes")
-                }
-                (None, _) => Line::of(Role::Dim, HINT),
+                (None, _) => hint(HINT),
             },
         };
-        put(buffer, Position::new(area.x, y), &fit(&line, width), width, (Style::new(), colour));
-        cursor
+        (rows, None)
+    }
+}
+
+/// The rows of a message.
+fn said(message: &Message, width: usize) -> Vec<Line> {
+    let lines = message.text.trim_end().split('\n').map(|text| Line::of(message.role, text));
+    lines.flat_map(|line| wrap(&line, width, Wrap::Words)).collect()
+}
+
+/// No more than these rows; the last says where the others are.
+fn at_most(mut rows: Vec<Line>, most: usize, width: usize) -> Vec<Line> {
+    if rows.len() > most {
+        rows.truncate(most);
+        if let Some(last) = rows.last_mut() {
+            *last = fit(&Line::of(Role::Dim, "… M shows all of it"), width);
+        }
+    }
+    rows
+}
+
+/// Puts rows below each other, as far as there is room.
+fn draw_rows(buffer: &mut Buffer, room: Rect, rows: &[Line], colour: Colour) {
+    for (y, row) in (room.y..room.y + room.height).zip(rows) {
+        let (place, width) = (Position::new(room.x, y), usize::from(room.width));
+        put(buffer, place, &fit(row, width), width, (Style::new(), colour));
     }
 }
 
 fn draw_help(buffer: &mut Buffer, body: Rect, top: usize, colour: Colour) {
     let lines = help();
     let widest = lines.iter().map(|(keys, _)| columns(keys)).max().unwrap_or(0);
-    for (row, (keys, text)) in lines.iter().skip(top).take(usize::from(body.height)).enumerate() {
+    let rows = lines.iter().skip(top).map(|(keys, text)| {
         let mut line = Line::of(Role::Title, &format!(" {keys:<widest$}  "));
         line.push(Role::Plain, text);
-        let line = fit(&line, usize::from(body.width));
-        let y = body.y + u16::try_from(row).unwrap_or(0);
-        put(
-            buffer,
-            Position::new(body.x, y),
-            &line,
-            usize::from(body.width),
-            (Style::new(), colour),
-        );
-    }
+        line
+    });
+    draw_rows(buffer, body, &rows.collect::<Vec<_>>(), colour);
 }

@@ -5,6 +5,8 @@
 use inkcell_engine::notebook::CellKind;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+use super::pages::Turn;
+
 /// What a key asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Command {
@@ -33,9 +35,11 @@ pub(super) enum Command {
     Restart,
     Expand,
     ExpandAll,
+    Turn(Turn),
     Search,
     NextHit,
     PreviousHit,
+    Messages,
     Help,
     Suspend,
     Quit,
@@ -67,7 +71,7 @@ const fn row(command: Command, presses: &'static [Press], help: &'static str) ->
     Row { command, presses, help }
 }
 
-static ROWS: [Row; 33] = [
+static ROWS: [Row; 36] = [
     row(Command::Down, &[Key('j'), Code(KeyCode::Down)], "next cell"),
     row(Command::Up, &[Key('k'), Code(KeyCode::Up)], "previous cell"),
     row(Command::First, &[Key('g'), Code(KeyCode::Home)], "first cell"),
@@ -95,9 +99,12 @@ static ROWS: [Row; 33] = [
     row(Command::Restart, &[Twice('0')], "restart the kernel"),
     row(Command::Expand, &[Key('o'), Control('o')], "show all of the cell, or less"),
     row(Command::ExpandAll, &[Key('O')], "show all of every cell, or less"),
+    row(Command::Turn(Turn::Back), &[Key('[')], "earlier lines of a long output"),
+    row(Command::Turn(Turn::On), &[Key(']')], "later lines of it"),
     row(Command::Search, &[Key('/')], "search"),
     row(Command::NextHit, &[Key('n')], "next hit"),
     row(Command::PreviousHit, &[Key('N')], "previous hit"),
+    row(Command::Messages, &[Key('M')], "what was said so far"),
     row(Command::Help, &[Key('?'), Key('h')], "these keys"),
     row(Command::Suspend, &[Control('z')], "back to the shell; fg returns"),
     row(Command::Quit, &[Key('q')], "quit"),

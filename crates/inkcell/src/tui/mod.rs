@@ -11,6 +11,7 @@ mod editor;
 mod keys;
 mod model;
 mod outside;
+mod pages;
 mod program;
 mod screen;
 mod search;

@@ -3,6 +3,7 @@
 //! Owns the state and what a new reading of the file does to it. It must not know files, terminals or clocks: all of
 //! it comes as [`Input`], and what is to be done about it goes out as [`Effect`].
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use inkcell_engine::Version;
@@ -10,12 +11,15 @@ use inkcell_engine::api::{CellChoice, ExecutionId};
 use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::notebook::{CellKind, CellView, EditOp, Notebook, pairs};
 use ratatui::crossterm::event::{KeyEvent, MouseEvent};
+use ratatui::layout::Position;
 
 use super::cursor::Top;
 use super::editor::Editor;
+use super::pages::Wanted;
 use super::shown::ShownCell;
 use crate::render::execution::stored::Language;
-use crate::render::execution::{Expansion, Role};
+use crate::render::execution::{Expansion, Page, Picture, Role};
+use crate::render::image::{Gallery, Protocol};
 
 /// Something that happened.
 pub(super) enum Input {
@@ -43,6 +47,11 @@ pub(super) enum Input {
         cell: usize,
         before: String,
         text: String,
+    },
+    /// A page of a stored output; none if that is gone.
+    Paged {
+        artifact: String,
+        page: Option<Page>,
     },
     /// So much time has passed since the beginning.
     Time(Duration),
@@ -72,6 +81,8 @@ pub(super) enum Effect {
     Run(CellChoice),
     Interrupt,
     Restart,
+    /// Fetch a part of a stored output.
+    Page(Wanted),
     /// Edit this text in another editor.
     EditOutside {
         cell: usize,
@@ -89,6 +100,10 @@ pub(super) enum Mode {
     Search(String),
     /// The keys are shown, from this line on.
     Help {
+        top: usize,
+    },
+    /// What was said so far is shown, from this row on.
+    Messages {
         top: usize,
     },
     /// The text being edited is another one in the file by now.
@@ -113,6 +128,9 @@ pub(super) enum Lasting {
     EndsWithUs,
 }
 
+/// How much of what was said can be looked at again.
+const MESSAGES: usize = 200;
+
 pub(super) struct Model {
     /// The notebook's name, as it was given.
     pub(super) name: String,
@@ -128,6 +146,8 @@ pub(super) struct Model {
     pub(super) must_show_cursor: bool,
     pub(super) mode: Mode,
     pub(super) message: Option<Message>,
+    /// What was said so far, the newest last.
+    pub(super) messages: VecDeque<Message>,
     /// The first key of two.
     pub(super) first_key: Option<char>,
     pub(super) pattern: Option<String>,
@@ -139,6 +159,9 @@ pub(super) struct Model {
     pub(super) lasting: Lasting,
     /// Where cells were drawn last: the first row on the screen, the one after the last, and the cell.
     pub(super) drawn: Vec<(u16, u16, usize)>,
+    /// What draws pictures, and those of the last frame that the terminal draws itself.
+    pub(super) gallery: Gallery,
+    pub(super) pictures: Vec<(Position, Picture)>,
     /// Columns of the screen and rows between the two bars, when it was last drawn.
     pub(super) width: u16,
     pub(super) body_rows: usize,
@@ -158,6 +181,7 @@ impl Model {
             must_show_cursor: true,
             mode: Mode::Browse,
             message: None,
+            messages: VecDeque::new(),
             first_key: None,
             pattern: None,
             now: Duration::ZERO,
@@ -165,13 +189,31 @@ impl Model {
             asked: 0,
             lasting,
             drawn: Vec::new(),
+            gallery: Gallery::new(Protocol::None),
+            pictures: Vec::new(),
             width: 80,
             body_rows: 1,
         }
     }
 
+    /// Draws pictures with this from now on.
+    pub(super) fn draw_with(&mut self, gallery: Gallery) {
+        self.gallery = gallery;
+        self.cells.iter_mut().for_each(ShownCell::forget_rows);
+    }
+
     pub(super) fn say(&mut self, role: Role, text: impl Into<String>) {
-        self.message = Some(Message { role, text: text.into() });
+        let message = Message { role, text: text.into() };
+        if self.messages.len() >= MESSAGES {
+            self.messages.pop_front();
+        }
+        self.messages.push_back(message.clone());
+        self.message = Some(message);
+    }
+
+    /// Something about a key that was pressed, which nobody wants to read again.
+    pub(super) fn hint(&mut self, text: String) {
+        self.message = Some(Message { role: Role::Dim, text });
     }
 
     /// The cell that keys are about; none in a notebook without cells.

@@ -21,6 +21,7 @@ use super::outside;
 use super::screen::Screen;
 use super::session::{Inbox, Opening, Session};
 use crate::exit::{Exit, Failure};
+use crate::render::image::{Protocol, Surroundings, protocol};
 use crate::render::live::Colour;
 use crate::settings::Settings;
 
@@ -69,8 +70,8 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     let inbox = Inbox::new(sender, wake);
     let mut model = Model::new(&opening.path, notebook, document.version(), opening.lasting());
     let colour = colour(settings);
-    let mut screen =
-        Screen::take(colour).map_err(|error| Failure::Io("cannot use the terminal", error))?;
+    let taken = Screen::take(colour, pictures(settings, colour));
+    let mut screen = taken.map_err(|error| Failure::Io("cannot use the terminal", error))?;
     // The notebook is seen before anything is asked of a kernel.
     screen.draw(&mut model).map_err(Failure::of_output)?;
     let session = Session::open(Arc::clone(opening), document.file.clone(), inbox)?;
@@ -90,6 +91,17 @@ fn colour(settings: &Settings) -> Colour {
     match env.get("NO_COLOR").is_some_and(|value| !value.is_empty()) {
         true => Colour::Off,
         false => Colour::On,
+    }
+}
+
+/// How the terminal draws pictures.
+fn pictures(settings: &Settings, colour: Colour) -> Protocol {
+    let variable = |name: &str| {
+        settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
+    };
+    match colour {
+        Colour::On => protocol(&Surroundings::of(variable), None),
+        Colour::Off => Protocol::None,
     }
 }
 
@@ -168,6 +180,10 @@ impl Program<'_> {
             }
             Effect::Restart => {
                 self.session.restart();
+                return Ok(Vec::new());
+            }
+            Effect::Page(wanted) => {
+                self.session.page(wanted);
                 return Ok(Vec::new());
             }
             Effect::EditOutside { cell, text } => return self.edit_outside(cell, text),

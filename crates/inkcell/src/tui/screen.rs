@@ -1,32 +1,45 @@
 //! The terminal: taken over for the notebook, and given back as it was, whatever happens.
 //!
-//! Owns raw mode, the other screen, the mouse, and the way back from a panic. It must not know what is drawn.
+//! Owns raw mode, the other screen, the mouse, pictures that the terminal draws itself, and the way back from a panic.
+//! It must not know what is drawn.
 
-use std::io::{self, Stdout, stdout};
+use std::io::{self, Stdout, Write as _, stdout};
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use ratatui::crossterm::cursor::Show;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::cursor::{MoveTo, RestorePosition, SavePosition, Show};
 use ratatui::crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
     KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
-use ratatui::crossterm::execute;
+use ratatui::crossterm::style::Print;
 use ratatui::crossterm::terminal::{
-    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
+    disable_raw_mode, enable_raw_mode,
 };
+use ratatui::crossterm::{execute, queue};
+use ratatui::layout::{Position, Rect};
+use rustix::termios::tcgetwinsize;
 
 use super::model::Model;
+use crate::render::execution::Picture;
+use crate::render::image::{Gallery, Protocol, Window, kitty};
 use crate::render::live::Colour;
 
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     colour: Colour,
+    protocol: Protocol,
+    /// The window that pictures were last made for.
+    window: Option<Window>,
+    /// The pictures that the terminal shows now.
+    shown: Vec<(Position, Picture)>,
 }
 
 impl Screen {
     /// Takes the terminal over. From here on a panic gives it back before it is told.
-    pub(super) fn take(colour: Colour) -> io::Result<Screen> {
+    pub(super) fn take(colour: Colour, protocol: Protocol) -> io::Result<Screen> {
         let told = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -36,7 +49,9 @@ impl Screen {
         // Dropped on a failure, it is given back.
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
         match terminal {
-            Ok(terminal) => Ok(Screen { terminal, colour }),
+            Ok(terminal) => {
+                Ok(Screen { terminal, colour, protocol, window: None, shown: Vec::new() })
+            }
             Err(error) => {
                 give_back();
                 Err(error)
@@ -45,13 +60,68 @@ impl Screen {
     }
 
     pub(super) fn draw(&mut self, model: &mut Model) -> io::Result<()> {
-        let colour = self.colour;
+        self.terminal.autoresize()?;
+        self.follow_window(model);
+        let area = Rect::from((Position::ORIGIN, self.terminal.size()?));
+        let mut buffer = Buffer::empty(area);
+        let cursor = model.draw(&mut buffer, self.colour);
+        let is_same = self.shown == model.pictures;
+        if !is_same {
+            self.wipe_pictures()?;
+        }
         self.terminal.draw(|frame| {
-            if let Some(position) = model.draw(frame.buffer_mut(), colour) {
-                frame.set_cursor_position(position);
+            // Where the size is another one by now, the next frame is soon.
+            if frame.area() == area {
+                *frame.buffer_mut() = buffer;
+                if let Some(position) = cursor {
+                    frame.set_cursor_position(position);
+                }
             }
         })?;
+        if !is_same {
+            self.draw_pictures(&model.pictures)?;
+        }
         Ok(())
+    }
+
+    /// Pictures are made for the window as it is now.
+    fn follow_window(&mut self, model: &mut Model) {
+        let Ok(window) = tcgetwinsize(stdout()).map(Window::from) else { return };
+        if self.window != Some(window) {
+            // What was there went with the old size.
+            self.shown.clear();
+            self.window = Some(window);
+            model.draw_with(Gallery::new(self.protocol).with_window(window).with_text());
+        }
+    }
+
+    /// Takes the pictures away. What is below them is empty, as far as anybody has drawn it.
+    fn wipe_pictures(&mut self) -> io::Result<()> {
+        let backend = self.terminal.backend_mut();
+        queue!(backend, BeginSynchronizedUpdate)?;
+        if self.protocol == Protocol::Kitty {
+            queue!(backend, Print(kitty::WIPE))?;
+        }
+        for (place, picture) in self.shown.drain(..) {
+            for row in 0..u16::try_from(picture.rows()).unwrap_or(0) {
+                let blank = " ".repeat(picture.columns());
+                queue!(backend, MoveTo(place.x, place.y + row), Print(blank))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn draw_pictures(&mut self, pictures: &[(Position, Picture)]) -> io::Result<()> {
+        let backend = self.terminal.backend_mut();
+        for (place, picture) in pictures {
+            // Terminals disagree on where a picture leaves the cursor.
+            queue!(backend, SavePosition, MoveTo(place.x, place.y))?;
+            backend.write_all(picture.bytes())?;
+            queue!(backend, RestorePosition)?;
+        }
+        queue!(backend, EndSynchronizedUpdate)?;
+        self.shown = pictures.to_vec();
+        io::Write::flush(self.terminal.backend_mut())
     }
 
     /// Gives the terminal to somebody else for a while.
@@ -60,6 +130,7 @@ impl Screen {
         let done = to();
         enter()?;
         self.terminal.clear()?;
+        self.shown.clear();
         Ok(done)
     }
 }

@@ -18,6 +18,8 @@ use inkcell_engine::api::{
 use inkcell_engine::registry::SessionName;
 
 use super::model::{Input, Lasting};
+use super::pages::{self, PAGE_LINES, last_first};
+use crate::cli::attach::stored_lines;
 use crate::cli::hosts::{HostArgs, everywhere};
 use crate::cli::{hosts, py, python};
 use crate::client::{AskHandle, Asked, Client, Step};
@@ -25,6 +27,7 @@ use crate::exit::Failure;
 use crate::host::{
     Answer, Ask, Attention, Detached, HostEvent, KernelOptions, Life, Refusal, RunAsk,
 };
+use crate::render::execution::Page;
 use crate::settings::Settings;
 
 /// How often a session is looked for where there is none.
@@ -74,6 +77,8 @@ enum Wish {
     Run(CellChoice),
     Interrupt,
     Restart,
+    /// A part of a stored output.
+    Page(pages::Wanted),
     /// A run of ours has a session now.
     HasBegun,
     /// A run of ours is over.
@@ -122,6 +127,10 @@ impl Session {
 
     pub(super) fn interrupt(&self) {
         let _ = self.wishes.send(Wish::Interrupt);
+    }
+
+    pub(super) fn page(&self, wanted: pages::Wanted) {
+        let _ = self.wishes.send(Wish::Page(wanted));
     }
 
     pub(super) fn restart(&self) {
@@ -177,6 +186,11 @@ impl Asking {
             }
             Wish::Interrupt => self.interrupt(),
             Wish::Restart => self.kernel(KernelRequest::Restart),
+            Wish::Page(wanted) => {
+                let page = self.page(&wanted);
+                self.inbox.put(Input::Paged { artifact: wanted.artifact, page });
+                Ok(())
+            }
             Wish::HasBegun => {
                 let own = self.own_session();
                 self.watch(own)
@@ -191,6 +205,16 @@ impl Asking {
             }
             Wish::End => Ok(()),
         }
+    }
+
+    /// A part of a stored output, as the host has it that ran the code.
+    fn page(&self, wanted: &pages::Wanted) -> Option<Page> {
+        let client = self.client.as_ref()?;
+        let first = match wanted.first {
+            Some(first) => first,
+            None => last_first(stored_lines(&wanted.artifact, (1, 1), client)?.total_lines),
+        };
+        stored_lines(&wanted.artifact, (first, first + PAGE_LINES - 1), client)
     }
 
     /// The notebook's own session, as runs call it.

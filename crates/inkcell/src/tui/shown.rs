@@ -8,10 +8,15 @@ use inkcell_engine::api::{CellReport, CellSource, ExecutionId, NotebookCell, Sta
 use inkcell_engine::kernel::ExecEvent;
 use inkcell_engine::notebook::CellView;
 
+use super::pages::{Pages, Turn, Wanted};
 use crate::render::execution::stored::{
-    Ended, Language, LiveCell, output_rows, shown_time, source_rows,
+    Ended, Language, LiveCell, Showing, long_text, output_rows, shown_time, source_rows,
 };
-use crate::render::execution::{Area, Expansion, Line, Role};
+use crate::render::execution::{Area, Expansion, Line, Page, Role, Wrap, wrap};
+use crate::render::image::Gallery;
+
+/// What is said below a page of an output.
+const PAGING: &str = "[ shows earlier lines, ] later ones";
 
 pub(super) struct ShownCell {
     pub(super) expansion: Expansion,
@@ -27,6 +32,9 @@ pub(super) struct ShownCell {
     outputs_made: Option<(Area, u64, u64)>,
     output_rows: Vec<Line>,
     ended: Ended,
+    pages: Pages,
+    /// The count of the run whose output the pages are of.
+    count: Option<u32>,
     renders: u64,
 }
 
@@ -52,6 +60,8 @@ impl Default for ShownCell {
             outputs_made: None,
             output_rows: Vec::new(),
             ended: Ended::Well,
+            pages: Pages::default(),
+            count: None,
             renders: 0,
         }
     }
@@ -68,6 +78,10 @@ impl ShownCell {
         if !self.is_running() && (has_other_source || has_other_outputs) {
             self.run = None;
         }
+        let count = now.execution_count().and_then(|count| u32::try_from(count).ok());
+        if !self.is_running() && has_other_outputs && (count.is_none() || count != self.count) {
+            self.pages = Pages::default();
+        }
         if has_other_source {
             self.last = None;
         }
@@ -82,6 +96,7 @@ impl ShownCell {
     ) {
         self.is_waiting = false;
         self.last = None;
+        self.pages = Pages::default();
         self.run = Some(Run { execution, number, began: now, live: LiveCell::new(source) });
         self.revision += 1;
     }
@@ -107,6 +122,8 @@ impl ShownCell {
         if let Some(run) = &mut self.run {
             run.live.report(report);
             self.last = Some((run.live.state(), run.live.took()));
+            self.pages = Pages::of(run.live.artifact());
+            self.count = report.count;
         }
         let is_in_file = |cell: &NotebookCell| cell.written == WriteBack::Saved;
         if report.notebook.as_ref().is_some_and(is_in_file) {
@@ -120,6 +137,31 @@ impl ShownCell {
         self.run.as_ref().is_some_and(|run| !run.live.state().is_end()) && self.last.is_none()
     }
 
+    /// The page that is to be asked for, where all of it is wanted and it is stored elsewhere.
+    pub(super) fn wants_page(&mut self) -> Option<Wanted> {
+        let is_wanted = self.expansion == Expansion::Expanded && !self.is_running();
+        is_wanted.then(|| self.pages.wanted()).flatten()
+    }
+
+    /// Takes a page of a stored output; none if that is gone.
+    pub(super) fn take_page(&mut self, artifact: &str, page: Option<&Page>) {
+        if self.pages.take(artifact, page) {
+            self.revision += 1;
+        }
+    }
+
+    /// Turns to another page of the output; whether there is one.
+    pub(super) fn turn(&mut self, turn: Turn) -> bool {
+        let is_turned = self.expansion == Expansion::Expanded && self.pages.turn(turn);
+        self.revision += u64::from(is_turned);
+        is_turned
+    }
+
+    /// What draws pictures is another one now.
+    pub(super) fn forget_rows(&mut self) {
+        self.revision += 1;
+    }
+
     /// How often rows were made.
     #[cfg(test)]
     pub(super) fn renders(&self) -> u64 {
@@ -131,14 +173,14 @@ impl ShownCell {
         &mut self,
         cell: &CellView<'_>,
         language: Language,
-        width: usize,
+        (width, gallery): (usize, &Gallery),
     ) -> &[Line] {
         let area = Area { width, expansion: self.expansion };
         let live = self.run.as_ref().map_or(0, |run| run.live.revision());
         let key = (area, self.revision, live);
         if self.made != Some(key) {
             self.rows = source_rows(&cell.source().text, language, area);
-            let outputs = self.outputs(cell, area).to_vec();
+            let outputs = self.outputs(cell, (area, gallery)).to_vec();
             self.rows.extend(outputs);
             self.made = Some(key);
             self.renders += 1;
@@ -147,18 +189,30 @@ impl ShownCell {
     }
 
     /// What it shows besides its source.
-    pub(super) fn outputs(&mut self, cell: &CellView<'_>, area: Area) -> &[Line] {
+    pub(super) fn outputs(
+        &mut self,
+        cell: &CellView<'_>,
+        (area, gallery): (Area, &Gallery),
+    ) -> &[Line] {
         let live = self.run.as_ref().map_or(0, |run| run.live.revision());
         let key = (area, self.revision, live);
         if self.outputs_made != Some(key) {
-            let rows = match &self.run {
-                Some(run) => run.live.rows(area),
+            if self.run.is_none() && area.expansion == Expansion::Expanded {
+                self.pages.take_text(|| long_text(&cell.outputs()));
+            }
+            let page = self.pages.shown().filter(|_| area.expansion == Expansion::Expanded);
+            let showing = Showing { area, gallery: Some(gallery), page };
+            let mut rows = match &self.run {
+                Some(run) => run.live.rows(showing),
                 None => {
-                    let (rows, ended) = output_rows(&cell.outputs(), area);
+                    let (rows, ended) = output_rows(&cell.outputs(), showing);
                     self.ended = ended;
                     rows
                 }
             };
+            if page.is_some() {
+                rows.extend(wrap(&Line::of(Role::Dim, PAGING), area.width, Wrap::Words));
+            }
             let title = (!rows.is_empty()).then(|| Line::of(Role::Title, "Output"));
             self.output_rows = title.into_iter().chain(rows).collect();
             self.outputs_made = Some(key);

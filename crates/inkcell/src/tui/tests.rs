@@ -21,6 +21,7 @@ use crate::render::live::Colour;
 mod frames;
 mod inputs;
 mod others;
+mod outputs;
 
 /// A notebook with these cells, by kind, id and source.
 fn notebook(cells: &[(&str, &str, &str)]) -> Notebook {

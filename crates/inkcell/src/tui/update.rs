@@ -20,9 +20,27 @@ use crate::render::execution::{Expansion, Role};
 /// How many rows a turn of the wheel is.
 const WHEEL_ROWS: usize = 3;
 
+const GONE: &str = "the stored output is not there any more; this is what the notebook has of it";
+
+const NO_PAGE: &str =
+    "there are no more lines; o shows all of a cell, and what is long is shown by pages";
+
 impl Model {
     /// Takes an input and says what is to be done about it.
     pub(super) fn update(&mut self, input: Input) -> Vec<Effect> {
+        let may_want_pages = matches!(
+            input,
+            Input::Key(_) | Input::Session(_) | Input::Read { .. } | Input::RunOver(_)
+        );
+        let mut effects = self.taken(input);
+        if may_want_pages {
+            let wanted = self.cells.iter_mut().filter_map(ShownCell::wants_page);
+            effects.extend(wanted.map(Effect::Page));
+        }
+        effects
+    }
+
+    fn taken(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Key(key) => self.key(key),
             Input::Mouse(mouse) => {
@@ -78,6 +96,13 @@ impl Model {
             }
             Input::EditedOutside { cell, before, text } => {
                 self.edited_outside(cell, &before, &text)
+            }
+            Input::Paged { artifact, page } => {
+                if page.is_none() {
+                    self.say(Role::Warning, GONE);
+                }
+                self.cells.iter_mut().for_each(|cell| cell.take_page(&artifact, page.as_ref()));
+                Vec::new()
             }
             Input::Time(now) => {
                 self.now = now;
@@ -136,17 +161,8 @@ impl Model {
             Mode::Browse => self.browse_key(key),
             Mode::Edit(_) => self.edit_key(key),
             Mode::Search(_) => self.search_key(key),
-            Mode::Help { top } => {
-                let last = help().len().saturating_sub(1);
-                match key.code {
-                    KeyCode::Down | KeyCode::Char('j' | ' ') | KeyCode::PageDown => {
-                        *top = (*top + 1).min(last);
-                    }
-                    KeyCode::Up | KeyCode::Char('k') | KeyCode::PageUp => {
-                        *top = top.saturating_sub(1);
-                    }
-                    _ => self.mode = Mode::Browse,
-                }
+            Mode::Help { .. } | Mode::Messages { .. } => {
+                self.reading_key(key);
                 Vec::new()
             }
             Mode::Conflict(_) => self.conflict_key(key),
@@ -160,6 +176,23 @@ impl Model {
         }
     }
 
+    /// A key while a text of ours is read.
+    fn reading_key(&mut self, key: KeyEvent) {
+        let all = match self.mode {
+            Mode::Messages { .. } => self.message_rows(usize::from(self.width)).len(),
+            _ => help().len(),
+        };
+        let (page, last) = (self.body_rows.max(1), all.saturating_sub(1));
+        let (Mode::Help { top } | Mode::Messages { top }) = &mut self.mode else { return };
+        match key.code {
+            KeyCode::Down | KeyCode::Char('j') => *top = (*top + 1).min(last),
+            KeyCode::Up | KeyCode::Char('k') => *top = top.saturating_sub(1),
+            KeyCode::PageDown | KeyCode::Char(' ') => *top = (*top + page).min(last),
+            KeyCode::PageUp => *top = top.saturating_sub(page),
+            _ => self.mode = Mode::Browse,
+        }
+    }
+
     fn browse_key(&mut self, key: KeyEvent) -> Vec<Effect> {
         let first = self.first_key.take();
         match pressed(first, key) {
@@ -169,7 +202,7 @@ impl Model {
             }
             Pressed::First(key) => {
                 self.first_key = Some(key);
-                self.say(Role::Dim, format!("{key} once more, or any other key"));
+                self.hint(format!("{key} once more, or any other key"));
                 Vec::new()
             }
             Pressed::Nothing => {
@@ -206,6 +239,7 @@ impl Model {
             Command::NextHit => self.find(Direction::Down),
             Command::PreviousHit => self.find(Direction::Up),
             Command::Help => self.mode = Mode::Help { top: 0 },
+            Command::Messages => self.mode = Mode::Messages { top: 0 },
             Command::Suspend => return vec![Effect::Suspend],
             Command::Quit => return self.quit(),
             _ if !has_cells => self.say(Role::Dim, "there is no cell; b makes one"),
@@ -234,6 +268,11 @@ impl Model {
             Command::RunFromHere => {
                 let choice = CellChoice { from: Some(self.name_of(at)), ..CellChoice::default() };
                 return self.run(choice, at..self.cells.len());
+            }
+            Command::Turn(turn) => {
+                if !self.cells[at].turn(turn) {
+                    self.hint(NO_PAGE.to_owned());
+                }
             }
             Command::Expand => {
                 self.toggle(at);
@@ -479,6 +518,15 @@ impl Model {
     fn mouse(&mut self, mouse: MouseEvent) {
         let width = self.inner_width();
         match mouse.kind {
+            MouseEventKind::ScrollDown | MouseEventKind::ScrollUp
+                if matches!(self.mode, Mode::Help { .. } | Mode::Messages { .. }) =>
+            {
+                let is_down = mouse.kind == MouseEventKind::ScrollDown;
+                let code = if is_down { KeyCode::Down } else { KeyCode::Up };
+                for _ in 0..WHEEL_ROWS {
+                    self.reading_key(KeyEvent::new(code, KeyModifiers::NONE));
+                }
+            }
             MouseEventKind::ScrollDown => self.scroll(Direction::Down, WHEEL_ROWS, width),
             MouseEventKind::ScrollUp => self.scroll(Direction::Up, WHEEL_ROWS, width),
             MouseEventKind::Down(MouseButton::Left) if matches!(self.mode, Mode::Browse) => {

@@ -17,37 +17,37 @@ use crate::env;
 use crate::running::{Process, Running};
 
 /// An environment in which commands share a host. Dropped, the host is ended.
-struct Hosted {
-    env: TestEnv,
+pub(crate) struct Hosted {
+    pub(crate) env: TestEnv,
 }
 
 impl Hosted {
-    fn new() -> Hosted {
+    pub(crate) fn new() -> Hosted {
         Hosted { env: env() }
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    pub(crate) fn command(&self, args: &[&str]) -> Command {
         let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
         let mut command = self.env.inkcell();
         command.args(args).env("INKCELL_PYTHON_INTERPRETER", python).env("INKCELL_HOST_USE", "on");
         command
     }
 
-    fn run(&self, args: &[&str]) -> Ran {
+    pub(crate) fn run(&self, args: &[&str]) -> Ran {
         finish(self.command(args), b"")
     }
 
-    fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
         serde_json::from_str(&self.run(&args).ok().stdout).expect("JSON")
     }
 
     /// The shared host, as the system has it.
-    fn host(&self) -> Process {
+    pub(crate) fn host(&self) -> Process {
         Process::open(&self.status()["pid"].to_string())
     }
 
-    fn status(&self) -> Value {
+    pub(crate) fn status(&self) -> Value {
         let hosts = self.json(&["host", "status"]);
         let hosts = hosts["hosts"].as_array().expect("a list");
         let shared = hosts.iter().find(|host| host["kind"] == "shared");
@@ -63,8 +63,8 @@ impl Drop for Hosted {
 }
 
 /// Looks again and again, for as long as a busy machine may need.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let end = Instant::now() + Duration::from_secs(180);
     while !is_so() {
         assert!(Instant::now() < end, "{what} did not come");
         std::thread::sleep(Duration::from_millis(20));

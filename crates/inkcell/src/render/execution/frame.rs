@@ -3,6 +3,8 @@
 //! Owns the rule that nothing in a frame can command a terminal: text gets in through [`Line::push`] only,
 //! which shows control characters instead of keeping them. Colours are the painters'.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
@@ -53,15 +55,26 @@ pub(crate) struct Picture {
     columns: usize,
     rows: usize,
     bytes: Bytes,
+    /// The same as text, a line a row, for whoever shows only some of the rows.
+    text: Arc<[Line]>,
 }
 
 impl Picture {
     /// Bytes must be ours alone: they reach the terminal as they are.
     pub(in crate::render) fn new(columns: usize, rows: usize, bytes: Bytes) -> Picture {
-        Picture { columns, rows, bytes }
+        Picture { columns, rows, bytes, text: Arc::default() }
     }
 
-    #[cfg(test)]
+    /// With the same as text.
+    pub(in crate::render) fn or_text(self, text: Vec<Line>) -> Picture {
+        Picture { text: text.into(), ..self }
+    }
+
+    /// A row of it as text; an empty one where it has none.
+    pub(crate) fn text_row(&self, row: usize) -> Line {
+        self.text.get(row).cloned().unwrap_or_default()
+    }
+
     pub(crate) fn columns(&self) -> usize {
         self.columns
     }

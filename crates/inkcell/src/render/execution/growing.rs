@@ -18,10 +18,10 @@ use crate::render::display;
 const STATUS: &str = "application/x-omp-status";
 
 /// How much text is held: twice what an answer has (B:O-20).
-const HELD_BYTES: usize = 2 * 51200;
+pub(super) const HELD_BYTES: usize = 2 * 51200;
 
 /// How many lines at most, which for empty ones is the narrower limit (B:O-05).
-const HELD_LINES: usize = 3000;
+pub(super) const HELD_LINES: usize = 3000;
 
 /// How many displays and stretches of text between them.
 const HELD_PIECES: usize = 200;

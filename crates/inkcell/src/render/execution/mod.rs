@@ -38,9 +38,9 @@ use cell::Cell;
 use output::{Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Line, Paint, Role};
+pub(crate) use frame::{Frame, Line, Paint, Picture, Role};
 pub(crate) use paint::{ansi, plain};
-pub(crate) use width::{columns, fit};
+pub(crate) use width::{Wrap, columns, fit, wrap};
 
 /// Python code, its words in their roles.
 pub(crate) fn highlighted(code: &str) -> Vec<Line> {

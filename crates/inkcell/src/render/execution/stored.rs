@@ -14,12 +14,14 @@ use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData, Outcome, PyError, 
 use inkcell_engine::notebook::{CellKind, OutputView};
 use serde_json::Value;
 
+use super::super::image::Gallery;
 use super::block::{PREVIEW, remarks, shown_duration};
-use super::cell::{Cell, Content, Status};
+use super::cell::{Cell, Content, Item, Page, Status};
 use super::frame::{Line, Role};
-use super::growing::Growing;
+use super::growing::{Growing, HELD_BYTES, HELD_LINES};
 use super::lines::Lines;
 use super::output::{self, Layout, more, remark};
+use super::traceback::cleaned;
 use super::width::{Wrap, wrap};
 use super::{Area, Expansion, highlight, markdown, status};
 
@@ -102,9 +104,35 @@ pub(crate) enum Ended {
     Badly,
 }
 
+/// How outputs are shown.
+#[derive(Clone, Copy)]
+pub(crate) struct Showing<'a> {
+    pub(crate) area: Area,
+    /// What draws pictures, where they can be drawn.
+    pub(crate) gallery: Option<&'a Gallery>,
+    /// The page of a long text that stands for all of it in the expanded view (B:T-11).
+    pub(crate) page: Option<&'a Page>,
+}
+
+/// The text that stored outputs wrote, where it is more than what is ever shown of one at a time.
+pub(crate) fn long_text(outputs: &[OutputView<'_>]) -> Option<String> {
+    // Escapes make a text longer in the file, never shorter.
+    if outputs.iter().map(|output| output.json().len()).sum::<usize>() <= HELD_LINES {
+        return None;
+    }
+    let mut text = String::new();
+    for event in outputs.iter().flat_map(events) {
+        if let ExecEvent::Stream { data, .. } = event {
+            text.push_str(&String::from_utf8_lossy(&data));
+        }
+    }
+    let text = cleaned(&text);
+    let lines = memchr::memchr_iter(b'\n', text.as_bytes()).count();
+    (text.len() > HELD_BYTES || lines > HELD_LINES).then_some(text)
+}
+
 /// The rows of stored outputs; none where there are no outputs.
-pub(crate) fn output_rows(outputs: &[OutputView<'_>], area: Area) -> (Vec<Line>, Ended) {
-    let area = area.at_least_one_wide();
+pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (Vec<Line>, Ended) {
     let mut growing = Growing::default();
     let mut ended = Ended::Well;
     for output in outputs {
@@ -127,11 +155,18 @@ pub(crate) fn output_rows(outputs: &[OutputView<'_>], area: Area) -> (Vec<Line>,
         statuses: growing.statuses().to_vec(),
         has_markdown: growing.has_markdown(),
     };
-    (content_rows(&content, status, area), ended)
+    (content_rows(content, status, showing), ended)
 }
 
-fn content_rows(content: &Content, status: Status, area: Area) -> Vec<Line> {
-    let mut rows = output::rows(content, status, Layout { area, preview: PREVIEW, gallery: None });
+fn content_rows(mut content: Content, status: Status, showing: Showing<'_>) -> Vec<Line> {
+    let area = showing.area.at_least_one_wide();
+    let layout = Layout { area, preview: PREVIEW, gallery: showing.gallery };
+    let mut rows = Vec::new();
+    if let Some(page) = showing.page.filter(|_| area.expansion == Expansion::Expanded) {
+        rows.extend(output::page_rows(page, status, layout));
+        content.items.retain(|item| matches!(item, Item::Rich(_) | Item::Traceback(_)));
+    }
+    rows.extend(output::rows(&content, status, layout));
     rows.extend(status::lines(&content.statuses, area.expansion, area.width));
     rows
 }
@@ -252,11 +287,15 @@ impl LiveCell {
     }
 
     /// What it has shown, and what is to be said about it.
-    pub(crate) fn rows(&self, area: Area) -> Vec<Line> {
-        let area = area.at_least_one_wide();
-        let mut rows = content_rows(&self.cell.content(), self.cell.status(), area);
-        rows.extend(remarks(&self.cell, area.width));
+    pub(crate) fn rows(&self, showing: Showing<'_>) -> Vec<Line> {
+        let mut rows = content_rows(self.cell.content(), self.cell.status(), showing);
+        rows.extend(remarks(&self.cell, showing.area.width.max(1)));
         rows
+    }
+
+    /// The stored output, by its id, where there is more than is kept.
+    pub(crate) fn artifact(&self) -> Option<&str> {
+        self.cell.artifact()
     }
 }
 

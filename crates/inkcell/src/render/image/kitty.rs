@@ -10,6 +10,9 @@ use super::picture::Extent;
 /// Characters of a piece; the protocol allows no more.
 const PIECE: usize = 4096;
 
+/// Takes away every picture that is seen.
+pub(crate) const WIPE: &str = "\u{1b}_Ga=d,d=A,q=2\u{1b}\\";
+
 /// What draws a PNG file at the cursor, which stays where it is. The terminal is told to answer nothing.
 pub(super) fn bytes(png: &[u8], extent: Extent) -> Vec<u8> {
     let encoded = STANDARD.encode(png);

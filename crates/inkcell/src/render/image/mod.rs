@@ -6,7 +6,7 @@
 
 mod half_blocks;
 mod iterm;
-mod kitty;
+pub(crate) mod kitty;
 mod palette;
 mod picture;
 pub(crate) mod protocol;
@@ -22,6 +22,7 @@ use rustix::termios::Winsize;
 use super::execution::frame::{Line, Picture, Role};
 use picture::{Drawable, Side};
 
+use protocol::Depth;
 pub(crate) use protocol::{Protocol, Surroundings, protocol};
 
 /// Rows that a picture takes at most, unless told otherwise.
@@ -57,6 +58,8 @@ pub(crate) struct Gallery {
     protocol: Protocol,
     character: Side,
     max_rows: usize,
+    /// Whether pictures are made as text besides.
+    has_text: bool,
     kept: RefCell<VecDeque<Kept>>,
     drawn: RefCell<u64>,
 }
@@ -76,6 +79,7 @@ impl Gallery {
             protocol,
             character: USUAL_CHARACTER,
             max_rows: MAX_ROWS,
+            has_text: false,
             kept: RefCell::default(),
             drawn: RefCell::default(),
         }
@@ -103,6 +107,11 @@ impl Gallery {
     /// With room for pictures of so many rows: never more than the terminal has.
     pub(crate) fn with_rows(self, max_rows: usize) -> Gallery {
         Gallery { max_rows: max_rows.max(1), ..self }
+    }
+
+    /// With every picture as text besides, for a screen that scrolls and so shows some rows of one.
+    pub(crate) fn with_text(self) -> Gallery {
+        Gallery { has_text: true, ..self }
     }
 
     /// The rows of a picture, at most so wide; none where it cannot be drawn.
@@ -152,9 +161,13 @@ impl Gallery {
             Protocol::Iterm => iterm::bytes(&picture.file(extent.pixels(character))?, extent),
             Protocol::Sixel => sixel::bytes(&picture.scaled(extent.pixels(character))),
         };
-        let picture = Picture::new(extent.columns, extent.rows, bytes.into());
+        let drawn = Picture::new(extent.columns, extent.rows, bytes.into());
+        let drawn = match self.has_text {
+            true => drawn.or_text(half_blocks::rows(&picture, extent, Depth::True)),
+            false => drawn,
+        };
         let mut rows = vec![Line::default(); extent.rows];
-        rows[0] = Line::drawn(picture);
+        rows[0] = Line::drawn(drawn);
         Some(rows)
     }
 }

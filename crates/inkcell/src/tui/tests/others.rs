@@ -70,7 +70,7 @@ fn a_text_whose_cell_is_gone_can_be_put_beside() {
     assert_eq!(sources(&model), ["#x = 1"]);
 }
 
-fn began(id: &str, index: usize, cell: usize) -> Input {
+pub(super) fn began(id: &str, index: usize, cell: usize) -> Input {
     let notebook = NotebookCell {
         index,
         id: Some(id.to_owned()),
@@ -96,18 +96,26 @@ fn happened(cell: usize, event: ExecEvent) -> Input {
     Input::Session(Box::new(SessionEvent::Happened { execution, cell, event }))
 }
 
-fn wrote(cell: usize, text: &str) -> Input {
+pub(super) fn wrote(cell: usize, text: &str) -> Input {
     let data = text.to_owned().into();
     happened(cell, ExecEvent::Stream { name: StreamName::Stdout, data })
 }
 
 fn ended(cell: usize, state: State) -> Input {
+    ended_with(cell, state, inkcell_engine::output::ModelOutput::default())
+}
+
+pub(super) fn ended_with(
+    cell: usize,
+    state: State,
+    output: inkcell_engine::output::ModelOutput,
+) -> Input {
     let report = CellReport {
         source: source(),
         state,
         count: Some(1),
         duration: Duration::from_millis(1500),
-        output: inkcell_engine::output::ModelOutput::default(),
+        output,
         end: None,
         notes: Vec::new(),
         notebook: None,

@@ -22,7 +22,8 @@ fn texts(rows: &[Line]) -> Vec<String> {
 fn shown(outputs: &str, expansion: Expansion) -> (Vec<String>, Ended) {
     let notebook = notebook(outputs);
     let outputs = notebook.cell(0).unwrap().outputs();
-    let (rows, ended) = output_rows(&outputs, area(60, expansion));
+    let (rows, ended) =
+        output_rows(&outputs, Showing { area: area(60, expansion), gallery: None, page: None });
     (texts(&rows), ended)
 }
 

@@ -1,0 +1,224 @@
+//! A host through what may happen to it: nobody reads what it says, it stands still, the clock jumps, nobody needs it.
+
+use std::process::{Child, Command, Stdio};
+
+use inkcell_testkit::env::finish;
+use inkcell_testkit::need;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+
+use crate::client::Client;
+use crate::gateways::PATIENT;
+use crate::hosts::{Hosted, until};
+use crate::running::{Process, Running};
+
+/// A host that was started by hand, in the foreground. Dropped, it is killed.
+struct Foreground {
+    child: Child,
+}
+
+impl Foreground {
+    fn start(hosted: &Hosted, mut command: Command) -> Foreground {
+        let child = command.stdin(Stdio::null()).spawn().expect("started");
+        let host = Foreground { child };
+        until("the host", || {
+            let hosts = hosted.json(&["host", "status"]);
+            hosts["hosts"].as_array().is_some_and(|hosts| !hosts.is_empty())
+        });
+        host
+    }
+
+    /// It was told to end.
+    fn ends(mut self) {
+        let process = Process::open(&self.child.id().to_string());
+        process.is_gone();
+        let status = self.child.wait().expect("it ended");
+        assert!(status.success(), "{status}");
+    }
+}
+
+impl Drop for Foreground {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn signal(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).expect("a process"), signal).expect("a signal");
+}
+
+/// F-023: the streams of a host are closed, or pipes that nobody reads, while it logs everything: it serves and ends as
+/// always.
+#[test]
+fn nobody_reads_what_a_host_says() {
+    for is_closed in [true, false] {
+        let hosted = Hosted::new();
+        let mut serve = hosted.command(&["host", "serve"]);
+        serve.env("INKCELL_LOG_LEVEL", "trace").stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut host = Foreground::start(&hosted, serve);
+        if is_closed {
+            drop((host.child.stdout.take(), host.child.stderr.take()));
+        }
+        // Each call is written down; together they are more than a pipe holds.
+        for _ in 0..4 {
+            let lines =
+                hosted.run(&["py", "for n in range(20000): print(n, 'x' * 50)"]).ok().stdout;
+            assert_eq!(lines.lines().count(), 20000);
+        }
+        let many: Vec<String> = (0..300).map(|n| format!("n = {n}")).collect();
+        let many: Vec<&str> = ["py"].into_iter().chain(many.iter().map(String::as_str)).collect();
+        hosted.run(&many).ok();
+        assert_eq!(hosted.run(&["py", "n"]).ok().stdout, "299\n");
+        hosted.run(&["host", "stop"]).ok();
+        host.ends();
+    }
+}
+
+/// F-025: a host that stood still, and its kernel with it, has lost nothing: what ran goes on, nobody is taken for dead,
+/// and the session is the same.
+#[test]
+fn a_host_that_stood_still_goes_on() {
+    let hosted = Hosted::new();
+    let kernel = hosted.run(&["py", "kept = 6", "import os; os.getpid()"]).ok().stdout;
+    let kernel: i32 = kernel.trim().parse().expect("a process");
+    let code = "import time\nprint('begun', flush=True)\n\
+                while not os.path.exists('go'): time.sleep(0.02)\nprint(kept * 7)";
+    let host = hosted.host();
+    for stopped in [vec![host.pid], vec![kernel], vec![host.pid, kernel]] {
+        let mut running = Running::start(hosted.command(&["py", code]));
+        assert_eq!(running.line(), "begun");
+        stopped.iter().for_each(|pid| signal(*pid, Signal::STOP));
+        // Longer than any pulse that could be missed.
+        std::thread::sleep(std::time::Duration::from_secs(3));
+        hosted.env.put("go", "");
+        stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
+        assert_eq!(running.line(), "42");
+        let ended = running.end();
+        assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+        std::fs::remove_file(hosted.env.path("go")).expect("it was there");
+    }
+    assert_eq!(hosted.host().pid, host.pid);
+    assert_eq!(hosted.run(&["py", "os.getpid()"]).ok().stdout.trim(), kernel.to_string());
+}
+
+/// A library that moves the clock on the wall by as many seconds as a file says.
+const CLOCK: &str = r#"
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+int clock_gettime(clockid_t which, struct timespec *now) {
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    int done = real(which, now);
+    if (done == 0 && which == CLOCK_REALTIME) {
+        FILE *file = fopen(getenv("JUMP_FILE"), "r");
+        long jump = 0;
+        if (file) { if (fscanf(file, "%ld", &jump) != 1) jump = 0; fclose(file); }
+        now->tv_sec += jump;
+    }
+    return done;
+}
+"#;
+
+/// F-029: the clock on the wall jumps a day ahead and a day back, in the host and in whoever asks it: no session is
+/// taken for idle, no time limit is reached, and one that is reached is reached in time.
+#[test]
+fn jumps_of_the_clock_end_nothing() {
+    let hosted = Hosted::new();
+    let (source, library) = (hosted.env.outside("clock.c"), hosted.env.outside("clock.so"));
+    std::fs::write(&source, CLOCK).expect("written");
+    let (from, to) = (source.display().to_string(), library.display().to_string());
+    if !need::succeeds("cc", &["-shared", "-fPIC", "-o", &to, &from, "-ldl"]) {
+        return need::skip("jumps_of_the_clock_end_nothing", "no library can be made here");
+    }
+    let jump = hosted.env.outside("jump");
+    std::fs::write(&jump, "0").expect("written");
+    let moved = |args: &[&str]| {
+        let mut command = hosted.command(args);
+        command.env("LD_PRELOAD", &library).env("JUMP_FILE", &jump);
+        command.env("INKCELL_KERNEL_IDLE", "3600").env("INKCELL_HOST_IDLE", "3600");
+        command
+    };
+    let before = finish(moved(&["py", "import os; kept = os.getpid(); kept"]), b"").ok().stdout;
+    let host = hosted.host();
+    let code = "import os, time\nprint('begun', flush=True)\n\
+                while not os.path.exists('go'): time.sleep(0.02)\nprint('done')";
+    for seconds in ["86400", "-86400", "0"] {
+        let mut running = Running::start(moved(&["py", "--timeout", "3000", code]));
+        assert_eq!(running.line(), "begun");
+        std::fs::write(&jump, seconds).expect("written");
+        // Whatever looks at clocks now and then has done so.
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        hosted.env.put("go", "");
+        assert_eq!(running.line(), "done");
+        assert!(running.end().status.success());
+        std::fs::remove_file(hosted.env.path("go")).expect("it was there");
+        let late = finish(moved(&["py", "--timeout", "1", "import time; time.sleep(600)"]), b"");
+        assert_eq!(late.code, Some(124), "{seconds}: {late:?}");
+        assert_eq!(finish(moved(&["py", "kept"]), b"").ok().stdout, before, "{seconds}");
+    }
+    assert_eq!(hosted.host().pid, host.pid);
+}
+
+/// A kernel that nobody uses ends by itself, and then the host.
+#[test]
+fn an_idle_kernel_ends_and_its_host_after_it() {
+    let hosted = Hosted::new();
+    let mut first = hosted.command(&["py", "import os; os.getpid()"]);
+    first.env("INKCELL_KERNEL_IDLE", "1").env("INKCELL_HOST_IDLE", "1");
+    let kernel = Process::open(&finish(first, b"").ok().stdout);
+    let host = hosted.host();
+    kernel.is_gone();
+    host.is_gone();
+    assert_eq!(hosted.json(&["host", "status"])["hosts"], json!([]));
+}
+
+/// What a client that starts again must find as it left it, with kernels of this backend.
+fn is_kept(hosted: &Hosted, change: &dyn Fn(&mut Command)) {
+    let client = || {
+        Client::with(&hosted.env, &["--keep"], |command| {
+            command.env("INKCELL_HOST_USE", "on").env("INKCELL_PYTHON_START_TIMEOUT", PATIENT);
+            change(command);
+        })
+    };
+    let mut first = client();
+    let said = first.call("python", json!({"code": "y = 7", "session": "kept"}));
+    assert!(!said.is_error(), "{said:?}");
+    drop(first);
+    let mut second = client();
+    let said = second.call("python", json!({"code": "print(y)", "session": "kept"}));
+    assert_eq!(said.text().trim(), "7", "{said:?}");
+}
+
+/// `mcp --keep` on a Jupyter kernel: the client goes, and the next one finds what it had made.
+#[test]
+fn sessions_are_kept_on_a_jupyter_kernel() {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    if !need::python_package("sessions_are_kept_on_a_jupyter_kernel", &python, "ipykernel") {
+        return;
+    }
+    let hosted = Hosted::new();
+    is_kept(&hosted, &|command| {
+        command.env("INKCELL_PYTHON_BACKEND", "zmq");
+    });
+    assert_eq!(hosted.json(&["sessions"])["sessions"][0]["backend"], "zmq");
+}
+
+/// The same with a kernel of a gateway that is there already.
+#[test]
+fn sessions_are_kept_on_a_gateway() {
+    if !need::jupyter_server("sessions_are_kept_on_a_gateway") {
+        return;
+    }
+    let hosted = Hosted::new();
+    let gateway = crate::gateways::Elsewhere::start(&hosted.env);
+    is_kept(&hosted, &|command| {
+        command.env("PI_PYTHON_GATEWAY_URL", &gateway.url);
+        command.env("PI_PYTHON_GATEWAY_TOKEN", crate::gateways::TOKEN);
+        command.env("INKCELL_PYTHON_BACKEND", "gateway");
+    });
+    assert_eq!(hosted.json(&["sessions"])["sessions"][0]["backend"], "gateway");
+}

@@ -1,0 +1,125 @@
+//! A notebook in the terminal beside others: those who watch its session see what is done in it, and it sees what they do.
+
+use std::process::Command;
+
+use base64::Engine as _;
+use inkcell_testkit::pty::{Pty, Size, USUAL};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+use crate::hosts::{Hosted, until};
+use crate::running::Running;
+
+fn put(hosted: &Hosted, outputs: Value) {
+    let cells = json!([{"cell_type": "code", "id": "aaaa", "metadata": {}, "source": "x = 1",
+        "outputs": outputs, "execution_count": null}]);
+    let notebook = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+    hosted.env.put("a.ipynb", notebook.to_string());
+}
+
+fn tui(command: Command, size: Size) -> Pty {
+    let mut pty = Pty::start(command, size);
+    pty.wait_for("? keys");
+    pty
+}
+
+/// B:T-01 to T-05: what is edited in the terminal, by a command and by an agent is seen by whoever watches the notebook's
+/// session, wherever that is, and what they edit is seen in the terminal.
+#[test]
+fn edits_are_seen_by_whoever_watches() {
+    let hosted = Hosted::new();
+    put(&hosted, json!([]));
+    let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
+    pty.send("x");
+    pty.wait_for("[1] ✓");
+    let mut watching = Running::start(hosted.command(&["attach", "a.ipynb", "--json"]));
+    let mut edited = move |source: &str| {
+        until(source, || {
+            let said: Value = serde_json::from_str(&watching.line()).expect("JSON");
+            let edit = &said["event"]["edited"];
+            edit["source"] == source
+                && edit["path"].as_str().is_some_and(|p| p.ends_with("a.ipynb"))
+        });
+    };
+    pty.send("\rw = 0\r\x1b");
+    pty.wait_for("saved");
+    edited("w = 0\nx = 1");
+    hosted.run(&["edit", "a.ipynb", "replace", "aaaa", "--source", "by_command = 2"]).ok();
+    edited("by_command = 2");
+    pty.wait_for("by_command = 2");
+    // The agent is another process, with sessions of its own.
+    let mut agent = Client::with(&hosted.env, &[], |command| {
+        command.env("INKCELL_HOST_USE", "on");
+    });
+    let edit = json!({"path": "a.ipynb", "cell": "aaaa", "source": "by_agent = 3"});
+    let said = agent.call("notebook_edit", edit);
+    assert!(!said.is_error(), "{said:?}");
+    edited("by_agent = 3");
+    pty.wait_for("by_agent = 3");
+    let shown = hosted.run(&["attach", "a.ipynb", "--no-follow"]).ok().stdout;
+    assert!(shown.contains("Edited code at index 0"), "{shown}");
+    assert_eq!(shown.matches("by_agent = 3").count(), 1, "each edit is told once: {shown}");
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+}
+
+/// B:T-17: pictures reach the terminal as it can draw them: half blocks, or its own protocol, once and where there is
+/// room for all of it.
+#[test]
+fn pictures_reach_the_terminal() {
+    // Two by two pixels.
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAAEElEQVR4nGP4zwAE/xkgFAAb8gP91pbyKwAAAABJRU5ErkJggg==";
+    let hosted = Hosted::new();
+    put(
+        &hosted,
+        json!([{"output_type": "display_data", "metadata": {}, "data": {"image/png": png}}]),
+    );
+    let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
+    pty.wait_for("▀");
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+    let mut command = hosted.command(&["tui", "a.ipynb", "--no-host"]);
+    command.env("TERM", "xterm-kitty");
+    let mut pty = tui(command, USUAL);
+    pty.send("?");
+    pty.wait_for("next cell");
+    pty.send("q");
+    pty.wait_for("? keys");
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+    let seen = String::from_utf8_lossy(pty.seen()).into_owned();
+    let drawn: Vec<&str> = seen.split("\u{1b}_Ga=T,").skip(1).collect();
+    assert_eq!(drawn.len(), 2, "at first, and when the keys were gone again");
+    for drawn in drawn {
+        let (_, encoded) = drawn.split_once(';').expect("a picture");
+        let (encoded, _) = encoded.split_once("\u{1b}\\").expect("its end");
+        let sent = base64::prelude::BASE64_STANDARD.decode(encoded).expect("base64");
+        assert!(sent.starts_with(b"\x89PNG"));
+    }
+    assert!(seen.contains("\u{1b}_Ga=d,d=A"), "it is taken away before the keys are shown");
+}
+
+/// B:T-11: all of a long output can be read, by pages of what its host has stored.
+#[test]
+fn long_output_is_read_by_pages() {
+    let hosted = Hosted::new();
+    put(&hosted, json!([]));
+    let code = "for n in range(20000): print('row', n)";
+    hosted.run(&["edit", "a.ipynb", "replace", "aaaa", "--source", code]).ok();
+    let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
+    pty.send("x");
+    pty.wait_for("[1] ✓");
+    pty.wait_for("row 19999");
+    pty.send("o");
+    pty.wait_for("Lines 19501-20000 of 20000");
+    pty.send("[");
+    pty.wait_for("Lines 19001-19500 of 20000");
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+    // Whoever comes later has what the file has.
+    let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
+    pty.send("o");
+    pty.wait_for("Lines 19501-20000 of 20000");
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+}
