@@ -3,6 +3,7 @@
 //! Owns where the notebook comes from and goes to, and what a signal means. Running and saving are the engine's;
 //! what is shown is `render/run`.
 
+mod inspect;
 mod piped;
 mod served;
 mod stopping;
@@ -17,6 +18,7 @@ use inkcell_engine::api::{
     RunRequest, RunStart, Stamps, Unsaved,
 };
 use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::notebook::Parameters;
 use inkcell_engine::registry::SessionName;
 
 use super::hosts::{self, Whom};
@@ -27,6 +29,7 @@ use crate::client::{Asked, Client, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{self, Ask, Attention, Detached, HostEvent, Life, RunAsk};
 use crate::output::Output;
+use crate::parameters;
 use crate::render::run::{Answer, Following, Progress};
 use crate::settings::Settings;
 
@@ -79,6 +82,7 @@ impl Given {
 }
 
 pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let parameters = parameters::given(&args.parameters, &settings.cwd)?;
     let place = Place::of(args, settings)?;
     let piped = (args.path == PIPE).then(|| Piped::read(settings)).transpose()?;
     let is_shown = piped.is_some() && matches!(args.output.as_deref(), None | Some(PIPE));
@@ -86,6 +90,7 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         let problem = "- is for a notebook that was piped in; name a file";
         return Err(Failure::argument("--output", problem));
     }
+    let is_shown = is_shown && !args.inspect;
     let following = match (is_shown, args.quiet, output.is_json()) {
         // The notebook itself is the answer.
         (true, _, true) => {
@@ -94,7 +99,9 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         }
         (_, true, false) => Following::Quiet,
         (_, _, true) => {
-            output.in_lines();
+            if !args.inspect {
+                output.in_lines();
+            }
             Following::Json
         }
         (_, false, false) => Following::Lines,
@@ -109,7 +116,11 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         Given::Served(served) if served.notebook.whereabouts().is_some() => Answer::Served,
         _ => Answer::File,
     };
-    let done = conduct(args, &given, (following, answer), settings, output);
+    if args.inspect {
+        return inspect::run(&args.path, &given, settings, output);
+    }
+    let asked = (&given, parameters);
+    let done = conduct(args, asked, (following, answer), settings, output);
     let shown = match &given {
         Given::Piped(piped) if is_shown => piped.show(),
         _ => Ok(()),
@@ -193,6 +204,7 @@ fn request(
         reading: if args.is_kept() { Reading::Bounded } else { Reading::Elsewhere },
         start: if args.resume { RunStart::Resume } else { RunStart::First },
         stamps: args.record.map_or(Stamps::Nothing, Stamps::from),
+        parameters: Parameters::default(),
         on_open: match given {
             // Others have the server's notebook open, which was looked at, and not the copy.
             Given::Served(_) => OnOpen::Write,
@@ -213,7 +225,7 @@ type Ended = (Result<Box<PythonReport>, Failure>, Result<(), Failure>);
 
 fn conduct(
     args: &Run,
-    given: &Given,
+    (given, parameters): (&Given, Parameters),
     (following, answer): (Following, Answer),
     settings: &Settings,
     output: &mut Output,
@@ -238,7 +250,7 @@ fn conduct(
     };
     let life = if whom.client.is_remote() { RunLife::Elsewhere } else { RunLife::Ours };
     let ask = RunAsk {
-        request: request(args, given, (session, whom.cwd), settings),
+        request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },
         kernel: python::options(&args.kernel),
         state: match given {
             Given::Piped(piped) => Some(piped.folder.clone()),
