@@ -15,6 +15,7 @@ use crate::session::{KernelFate, Note};
 
 mod inspect;
 mod kernel;
+mod parameters;
 mod result;
 mod run;
 mod wanted;
@@ -27,6 +28,7 @@ pub use inspect::{
 pub use kernel::{
     KernelReport, KernelRequest, RunningReport, SessionPhase, SessionRef, SessionReport,
 };
+pub use parameters::{MAX_PARAMETER_DEPTH, json_parameters};
 pub use result::{
     ArtifactForm, ArtifactFound, ArtifactPart, ArtifactReport, LineCut, LineHit, LinesPiece,
     ResultReport, ResultRequest,

@@ -98,6 +98,8 @@ pub struct ChosenKernel {
     pub name: Option<KernelName>,
     /// Its name for people, where it has one.
     pub display_name: Option<String>,
+    /// Its language; empty where nobody knows before it has answered.
+    pub(crate) language: String,
     /// The interpreter, when one was asked for.
     pub(crate) interpreter: Option<PathBuf>,
     /// Whether a session of the same name may be taken that has another one.
@@ -371,5 +373,6 @@ fn identity(
         (None, Some(KernelChoice::OfNotebook { .. })) => Insists::Language(language.to_owned()),
         _ => Insists::Kernel,
     };
-    ChosenKernel { backend, name, display_name, interpreter, insists }
+    let language = language.to_owned();
+    ChosenKernel { backend, name, display_name, language, interpreter, insists }
 }

@@ -17,6 +17,7 @@ mod comfort;
 mod gateway;
 mod hosts;
 mod kernels;
+mod parameters;
 mod python;
 mod repl;
 mod run;
@@ -31,6 +32,9 @@ pub(crate) use comfort::{Completions, Man};
 pub(crate) use gateway::{Gateway, GatewayCommand, GatewayStart};
 pub(crate) use hosts::{Attach, HostCommand, HostVerb, OneSession, Sessions};
 pub(crate) use kernels::{Kernel, KernelCommand, Specs, WhichKernel};
+#[cfg(test)]
+pub(crate) use parameters::Word;
+pub(crate) use parameters::{ParameterArgs, paired};
 pub(crate) use python::{
     Env, EnvCommand, EnvSetup, KernelArgs, Py, PythonArgs, ShellArg, ShowSettings, View,
 };

@@ -16,6 +16,7 @@ mod http;
 mod log;
 mod mcp;
 mod output;
+mod parameters;
 mod render;
 mod repl;
 mod settings;
@@ -35,7 +36,7 @@ use crate::settings::{Profile, Settings, Surroundings};
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let args = match Args::try_parse() {
+    let args = match Args::try_parse_from(args::paired(std::env::args_os())) {
         Ok(args) => args,
         Err(error) => return exit::of_usage(&error),
     };

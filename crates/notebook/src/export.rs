@@ -9,3 +9,7 @@ mod script;
 
 pub use markdown::{Outputs, to_markdown};
 pub use script::to_script;
+
+pub(crate) use python::{
+    Kind as PythonKind, Statement as PythonStatement, statements as python_statements,
+};

@@ -42,6 +42,7 @@ mod names;
 mod order;
 mod outline;
 mod output;
+mod parameters;
 mod search;
 mod select;
 mod style;
@@ -67,6 +68,10 @@ pub use json::SyntaxError;
 pub use names::CellNames;
 pub use outline::{Hit, OutlineCell, SearchIn, first_line};
 pub use output::{NbOutput, OutputDigest, OutputError, OutputView};
+pub use parameters::{
+    Injected, InjectedWay, Parameter, ParameterError, ParameterLanguage, ParameterValue,
+    Parameters, WholeNumber, parameters_cell,
+};
 pub use search::{nearest, substitute};
 pub use select::{Form, LineRange, PageLimits, Selector, SelectorError, page, split_selector};
 pub use text::{

@@ -5,8 +5,9 @@
 //! here with bytes.
 
 use inkcell_notebook::{
-    CellKind, CellRef, Drop, EditError, EditOp, IdSource, MarkerIds, MetaChange, Notebook,
-    NotebookError, OpError, OutputsAfter, Place, SourceShape, TextError, TextRules,
+    CellKind, CellRef, Drop, EditError, EditOp, IdSource, InjectedWay, MarkerIds, MetaChange,
+    Notebook, NotebookError, OpError, OutputsAfter, ParameterLanguage, ParameterValue, Parameters,
+    Place, SourceShape, TextError, TextRules,
 };
 
 /// What became of a file.
@@ -46,6 +47,7 @@ pub fn check(bytes: &[u8]) -> Result<Verdict, String> {
         cell_laws(&notebook, bytes, index).map_err(|law| format!("cell {index}: {law}"))?;
     }
     insert_law(&notebook, bytes)?;
+    inject_law(&notebook, bytes)?;
     batch_law(&notebook, bytes)?;
     reorder_law(&notebook)?;
     atomic_law(&notebook, bytes)?;
@@ -220,6 +222,32 @@ fn cell_laws(notebook: &Notebook, bytes: &[u8], index: usize) -> Result<(), Stri
     expect(bodies(&again) == moved, "moving changes the order only")?;
     let (new_head, new_tail) = frame(&again, &new).ok_or("cells are left")?;
     expect(new_head == head && new_tail == tail, "moving leaves what is around the cells")
+}
+
+/// Values put in twice are the later ones put in once, and nothing else changes.
+fn inject_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
+    let values = |text: &str| -> Parameters {
+        [("a".to_owned(), ParameterValue::Text(text.to_owned()))].into_iter().collect()
+    };
+    let put = |into: &mut Notebook, text: &str| {
+        let injected = into.inject(&values(text), ParameterLanguage::Python, &mut ids());
+        injected.map_err(|error| error.to_string())
+    };
+    let (mut once, mut twice) = (notebook.clone(), notebook.clone());
+    put(&mut twice, "earlier")?;
+    put(&mut twice, "later é")?;
+    let injected = put(&mut once, "later é")?;
+    let new = once.to_bytes();
+    expect(twice.to_bytes() == new, "values put in twice are the later ones put in once")?;
+    put(&mut once, "later é")?;
+    expect(once.to_bytes() == new, "the same values change nothing")?;
+    if injected.way == InjectedWay::InPlace {
+        return Ok(());
+    }
+    let mut back = reread(&new)?;
+    let gone = EditOp::Delete { cell: CellRef::Index(injected.index as i64) };
+    back.apply(&[gone], &mut ids()).map_err(|error| error.to_string())?;
+    expect(notebook.len() == 0 || back.to_bytes() == bytes, "values leave every other byte")
 }
 
 fn insert_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use inkcell_notebook::Parameters;
 use serde::{Deserialize, Serialize};
 
 use super::{CellKernel, KernelMode, KernelName, Problem, Reading, Wanted};
@@ -20,6 +21,9 @@ pub struct RunRequest {
     /// Which cells.
     #[serde(default)]
     pub cells: CellChoice,
+    /// Values that are put into a cell of the notebook, which is run with the others; none leave it as it is.
+    #[serde(default, with = "super::parameters")]
+    pub parameters: Parameters,
     /// Whether the run begins with a new kernel.
     #[serde(default)]
     pub kernel: CellKernel,
@@ -197,6 +201,13 @@ pub enum RunNote {
     ReplacedKernel {
         /// What that one was.
         had: String,
+    },
+    /// Values were given, and no cell of the notebook has the tag for defaults.
+    NoDefaults,
+    /// Values were given that the cell with the defaults does not name.
+    UnknownParameters {
+        /// Their names.
+        names: Vec<String>,
     },
     /// The run stopped at a `SystemExit`.
     Exited {

@@ -6,9 +6,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use inkcell_notebook::{EditOp, IdSource, NbOutput, Notebook, OutputView};
+use inkcell_notebook::{EditOp, IdSource, Injected, NbOutput, Notebook, OutputView};
 
 use super::fold::{Fold, Folded, Safety, ShownCell, put_back, state_error};
+use super::inject::Values;
 use super::journal::{CellOutputs, Journal};
 use super::known::{KnownCell, Sight, has_unique_ids};
 use super::record::{Past, RanCell, RunPlaces, RunRecord};
@@ -313,6 +314,22 @@ impl RunFile {
             stamps::whole(stamps, notebook, &Whole { input, output, span, failed })
         })?;
         self.change(stamps, |notebook| stamps::marker_tags(stamps, notebook))
+    }
+
+    /// Puts the values of this run into their cell, before anything is run.
+    pub(crate) fn inject(&self, values: &Values, stamps: Stamps) -> Result<Injected, EngineError> {
+        let options = SaveOptions::in_place();
+        let changed = |notebook: &mut Notebook, base: &Base| {
+            let mut ids = IdSource::seeded(base.seed);
+            let injected = values.put_into(notebook, &mut ids, &self.path)?;
+            let noted = stamps::parameters(stamps, notebook, &values.parameters);
+            let path = self.path.clone();
+            let failed = |error| EngineError::Edit { path, error, batch: 1 };
+            notebook.apply(&Vec::from_iter(noted), &mut ids).map_err(failed)?;
+            Ok(injected)
+        };
+        let saved = self.notebooks.change_keeping(&self.path, &options, Keep::Record, changed)?;
+        Ok(saved.value)
     }
 
     fn change(

@@ -8,6 +8,7 @@ mod conduct;
 mod displays;
 mod file;
 mod fold;
+mod inject;
 mod journal;
 mod known;
 mod plan;
@@ -40,7 +41,8 @@ use crate::registry::{OwnerId, SessionName};
 use conduct::{Opening, RunRules};
 use file::RunFile;
 use fold::must_take_outputs;
-use plan::{Plan, Planned, plan};
+use inject::{KernelLanguage, Values};
+use plan::{Plan, Planned, chosen, plan, plan_of};
 use record::{Past, RunPlaces, RunRecord};
 
 /// Tells the time that is written into notebooks.
@@ -119,10 +121,12 @@ impl PreparedRun {
 pub(crate) fn prepare(
     opened: OpenedRun,
     about_kernel: Vec<RunNote>,
+    kernel: &KernelLanguage,
     files: &RunFiles,
 ) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
     let OpenedRun { request, opened, cwd, wanted } = opened;
+    let values = Values::of(&request.parameters, kernel, &opened)?;
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
     // From here on nobody else runs it, so nothing of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
@@ -138,9 +142,17 @@ pub(crate) fn prepare(
     };
     notebooks.must_be_writable(&written)?;
     file.without_markers(request.stamps)?;
-    let source = notebooks.read(&written)?;
-    let Plan { mut cells, skipped, on_error } = plan(&source, &request.cells)?;
     let mut notes = about_kernel;
+    let mut source = notebooks.read(&written)?;
+    // Positions mean the cells as their caller sees them.
+    let mut positions = chosen(&source, &request.cells)?;
+    if let Some(values) = &values {
+        notes.extend(values.doubts(&source.notebook));
+        let injected = file.inject(values, request.stamps)?;
+        positions = inject::carried(injected, positions);
+        source = notebooks.read(&written)?;
+    }
+    let Plan { mut cells, skipped, on_error } = plan_of(&source, positions)?;
     file.plan_on(&source.notebook);
     must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
@@ -231,7 +243,11 @@ fn resume(past: &Past, mut cells: Vec<Planned>, source: &Opened) -> (Vec<Planned
 /// A run that is taken up in another file goes on with that file, which must still be the same notebook.
 fn must_be_same_sources(asked: &Opened, written: &Opened) -> Result<(), EngineError> {
     let code = |opened: &Opened| -> Vec<String> {
-        let code = opened.notebook.cells().filter(|cell| cell.kind() == Some(CellKind::Code));
+        let notebook = &opened.notebook;
+        // Values of a run are no part of what was written by somebody.
+        let values = notebook.injected_cell();
+        let code = notebook.cells().filter(|cell| cell.kind() == Some(CellKind::Code));
+        let code = code.filter(|cell| Some(cell.index()) != values);
         code.map(|cell| cell.source().text.into_owned()).collect()
     };
     if asked.path == written.path || code(asked) == code(written) {
@@ -306,7 +322,8 @@ pub async fn prepared(
         must_be_closed(documents, &opened, files).await?;
     }
     let (notes, files) = (chosen.notes.clone(), files.clone());
-    on_disk(move || prepare(opened, notes, &files)).await
+    let kernel = KernelLanguage::of(&chosen.kernel, opened.wanted());
+    on_disk(move || prepare(opened, notes, &kernel, &files)).await
 }
 
 /// A file that others have open on a server is not written: what they type would be mixed with it, or lost.

@@ -44,6 +44,11 @@ pub(crate) struct Planned {
 
 /// The cells of a notebook that were chosen and can be run.
 pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineError> {
+    plan_of(opened, chosen(opened, choice)?)
+}
+
+/// The same for cells that are known by their positions.
+pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, EngineError> {
     let notebook = &opened.notebook;
     if let Some(reason) = notebook.read_only() {
         let error = inkcell_notebook::EditError::ReadOnly(reason.clone());
@@ -52,7 +57,7 @@ pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineE
     let notebook_says = metadata(notebook.metadata_json());
     let rules = Rules::of(&notebook_says);
     let (mut cells, mut skipped) = (Vec::new(), Vec::new());
-    for index in chosen(opened, choice)? {
+    for index in chosen {
         let Some(cell) = notebook.cell(index) else { continue };
         // As everywhere, a cell without code keeps what it has.
         if cell.kind() != Some(CellKind::Code) || cell.source().text.trim().is_empty() {
@@ -76,7 +81,7 @@ pub(crate) fn plan(opened: &Opened, choice: &CellChoice) -> Result<Plan, EngineE
 }
 
 /// The positions that were chosen, in the order of the file.
-fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineError> {
+pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineError> {
     let count = opened.notebook.len();
     let named = |name: &String| {
         let found = opened.notebook.find(&CellRef::Text(name.clone()));

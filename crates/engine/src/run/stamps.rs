@@ -4,7 +4,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use inkcell_notebook::{CellKind, CellRef, EditOp, MetaChange, Notebook, Place};
+use inkcell_notebook::{CellKind, CellRef, EditOp, MetaChange, Notebook, Parameters, Place};
 use serde_json::{Map, Value, json};
 
 use crate::api::{Stamps, State};
@@ -109,6 +109,22 @@ pub(crate) fn without_markers(stamps: Stamps, notebook: &Notebook) -> Vec<EditOp
     let marked = |tags: Vec<String>| tags.iter().any(|tag| tag == MARKER_TAG);
     let cells = notebook.cells().filter(|cell| marked(cell.tags()));
     cells.map(|cell| EditOp::Delete { cell: CellRef::Index(cell.index() as i64) }).collect()
+}
+
+/// Notes the values that a run was given.
+pub(crate) fn parameters(
+    stamps: Stamps,
+    notebook: &Notebook,
+    given: &Parameters,
+) -> Option<EditOp> {
+    if stamps != Stamps::Papermill {
+        return None;
+    }
+    let old = metadata(notebook.metadata_json());
+    let mut noted = old.get("papermill").and_then(Value::as_object).cloned().unwrap_or_default();
+    let values = serde_json::from_str(&given.to_json()).unwrap_or_default();
+    noted.insert("parameters".to_owned(), values);
+    Some(set(None, "papermill", &Value::Object(noted)))
 }
 
 /// Notes a run with its notebook, and marks the cell that failed.

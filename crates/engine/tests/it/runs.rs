@@ -7,6 +7,7 @@ use inkcell_engine::api::{
     RunRequest, RunStart, Stamps, State, Wanted, WriteBack,
 };
 use inkcell_engine::journal::Seq;
+use inkcell_engine::notebook::Parameters;
 use inkcell_engine::output::SizePolicy;
 use inkcell_engine::{
     EngineError, FilesConfig, Notebooks, PathBase, Roots, RunFiles, SessionError, system_random,
@@ -68,6 +69,7 @@ impl Rig {
             path: "a.ipynb".to_owned(),
             output: None,
             cells: CellChoice::default(),
+            parameters: Parameters::default(),
             kernel: CellKernel::Same,
             on_error: OnError::Stop,
             timeout: None,

@@ -9,6 +9,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 use inkcell_engine::api::Stamps;
 
 use super::batch::BatchArgs;
+use super::parameters::ParameterArgs;
 use super::python::{KernelArgs, PythonArgs, seconds};
 use crate::batch::{is_axis, is_glob};
 
@@ -16,11 +17,14 @@ use crate::batch::{is_axis, is_glob};
 #[command(
     after_help = "Outputs and counts go into the file after each cell, and nothing else of it changes. The run \
         stops at the first cell that fails. Cells with the tag raises-exception may fail, those with the tag \
-        skip-execution are not run. A notebook that another run has at the moment is refused.\n\n\
+        skip-execution are not run. Values for parameters are put into a cell of their own, after the one with the \
+        tag parameters. A notebook that another run has at the moment is refused.\n\n\
         Examples:\n  \
         inkcell run report.ipynb\n  \
         inkcell run report.ipynb -o done.ipynb --allow-errors\n  \
         inkcell run report.ipynb --cells 0,4-7,ab12\n  \
+        inkcell run report.ipynb -o 2024.ipynb -p year 2024 -p region=north\n  \
+        inkcell run report.ipynb --inspect\n  \
         inkcell run - < report.ipynb > done.ipynb\n  \
         inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
         inkcell run --backend gateway report.ipynb\n  \
@@ -55,6 +59,9 @@ pub(crate) struct Run {
     /// End with this cell.
     #[arg(long, value_name = "CELL", allow_hyphen_values = true)]
     pub(crate) to: Option<String>,
+    /// List the parameters of the notebook with their defaults and types, and run nothing.
+    #[arg(long, conflicts_with_all = ["output", "cells", "from", "to", "resume", "detach", "keep", "session"])]
+    pub(crate) inspect: bool,
     /// Write the notebook also where others have it open on the server, or changed it there during the run.
     #[arg(long)]
     pub(crate) force: bool,
@@ -96,6 +103,8 @@ pub(crate) struct Run {
     /// Say which Python is used and why.
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) parameters: ParameterArgs,
 }
 
 impl Run {

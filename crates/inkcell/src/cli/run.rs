@@ -4,6 +4,7 @@
 //! what is shown is `render/run`.
 
 mod batch;
+mod inspect;
 mod piped;
 mod served;
 mod stopping;
@@ -18,6 +19,7 @@ use inkcell_engine::api::{
     RunRequest, RunStart, Stamps, Unsaved,
 };
 use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::notebook::Parameters;
 use inkcell_engine::registry::SessionName;
 
 use super::hosts::{self, Whom};
@@ -28,6 +30,7 @@ use crate::client::{Asked, Client, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{self, Ask, Attention, Detached, HostEvent, Life, RunAsk};
 use crate::output::Output;
+use crate::parameters;
 use crate::render::run::{Answer, Following, Progress};
 use crate::settings::Settings;
 
@@ -80,8 +83,9 @@ impl Given {
 }
 
 pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let parameters = parameters::given(&args.parameters, &settings.cwd)?;
     if args.is_batch() {
-        return batch::run(args, settings, output);
+        return batch::run(args, &parameters, settings, output);
     }
     let place = Place::of(args, settings)?;
     let piped = (args.path == PIPE).then(|| Piped::read(settings)).transpose()?;
@@ -90,6 +94,7 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         let problem = "- is for a notebook that was piped in; name a file";
         return Err(Failure::argument("--output", problem));
     }
+    let is_shown = is_shown && !args.inspect;
     let following = match (is_shown, args.quiet, output.is_json()) {
         // The notebook itself is the answer.
         (true, _, true) => {
@@ -98,7 +103,9 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         }
         (_, true, false) => Following::Quiet,
         (_, _, true) => {
-            output.in_lines();
+            if !args.inspect {
+                output.in_lines();
+            }
             Following::Json
         }
         (_, false, false) => Following::Lines,
@@ -113,7 +120,11 @@ pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         Given::Served(served) if served.notebook.whereabouts().is_some() => Answer::Served,
         _ => Answer::File,
     };
-    let done = conduct(args, &given, (following, answer), settings, output);
+    if args.inspect {
+        return inspect::run(&args.path, &given, settings, output);
+    }
+    let asked = (&given, parameters);
+    let done = conduct(args, asked, (following, answer), settings, output);
     let shown = match &given {
         Given::Piped(piped) if is_shown => piped.show(),
         _ => Ok(()),
@@ -197,6 +208,7 @@ fn request(
         reading: if args.is_kept() { Reading::Bounded } else { Reading::Elsewhere },
         start: if args.resume { RunStart::Resume } else { RunStart::First },
         stamps: args.record.map_or(Stamps::Nothing, Stamps::from),
+        parameters: Parameters::default(),
         on_open: match given {
             // Others have the server's notebook open, which was looked at, and not the copy.
             Given::Served(_) => OnOpen::Write,
@@ -217,7 +229,7 @@ type Ended = (Result<Box<PythonReport>, Failure>, Result<(), Failure>);
 
 fn conduct(
     args: &Run,
-    given: &Given,
+    (given, parameters): (&Given, Parameters),
     (following, answer): (Following, Answer),
     settings: &Settings,
     output: &mut Output,
@@ -242,7 +254,7 @@ fn conduct(
     };
     let life = if whom.client.is_remote() { RunLife::Elsewhere } else { RunLife::Ours };
     let ask = RunAsk {
-        request: request(args, given, (session, whom.cwd), settings),
+        request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },
         kernel: python::options(&args.kernel),
         state: match given {
             Given::Piped(piped) => Some(piped.folder.clone()),

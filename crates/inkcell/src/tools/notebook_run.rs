@@ -4,10 +4,10 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_engine::api::{CellChoice, OnError, RunRequest};
+use inkcell_engine::api::{CellChoice, OnError, RunRequest, json_parameters};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::answer::Readers;
 use super::python::kernel;
@@ -58,6 +58,8 @@ struct Arguments {
     #[serde(default, deserialize_with = "files::list")]
     #[schemars(with = "Option<String>")]
     to: Option<String>,
+    /// Values for the notebook's parameters, such as {"year": 2024}
+    parameters: Option<Map<String, Value>>,
     #[serde(default)]
     fresh: bool,
     #[serde(default)]
@@ -93,7 +95,11 @@ fn call(
         let limited = timeout.map(|given| given.within("timeout", 1, MOST, Zero::NoLimit));
         let (cell_timeout, notice) =
             limited.map_or((None, None), |limited| (limited.limit, limited.notice));
+        let too_deep = || ToolError::argument("parameters: values are nested too deep");
+        let parameters = arguments.parameters.unwrap_or_default();
+        let parameters = json_parameters(&parameters).ok_or_else(too_deep)?;
         let request = RunRequest {
+            parameters,
             output: arguments.output,
             cells: CellChoice { list: arguments.cells, from: arguments.from, to: arguments.to },
             kernel: kernel(arguments.fresh),

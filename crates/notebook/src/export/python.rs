@@ -5,7 +5,7 @@
 
 /// What a piece of a cell is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// A blank line, or nothing but a comment.
     Empty,
     /// Python, as far as can be told.
@@ -18,14 +18,14 @@ pub(super) enum Kind {
 
 /// All lines of one statement, with its line end if it has one.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Statement<'a> {
-    pub(super) kind: Kind,
-    pub(super) text: &'a str,
+pub(crate) struct Statement<'a> {
+    pub(crate) kind: Kind,
+    pub(crate) text: &'a str,
 }
 
 impl<'a> Statement<'a> {
     /// What stands before it on its line. A form feed sets the column back to nothing.
-    pub(super) fn indent(&self) -> &'a str {
+    pub(crate) fn indent(&self) -> &'a str {
         let blanks = &self.text[..self.text.len() - self.text.trim_start_matches(BLANKS).len()];
         blanks.rsplit('\x0c').next().unwrap_or_default()
     }
@@ -34,7 +34,7 @@ impl<'a> Statement<'a> {
 const BLANKS: [char; 3] = [' ', '\t', '\x0c'];
 
 /// A cell, whose lines end with `\n`, in its statements; together they are the cell.
-pub(super) fn statements(source: &str) -> Vec<Statement<'_>> {
+pub(crate) fn statements(source: &str) -> Vec<Statement<'_>> {
     let bytes = source.as_bytes();
     let mut found = Vec::new();
     let mut start = 0;

@@ -226,7 +226,9 @@ impl Dice {
     }
 
     fn run_note(&mut self) -> RunNote {
-        match self.below(9) {
+        match self.below(11) {
+            10 => RunNote::NoDefaults,
+            9 => RunNote::UnknownParameters { names: self.some(Dice::text) },
             8 => RunNote::ReplacedKernel { had: self.text() },
             0 => RunNote::OtherKernel { named: self.text() },
             7 => RunNote::InstalledKernel {

@@ -152,7 +152,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
         clock: std::time::SystemTime::now,
     };
     let prepared = crate::run::open_run(request, &files)
-        .and_then(|opened| crate::run::prepare(opened, Vec::new(), &files))
+        .and_then(|opened| crate::run::prepare(opened, Vec::new(), &Default::default(), &files))
         .expect("a run");
     assert_eq!(prepared.request.cells.len(), 1);
     let text = std::fs::read_to_string(dir.path().join("b.ipynb")).expect("the file");

@@ -14,6 +14,7 @@ use std::time::Duration;
 use inkcell_engine::Kind;
 use inkcell_engine::api::RunStart;
 use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::notebook::Parameters;
 
 use super::super::python;
 use super::stopping::{RunLife, Stopping};
@@ -28,6 +29,7 @@ use crate::exit::{Exit, Failure};
 use crate::gateways::is_address;
 use crate::host::{Attention, Detached, Life, RunAsk};
 use crate::output::Output;
+use crate::parameters::of_word;
 use crate::render::batch::Board;
 use crate::render::run::Following;
 use crate::settings::{BackendSettings, Profile, Settings, max_sessions};
@@ -38,7 +40,12 @@ use prefix::Prefix;
 /// How often what is shown is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
 
-pub(super) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+pub(super) fn run(
+    args: &Run,
+    parameters: &Parameters,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     refuse_what_is_for_one(args)?;
     let files = Files { cwd: &settings.cwd };
     let axes: Vec<&str> = args.given().filter(|given| args.is_axis(given)).collect();
@@ -47,7 +54,7 @@ pub(super) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
     let inputs = files.inputs(args.given().filter(|given| !args.is_axis(given)))?;
     let rows = planned(args, &inputs, &matrix, &files)?;
     let keys = rows.iter().map(|row| files.key(row)).collect();
-    let record = RecordFile::open(&settings.state_dir, &identity(args, settings))?;
+    let record = RecordFile::open(&settings.state_dir, &identity(args, parameters, settings))?;
     let start = if args.resume { RunStart::Resume } else { RunStart::First };
     let asked = args.batch.jobs.map_or(Asked::Usual, Asked::Jobs);
     let width = Width::of(asked, machine(args, settings), rows.len());
@@ -65,7 +72,7 @@ pub(super) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Resul
         true => prefixes(&rows, &files, settings, &mut rules.notes),
         false => Vec::new(),
     };
-    let asks = rows.iter().map(|row| ask(args, row, settings)).collect();
+    let asks = rows.iter().map(|row| ask(args, row, parameters, settings)).collect();
     let client = Client::local(python::engine_for_many(settings)?, settings, Life::Long)?;
     let stopping = Stopping::listen(RunLife::Ours)?;
     let (news, heard) = mpsc::channel();
@@ -141,6 +148,7 @@ fn refuse_what_is_for_one(args: &Run) -> Result<(), Failure> {
             "a batch runs notebooks of this machine; for one of a server, run it alone",
         ),
         (args.is_kept(), "--keep", kept),
+        (args.inspect, "--inspect", "parameters are listed of one notebook at a time"),
         (
             args.kernel.which.existing.is_some(),
             "--existing",
@@ -171,8 +179,9 @@ fn planned(
 }
 
 /// Single parameters, which templates may name as well.
-fn fixed(_args: &Run) -> Vec<(String, String)> {
-    Vec::new()
+fn fixed(args: &Run) -> Vec<(String, String)> {
+    let words = args.parameters.words.iter().chain(&args.parameters.raw);
+    words.map(|word| (word.name.clone(), word.value.clone())).collect()
 }
 
 /// What rows share; where they share nothing, a note says why.
@@ -194,9 +203,10 @@ fn prefixes(
 }
 
 /// What makes two commands the same batch: the words that decide about its rows and what they run.
-fn identity(args: &Run, settings: &Settings) -> Record {
+fn identity(args: &Run, parameters: &Parameters, settings: &Settings) -> Record {
+    let values = format!("{parameters:?}");
     let mut words: Vec<&str> = args.given().collect();
-    words.push("--matrix");
+    words.extend([&values, "--matrix"]);
     words.extend(args.batch.matrix.iter().map(String::as_str));
     for (name, value) in [
         ("--output", &args.output),
@@ -227,11 +237,15 @@ fn machine(args: &Run, settings: &Settings) -> Machine {
 }
 
 /// What is asked for one row.
-fn ask(args: &Run, row: &Row, settings: &Settings) -> RunAsk {
+fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> RunAsk {
     let mut request = request(args, &Given::File, (None, None), settings);
     request.path.clone_from(&row.input);
     request.output.clone_from(&row.output);
     request.start = RunStart::First;
+    request.parameters = parameters.clone();
+    for (name, value) in &row.values {
+        request.parameters.set(name, of_word(value));
+    }
     RunAsk {
         request,
         kernel: python::options(&args.kernel),

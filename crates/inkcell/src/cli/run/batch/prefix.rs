@@ -8,16 +8,12 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use inkcell_engine::api::{CellChoice, KernelMode, KernelRequest, Request, SessionRef, Wanted};
-use inkcell_engine::notebook::{CellKind, Notebook};
+use inkcell_engine::notebook::{CellKind, Notebook, Parameters};
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::{Notebooks, system_random};
 
 use crate::batch::{RowId, Shared};
 use crate::host::{Ask, Attention, RunAsk};
-
-/// The tag of the cell with the defaults, and of the one that values are put into.
-const DEFAULTS: &str = "parameters";
-const VALUES: &str = "injected-parameters";
 
 /// The common beginning of some rows. Dropped, nothing of it is left on disk.
 pub(super) struct Prefix {
@@ -74,6 +70,7 @@ impl Prefix {
     pub(super) fn ask(&self, row: &RunAsk) -> RunAsk {
         let mut ask = row.clone();
         let request = &mut ask.request;
+        request.parameters = Parameters::default();
         request.output = Some(self.file.display().to_string());
         request.cells = CellChoice { to: Some(self.last.to_string()), ..CellChoice::default() };
         request.session = Some(self.session.clone());
@@ -115,13 +112,7 @@ impl Prefix {
 /// The last cell that no value can have a part in: the one with the defaults, after which values are put, or the one
 /// before the values of an earlier run. Cells after that may use them, in ways that cannot be seen, and are not shared.
 fn last_shared(notebook: &Notebook) -> Result<usize, String> {
-    let tagged = |tag: &str| {
-        notebook
-            .cells()
-            .find(|cell| cell.tags().iter().any(|own| own == tag))
-            .map(|cell| cell.index())
-    };
-    let last = match (tagged(VALUES), tagged(DEFAULTS)) {
+    let last = match (notebook.injected_cell(), notebook.defaults_cell()) {
         (Some(values), _) => values.checked_sub(1),
         (None, defaults) => defaults,
     };
@@ -146,6 +137,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    const DEFAULTS: &str = "parameters";
+    const VALUES: &str = "injected-parameters";
 
     fn notebook(cells: &[(&str, &str)]) -> Notebook {
         let cells: Vec<_> = cells

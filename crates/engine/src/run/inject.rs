@@ -1,0 +1,99 @@
+//! Values that a caller gives to a run: in which language they are written, and what is doubtful about them.
+//!
+//! Owns the way from a request's parameters to a cell of the notebook. Where that cell stands and how values are
+//! written is the notebook's own business.
+
+use inkcell_notebook::{
+    IdSource, Injected, Notebook, ParameterError, ParameterLanguage, Parameters,
+};
+
+use crate::api::{KernelChoice, RunNote, Wanted};
+use crate::error::EngineError;
+use crate::kernels::ChosenKernel;
+use crate::notebooks::Opened;
+
+/// What is known about the kernel of a run before it is started.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct KernelLanguage {
+    name: Option<String>,
+    language: Option<String>,
+}
+
+impl KernelLanguage {
+    /// That of the kernel that was chosen; where nobody knows it, what the notebook says.
+    pub(crate) fn of(kernel: &ChosenKernel, wanted: &Wanted) -> KernelLanguage {
+        let chosen = (!kernel.language.is_empty()).then(|| kernel.language.clone());
+        let said = match &wanted.kernel {
+            Some(KernelChoice::OfNotebook { language, .. }) => language.clone(),
+            _ => None,
+        };
+        let name = kernel.name.as_ref().map(|name| name.0.clone());
+        KernelLanguage { name, language: chosen.or(said) }
+    }
+}
+
+/// Values that can be written into a notebook.
+pub(crate) struct Values {
+    pub(super) parameters: Parameters,
+    language: ParameterLanguage,
+}
+
+impl Values {
+    /// None where nothing was given. What cannot be written is refused before anything is touched.
+    pub(super) fn of(
+        parameters: &Parameters,
+        kernel: &KernelLanguage,
+        opened: &Opened,
+    ) -> Result<Option<Values>, EngineError> {
+        if parameters.is_empty() {
+            return Ok(None);
+        }
+        let language = ParameterLanguage::of(kernel.name.as_deref(), kernel.language.as_deref());
+        let language = language.map_err(|error| failed(error, &opened.shown))?;
+        let values = Values { parameters: parameters.clone(), language };
+        values.put_into(&mut opened.notebook.clone(), &mut IdSource::seeded(0), &opened.shown)?;
+        Ok(Some(values))
+    }
+
+    pub(super) fn put_into(
+        &self,
+        notebook: &mut Notebook,
+        ids: &mut IdSource,
+        path: &str,
+    ) -> Result<Injected, EngineError> {
+        let injected = notebook.inject(&self.parameters, self.language, ids);
+        injected.map_err(|error| failed(error, path))
+    }
+
+    /// What may be a slip: a notebook without defaults, or names that they do not have.
+    pub(super) fn doubts(&self, notebook: &Notebook) -> Option<RunNote> {
+        if notebook.defaults_cell().is_none() {
+            return notebook.injected_cell().is_none().then_some(RunNote::NoDefaults);
+        }
+        // Of a cell that cannot be read nothing is known.
+        let known = notebook.parameters(self.language)?;
+        let is_known = |name: &str| known.iter().any(|parameter| parameter.name == name);
+        let names = self.parameters.iter().map(|(name, _)| name).filter(|name| !is_known(name));
+        let names: Vec<String> = names.map(str::to_owned).collect();
+        (!names.is_empty()).then_some(RunNote::UnknownParameters { names })
+    }
+}
+
+/// Positions that were chosen before values were put in, as they are afterwards, with the cell of the values itself:
+/// who gives values wants them to count.
+pub(super) fn carried(injected: Injected, chosen: Vec<usize>) -> Vec<usize> {
+    let mut positions: Vec<usize> = chosen.into_iter().map(|index| injected.moved(index)).collect();
+    positions.push(injected.index);
+    positions.sort_unstable();
+    positions.dedup();
+    positions
+}
+
+fn failed(error: ParameterError, path: &str) -> EngineError {
+    match error {
+        ParameterError::Edit(error) => EngineError::Edit { path: path.to_owned(), error, batch: 1 },
+        other => {
+            EngineError::Argument { argument: "parameters".to_owned(), problem: other.to_string() }
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! `inkcell run --inspect`: the parameters that a notebook has, and nothing is run.
+//!
+//! Owns how they are shown. What counts as a parameter is the notebook's own business.
+
+use inkcell_engine::api::KernelChoice;
+use inkcell_engine::notebook::{Parameter, ParameterError, ParameterLanguage};
+use inkcell_engine::{Opened, notebook_kernel};
+use serde_json::{Value, json};
+
+use super::Given;
+use crate::exit::{Exit, Failure};
+use crate::output::Output;
+use crate::settings::Settings;
+
+pub(super) fn run(
+    path: &str,
+    given: &Given,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    let file = given.copy().map(|(file, _)| file.display().to_string());
+    let opened = settings.notebooks.read(file.as_deref().unwrap_or(path))?;
+    let name = given.copy().map_or(path, |(_, name)| name);
+    let language = language(&opened).map_err(|error| refused(name, &error))?;
+    let defaults = opened.notebook.defaults_cell();
+    let found = opened.notebook.parameters(language);
+    if let (Some(_), None) = (defaults, &found) {
+        return Err(Failure::argument(
+            "--inspect",
+            format!("{name} is in {language}, and only parameters in Python can be read"),
+        ));
+    }
+    let found = found.unwrap_or_default();
+    let written = match output.is_json() {
+        true => output.json(&json!({
+            "path": name,
+            "cell": defaults,
+            "injected": opened.notebook.injected_cell(),
+            "language": language.name(),
+            "parameters": found.iter().map(as_json).collect::<Vec<_>>(),
+        })),
+        false => lines(name, defaults, &found).iter().try_for_each(|line| output.line(line)),
+    };
+    written.map_err(Failure::of_output)?;
+    Ok(Exit::Ok)
+}
+
+fn refused(name: &str, error: &ParameterError) -> Failure {
+    Failure::argument("--inspect", format!("{name}: {error}"))
+}
+
+fn language(opened: &Opened) -> Result<ParameterLanguage, ParameterError> {
+    match notebook_kernel(opened) {
+        Some(KernelChoice::OfNotebook { name, language }) => {
+            let name = name.map(|name| name.0);
+            ParameterLanguage::of(name.as_deref(), language.as_deref())
+        }
+        _ => ParameterLanguage::of(None, None),
+    }
+}
+
+fn as_json(parameter: &Parameter) -> Value {
+    json!({
+        "name": parameter.name,
+        "type": parameter.type_name(),
+        "declared": parameter.declared,
+        "default": parameter.default,
+        "help": parameter.help,
+    })
+}
+
+fn lines(name: &str, defaults: Option<usize>, found: &[Parameter]) -> Vec<String> {
+    let Some(cell) = defaults else {
+        return vec![format!(
+            "{name} has no cell with the tag parameters; tag the one that sets the defaults: \
+             inkcell edit {name} meta CELL --tag parameters"
+        )];
+    };
+    if found.is_empty() {
+        return vec![format!("cell {cell} of {name} has the tag parameters and sets no name")];
+    }
+    let shown: Vec<String> = found.iter().map(defined).collect();
+    let width = shown.iter().map(|line| line.chars().count()).max().unwrap_or(0).min(48);
+    let mut lines = vec![format!("Parameters of {name} (cell {cell}):")];
+    for (parameter, line) in found.iter().zip(shown) {
+        let help = &parameter.help;
+        lines.push(match help.is_empty() {
+            true => format!("  {line}"),
+            false => format!("  {line:<width$}  {help}"),
+        });
+    }
+    lines
+}
+
+fn defined(parameter: &Parameter) -> String {
+    match parameter.type_name() {
+        Some(kind) => format!("{}: {kind} = {}", parameter.name, parameter.default),
+        None => format!("{} = {}", parameter.name, parameter.default),
+    }
+}
