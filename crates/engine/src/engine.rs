@@ -26,7 +26,9 @@ use crate::journal::{Seq, Watch};
 use crate::kernels::{Chosen, Kernels, KernelsConfig};
 use crate::lent::Lent;
 use crate::output::{ModelOutput, OutputLimits};
-use crate::registry::{AttachError, Limits, Listed, OwnerId, Registry, SessionKey};
+use crate::registry::{
+    AttachError, Keep, Limits, Listed, OwnerId, Registry, SessionKey, SessionName,
+};
 use crate::run::PreparedRun;
 use crate::session::{Loss, Policy, ResetEnd, Session};
 use crate::session_file::SessionFile;
@@ -121,6 +123,18 @@ impl Engine {
         backend: Option<BackendKind>,
     ) -> Result<Kernelspecs, EngineError> {
         self.kernels.installed(cwd, interpreter, backend).await
+    }
+
+    /// The same choice, whose kernels are copies of the one of this session: they have run what it has. The session stays
+    /// until it is closed, and runs nothing any more.
+    pub async fn copying(&self, chosen: Chosen, name: &SessionName) -> Result<Chosen, EngineError> {
+        let sessions = self.sessions();
+        let listed = sessions.into_iter().find(|listed| listed.key.name == *name);
+        let no_session = || SessionError::NoSession { name: name.clone(), known: Vec::new() };
+        let key = listed.ok_or_else(no_session)?.key;
+        self.shared.registry.keep(&key, Keep::Always);
+        let backend = self.session(&key)?.copies().await.map_err(SessionError::NoCopies)?;
+        Ok(Chosen { backend, ..chosen })
     }
 
     /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the

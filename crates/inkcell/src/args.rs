@@ -12,6 +12,7 @@ use crate::output::Form;
 
 mod agents;
 mod artifacts;
+mod batch;
 mod comfort;
 mod gateway;
 mod hosts;

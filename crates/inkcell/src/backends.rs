@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use inkcell_engine::kernel::{BackendKind, Transport, ZmqConfig};
+use inkcell_engine::kernel::{BackendKind, RunnerConfig, Transport, ZmqConfig};
 use inkcell_engine::{Backends, EngineError, GatewayChoice};
 use rustix::process::getuid;
 
@@ -22,12 +22,33 @@ const LONGEST: usize = 70;
 
 /// The backends, as the settings want them.
 pub(crate) fn backends(settings: &Settings, profile: Profile) -> Result<Backends, Failure> {
-    let usual = match settings.backend(profile) {
+    made(settings, profile, usual(settings, profile), runner_config(settings, profile))
+}
+
+/// What makes the kernels of those who do not say.
+fn usual(settings: &Settings, profile: Profile) -> BackendKind {
+    match settings.backend(profile) {
         BackendSettings::Runner => BackendKind::Runner,
         BackendSettings::Zmq => BackendKind::Zmq,
         BackendSettings::Gateway => BackendKind::Gateway,
-    };
-    let runner = log::runner(runner_config(settings, profile)).map_err(EngineError::from)?;
+    }
+}
+
+/// The same for whoever wants kernel after kernel: they are copies of a fork server, as those of a server for agents are.
+pub(crate) fn backends_for_many(
+    settings: &Settings,
+    profile: Profile,
+) -> Result<Backends, Failure> {
+    made(settings, profile, usual(settings, profile), runner_config(settings, Profile::Default))
+}
+
+fn made(
+    settings: &Settings,
+    profile: Profile,
+    usual: BackendKind,
+    runner: RunnerConfig,
+) -> Result<Backends, Failure> {
+    let runner = log::runner(runner).map_err(EngineError::from)?;
     let (state_dir, pool) = (settings.state_dir.clone(), kernel_pool(settings, profile));
     let sockets = RuntimeFolder::of(settings);
     let choice = gateways::choice(settings, profile);

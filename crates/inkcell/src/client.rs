@@ -288,6 +288,11 @@ impl Asked {
 }
 
 impl AskHandle {
+    /// Whether both are of one question.
+    pub(crate) fn is_same(&self, other: &AskHandle) -> bool {
+        Arc::ptr_eq(&self.stream, &other.stream)
+    }
+
     /// Takes it back; the second time by force.
     pub(crate) fn cancel(&self) {
         // A host that is gone has nothing to be taken back.

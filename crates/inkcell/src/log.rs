@@ -21,6 +21,7 @@ mod sink;
 mod tests;
 
 pub(crate) use kernels::{kernels, runner};
+pub(crate) use line::time;
 pub(crate) use served::{call, client, ended};
 
 use self::line::Words;
@@ -161,7 +162,7 @@ impl Subscriber for Log {
             let after = self.began.elapsed().as_secs_f64() * 1000.0;
             return self.stderr.write(format!("[startup] {stage} at {after:.1} ms"));
         }
-        let mut text = line::time(SystemTime::now());
+        let mut text = time(SystemTime::now());
         let _ = write!(text, " {:>5} {} ", metadata.level(), std::process::id());
         text.push_str(&words.into_text());
         self.sink.write(text);

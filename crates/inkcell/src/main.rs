@@ -4,6 +4,7 @@
 
 mod args;
 mod backends;
+mod batch;
 mod bridge;
 mod cli;
 mod client;

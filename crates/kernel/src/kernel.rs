@@ -16,6 +16,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
@@ -109,8 +110,24 @@ pub trait Kernel: Send {
     /// Ends the kernel because it did not listen to interrupts. Its death has that cause.
     fn force(&mut self, force: Force) -> Result<(), Gone>;
 
+    /// What makes copies of it: kernels that have run what it has, each a process of its own. Only of an idle kernel, which
+    /// runs nothing any more from then on. Most kernels have none.
+    fn copies(&mut self) -> BoxFuture<'static, Result<Arc<dyn Backend>, NoCopies>> {
+        let backend = self.info().backend.name();
+        let reason = format!("a kernel of the backend {backend} cannot be copied");
+        Box::pin(std::future::ready(Err(NoCopies { reason })))
+    }
+
     /// Ends the kernel: politely, then by force, in at most about `grace` and two seconds.
     fn shutdown(self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death>;
+}
+
+/// Why a kernel cannot be copied.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{reason}")]
+pub struct NoCopies {
+    /// In words, for whoever wanted a copy.
+    pub reason: String,
 }
 
 /// How hard a kernel is ended that does not listen.

@@ -46,7 +46,7 @@ pub use jupyter::kernelspec::{
 };
 pub use kernel::{
     Backend, BackendKind, CodeRequest, Force, Gone, History, Kernel, KernelEvents, KernelInfo,
-    KernelSpec, Launched, Origin,
+    KernelSpec, Launched, NoCopies, Origin,
 };
 pub use ladder::{Ladder, Rung};
 pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};

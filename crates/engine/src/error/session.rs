@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use inkcell_kernel::NoCopies;
+
 use crate::api::ExecutionId;
 use crate::error::Kind;
 use crate::registry::{AttachError, SessionName};
@@ -53,6 +55,9 @@ pub enum SessionError {
         /// How long ago.
         ago: Duration,
     },
+    /// Its kernel cannot be copied.
+    #[error("the kernel cannot be copied: {0}")]
+    NoCopies(NoCopies),
     /// Nobody waits for a line.
     #[error("execution {} does not wait for input now", .0.0)]
     NothingAsked(ExecutionId),
@@ -72,6 +77,7 @@ impl SessionError {
             SessionError::Attach(AttachError::Full { .. })
             | SessionError::ResetInProgress(_)
             | SessionError::RunUnderWay { .. } => Kind::Busy,
+            SessionError::NoCopies(_) => Kind::Unavailable,
             SessionError::Attach(AttachError::Ending) => Kind::Cancelled,
             SessionError::OtherKernel { .. }
             | SessionError::NotOurs(_)

@@ -11,7 +11,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_kernel::{
     AskId, Backend, CodeRequest, Death, ExecEvent, ExecId, InputReply, Kernel, KernelEvent,
-    KernelEvents, KernelSpec, LaunchError, Launched, Question,
+    KernelEvents, KernelSpec, LaunchError, Launched, NoCopies, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +40,8 @@ pub(super) enum Command {
     Reply(Ticket, InputReply),
     Reset(Option<Ticket>, oneshot::Sender<ResetEnd>),
     Ask(AskRequest, Question, oneshot::Sender<AskEnd>),
+    /// To say what makes copies of the kernel.
+    Copies(oneshot::Sender<Result<Arc<dyn Backend>, NoCopies>>),
     /// To say that this was reached.
     Settle(oneshot::Sender<()>),
     Interrupt,
@@ -270,6 +272,10 @@ impl Actor {
                 self.asks.insert(request.id, (question, reply));
                 Input::Ask(request)
             }
+            Command::Copies(reply) => {
+                self.copies(reply);
+                Input::Deadline
+            }
             Command::Settle(reply) => {
                 // What came before is shown already.
                 let _ = reply.send(());
@@ -457,6 +463,19 @@ impl Actor {
             // A kernel that is gone says so by its last event.
             let _ = kernel.ask(id, question.clone());
         }
+    }
+
+    /// Asks an idle kernel for copies; whoever wants them waits elsewhere.
+    fn copies(&mut self, reply: oneshot::Sender<Result<Arc<dyn Backend>, NoCopies>>) {
+        let is_idle = self.parts.machine.is_idle();
+        let asked = match self.kernel.as_mut().filter(|_| is_idle) {
+            Some((kernel, _)) => kernel.copies(),
+            None => {
+                let reason = "the session has no kernel, or is busy".to_owned();
+                std::future::ready(Err(NoCopies { reason })).boxed()
+            }
+        };
+        tokio::spawn(async move { drop(reply.send(asked.await)) });
     }
 
     fn resolve(&mut self, exec: ExecId, end: RunEnd) {

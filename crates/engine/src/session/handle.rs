@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     AskId, Backend, CodeRequest, Death, ExecId, History, InputMode, InputReply, KernelEvent,
-    KernelSpec, Question,
+    KernelSpec, NoCopies, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -129,6 +129,14 @@ impl Session {
             return AskEnd::Closed;
         }
         answer.await.unwrap_or(AskEnd::Closed)
+    }
+
+    /// What makes copies of its kernel, which must be idle and runs nothing any more from then on.
+    pub async fn copies(&self) -> Result<Arc<dyn Backend>, NoCopies> {
+        let over = || NoCopies { reason: "the session is over".to_owned() };
+        let (reply, answer) = oneshot::channel();
+        self.commands.send(Command::Copies(reply)).map_err(|_| over())?;
+        answer.await.unwrap_or_else(|_| Err(over()))
     }
 
     /// Interrupts what runs, and no more.

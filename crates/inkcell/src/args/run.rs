@@ -8,8 +8,10 @@ use std::time::Duration;
 use clap::{Args as ClapArgs, ValueEnum};
 use inkcell_engine::api::Stamps;
 
+use super::batch::BatchArgs;
 use super::parameters::ParameterArgs;
 use super::python::{KernelArgs, PythonArgs, seconds};
+use crate::batch::{is_axis, is_glob};
 
 #[derive(ClapArgs, Debug)]
 #[command(
@@ -26,6 +28,8 @@ use super::python::{KernelArgs, PythonArgs, seconds};
         inkcell run - < report.ipynb > done.ipynb\n  \
         inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
         inkcell run --backend gateway report.ipynb\n  \
+        inkcell run 'nb/*.ipynb' -j 4 -o 'out/{stem}.ipynb' --junit report.xml\n  \
+        inkcell run report.ipynb --matrix year=2022,2023 region=a,b -o 'out/{stem}-{year}-{region}.ipynb'\n  \
         inkcell run --on-server work/report.ipynb\n  \
         inkcell run http://localhost:8888/lab/tree/work/report.ipynb"
 )]
@@ -33,11 +37,17 @@ pub(crate) struct Run {
     /// The notebook; - reads one from standard input and, without -o, writes it to standard output. The address of a
     /// notebook on a Jupyter server, as a browser shows it, means the one there.
     pub(crate) path: String,
+    /// More notebooks, or patterns such as 'nb/*.ipynb': all are run as one batch.
+    #[arg(value_name = "MORE")]
+    pub(crate) more: Vec<String>,
+    #[command(flatten)]
+    pub(crate) batch: BatchArgs,
     /// The notebook is one of the Jupyter server of gateway.url, by its path there. It is run by a kernel of that
     /// server and written back when the run is over.
     #[arg(long)]
     pub(crate) on_server: bool,
-    /// Write here and leave the notebook alone.
+    /// Write here and leave the notebook alone. In a batch a template: fields are {stem}, {name}, {parent}, {index} and
+    /// the parameters.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
     /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12.
@@ -58,7 +68,8 @@ pub(crate) struct Run {
     /// Go on after a cell that failed.
     #[arg(long)]
     pub(crate) allow_errors: bool,
-    /// Begin with the first cell that the last run did not finish. The kernel is a new one.
+    /// Begin with the first cell that the last run did not finish. The kernel is a new one. Of a batch, what ended well
+    /// and has not changed since is not run again.
     #[arg(long)]
     pub(crate) resume: bool,
     /// Stop a cell after this many seconds, 0 for never; what the notebook says when left out.
@@ -102,12 +113,30 @@ impl Run {
         self.keep || self.session.is_some() || self.detach
     }
 
+    /// Every path that was given.
+    pub(crate) fn given(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&self.path).chain(&self.more).map(String::as_str)
+    }
+
+    /// Whether an argument is not a notebook and belongs to the matrix.
+    pub(crate) fn is_axis(&self, given: &str) -> bool {
+        !self.batch.matrix.is_empty() && is_axis(given)
+    }
+
+    /// Whether this is more than one notebook run once.
+    pub(crate) fn is_batch(&self) -> bool {
+        let path = Path::new(&self.path);
+        let is_pattern = is_glob(&self.path) && !path.exists();
+        !self.more.is_empty() || self.batch.is_wanted() || is_pattern || path.is_dir()
+    }
+
     /// The notebook's own folder, where it is on this machine.
     pub(crate) fn folder(&self) -> Option<&Path> {
         if self.on_server || crate::gateways::is_address(&self.path) {
             return None;
         }
-        Path::new(&self.path).parent().filter(|folder| !folder.as_os_str().is_empty())
+        let first = self.given().find(|given| !self.is_axis(given)).unwrap_or(&self.path);
+        Path::new(first).parent().filter(|folder| !folder.as_os_str().is_empty())
     }
 }
 

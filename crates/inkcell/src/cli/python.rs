@@ -13,7 +13,7 @@ use inkcell_engine::{Backends, ChosenKernel, Engine, EngineError, GatewayChoice}
 use serde_json::{Value, json};
 
 use crate::args::{KernelArgs, PythonArgs, WhichKernel};
-use crate::backends::{backends, backends_on};
+use crate::backends::{backends, backends_for_many, backends_on};
 use crate::exit::Failure;
 use crate::host::KernelOptions;
 use crate::settings::{Key, Profile, Settings, anchored, engine_config};
@@ -21,6 +21,11 @@ use crate::settings::{Key, Profile, Settings, anchored, engine_config};
 /// An engine for one command.
 pub(crate) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     Ok(made(settings, backends(settings, Profile::CommandLine)?))
+}
+
+/// An engine for a command that needs many kernels, one after the other.
+pub(crate) fn engine_for_many(settings: &Settings) -> Result<Engine, Failure> {
+    Ok(made(settings, backends_for_many(settings, Profile::CommandLine)?))
 }
 
 /// The same, with kernels of this gateway.

@@ -3,6 +3,7 @@
 //! Owns where the notebook comes from and goes to, and what a signal means. Running and saving are the engine's;
 //! what is shown is `render/run`.
 
+mod batch;
 mod inspect;
 mod piped;
 mod served;
@@ -83,6 +84,9 @@ impl Given {
 
 pub(crate) fn run(args: &Run, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let parameters = parameters::given(&args.parameters, &settings.cwd)?;
+    if args.is_batch() {
+        return batch::run(args, &parameters, settings, output);
+    }
     let place = Place::of(args, settings)?;
     let piped = (args.path == PIPE).then(|| Piped::read(settings)).transpose()?;
     let is_shown = piped.is_some() && matches!(args.output.as_deref(), None | Some(PIPE));
@@ -263,6 +267,7 @@ fn conduct(
             _ => Attention::Usual,
         },
         detached: if args.detach { Detached::Yes } else { Detached::No },
+        copied_from: None,
     };
     let stopping = Stopping::listen(life)?;
     let asked = whom.client.ask(Ask::Run(ask))?;

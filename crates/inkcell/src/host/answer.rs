@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response};
+use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response, Wanted};
 use inkcell_engine::kernel::EnvMode;
 use inkcell_engine::{Engine, KernelsConfig};
 use rmcp::ServiceExt as _;
@@ -71,6 +71,12 @@ pub(super) async fn answer(
         Ask::Run(ask) => {
             let caller = Caller::of(host, surroundings, &ask.kernel)?;
             run::answer(host, &caller, ask, talk).await.map(|done| Answer::Python(Box::new(done)))
+        }
+        Ask::Copies(session) => {
+            let caller = Caller::of(host, surroundings, &KernelOptions::default())?;
+            let chosen = caller.engine.choose(&caller.settings.cwd, &Wanted::default()).await?;
+            caller.engine.copying(chosen, &session).await?;
+            Ok(Answer::Nothing)
         }
         Ask::Engine(request) => {
             let caller = Caller::of(host, surroundings, &KernelOptions::default())?;

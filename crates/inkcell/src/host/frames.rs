@@ -12,6 +12,7 @@ use inkcell_engine::api::{
 };
 use inkcell_engine::feeds::{NotebookEdit, SessionEvent};
 use inkcell_engine::kernel::{Death, ExecEvent, ExecId, InputReply, KernelEvent, Pattern};
+use inkcell_engine::registry::SessionName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -79,6 +80,8 @@ pub(crate) enum Ask {
     Python(PythonAsk),
     /// To run cells of a notebook.
     Run(RunAsk),
+    /// To say whether the kernel of a session can be copied. It runs nothing any more from then on.
+    Copies(SessionName),
     /// What needs no more than one answer.
     Engine(Request),
     /// To see what happens in a session.
@@ -103,7 +106,7 @@ pub(crate) struct PythonAsk {
 }
 
 /// Cells of a notebook to run.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct RunAsk {
     pub(crate) request: RunRequest,
     pub(crate) kernel: KernelOptions,
@@ -113,6 +116,9 @@ pub(crate) struct RunAsk {
     pub(crate) copy_of: Option<String>,
     pub(crate) attention: Attention,
     pub(crate) detached: Detached,
+    /// The session whose kernel is copied for it, in the place of a new one.
+    #[serde(default)]
+    pub(crate) copied_from: Option<SessionName>,
 }
 
 /// A client that speaks the Model Context Protocol.

@@ -34,7 +34,7 @@ pub(super) async fn answer(
     ask: RunAsk,
     talk: Talk,
 ) -> Result<PythonDone, Failure> {
-    let RunAsk { request, kernel, state, copy_of, attention, detached } = ask;
+    let RunAsk { request, kernel, state, copy_of, attention, detached, copied_from } = ask;
     let (engine, settings) = (&caller.engine, &caller.settings);
     let (path, mode) = (request.path.clone(), request.mode);
     let refused = |error: EngineError| refused(&error, &path, copy_of.as_deref());
@@ -57,6 +57,12 @@ pub(super) async fn answer(
                 let session = opened.session();
                 Ok(engine.place(Some(&session), opened.cwd(), opened.wanted()).await?.1)
             }
+        }
+    };
+    let choose = async {
+        match &copied_from {
+            Some(session) => engine.copying(choose.await?, session).await,
+            None => choose.await,
         }
     };
     let chosen = tokio::select! {

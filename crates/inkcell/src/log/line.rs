@@ -54,7 +54,7 @@ impl Visit for Words {
 }
 
 /// A time as everybody writes it in a log: UTC, to the millisecond.
-pub(super) fn time(at: SystemTime) -> String {
+pub(crate) fn time(at: SystemTime) -> String {
     let since = at.duration_since(UNIX_EPOCH).unwrap_or_default();
     let (days, rest) = (since.as_secs() / SECONDS_OF_A_DAY, since.as_secs() % SECONDS_OF_A_DAY);
     let (year, month, day) = date(days);

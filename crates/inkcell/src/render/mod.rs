@@ -1,5 +1,6 @@
 //! Answers as lines for people and as JSON for programs, side by side.
 
+pub(crate) mod batch;
 pub(crate) mod blocks;
 pub(crate) mod diff;
 pub(crate) mod display;

@@ -11,8 +11,9 @@ use inkcell_engine::api::{
 use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
-use super::ending::exception;
+use super::ending::{exception, status};
 use super::words;
+use crate::batch::Trouble;
 use crate::output::{Output, count, visible};
 use crate::setup::quoted;
 
@@ -21,9 +22,10 @@ mod notes;
 mod status_line;
 mod table;
 
-pub(super) use notes::notes;
+pub(crate) use notes::notes;
 use notes::{missing, notes_if, said_beside};
 use status_line::StatusLine;
+pub(super) use status_line::cut;
 
 /// How a run is followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -219,7 +221,7 @@ fn is_saved(cell: &CellReport) -> bool {
 }
 
 /// A duration as people read it.
-pub(super) fn duration(time: Duration) -> String {
+pub(crate) fn duration(time: Duration) -> String {
     let seconds = time.as_secs_f64();
     match time.as_secs() {
         0 if seconds < 0.0995 => format!("{:.0} ms", seconds * 1000.0),
@@ -297,8 +299,8 @@ fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
     format!("[{number}/{all}] {} {state} {took} {code}", name(cell))
 }
 
-/// What stopped the run: the cell, and what it said.
-fn failure(told: &PythonReport) -> Option<String> {
+/// The cell that stopped the run.
+fn stopped_at(told: &PythonReport) -> Option<&CellReport> {
     let is_failure = |cell: &&CellReport| {
         matches!(
             cell.state,
@@ -312,7 +314,32 @@ fn failure(told: &PythonReport) -> Option<String> {
     if told.state == State::Done {
         return None;
     }
-    let cell = told.cells.iter().rev().find(is_failure)?;
+    told.cells.iter().rev().find(is_failure)
+}
+
+/// What stopped a run, in parts, for whoever tells of many runs.
+pub(crate) fn trouble(told: &PythonReport) -> Option<Trouble> {
+    let cell = stopped_at(told)?;
+    let position = cell.notebook.as_ref().map(|cell| cell.index);
+    let (kind, said) = match (cell.exit_status(), exception(cell)) {
+        (Some(status), _) => ("SystemExit".to_owned(), format!("called exit with: {status}")),
+        (None, Some(error)) if cell.state == State::Error => {
+            let said = format!("{}: {}", error.name, error.value);
+            (error.name.clone(), first_line(said.trim_end_matches(": "), 200))
+        }
+        (None, _) => (
+            status(cell.state).to_owned(),
+            why(cell).trim_start_matches(':').trim().lines().next().unwrap_or_default().to_owned(),
+        ),
+    };
+    let message = format!("{}: {said}", name(cell));
+    let details = failure(told).unwrap_or_default();
+    Some(Trouble { kind, message, cell: position, details })
+}
+
+/// What stopped the run: the cell, and what it said.
+fn failure(told: &PythonReport) -> Option<String> {
+    let cell = stopped_at(told)?;
     if let Some(status) = cell.exit_status() {
         return Some(format!("error: {} called exit with: {status}", name(cell)));
     }

@@ -281,6 +281,7 @@ impl Asking {
             copy_of: None,
             attention: Attention::Usual,
             detached: Detached::No,
+            copied_from: None,
         };
         let asked = self.client()?.ask(Ask::Run(ask));
         let asked = match asked {

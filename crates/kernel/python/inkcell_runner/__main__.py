@@ -107,12 +107,15 @@ def _keep_flushing(session):
         session.streams.adapt()
         if alone:
             # Nobody is left who could write; the next cell lets this thread go on.
+            session.is_parked = True
             session.idle.acquire()
+            session.is_parked = False
             session.idle.release()
 
 
-def main(control, lifeline, host, session=None):
-    """Runs to the end of the process. A fork server has made the session already."""
+def main(control, lifeline, host, session=None, copied=None):
+    """Runs to the end of the process. A fork server has made the session already; a kernel of which this is a copy has
+    also begun it, and names the variable that is to be this one's own."""
     from . import _set_current
     from .session import make
 
@@ -120,16 +123,22 @@ def main(control, lifeline, host, session=None):
     bind(lifeline, os.getpgrp())
     session = session or make(control)
     session.connect(control)
-    # A copy that a cell forks must not hold what tells the host of our end, nor be able to speak for us.
-    os.register_at_fork(after_in_child=lambda: _close(control, lifeline, host))
+    session.wires = (control, lifeline, host)
+    if copied is None:
+        # A copy that a cell forks must not hold what tells the host of our end, nor be able to speak for us.
+        os.register_at_fork(after_in_child=lambda: _close(*session.wires))
     session.lifeline = lifeline
+    session.is_parked = False
     session.idle = _thread.allocate_lock()
     _set_current(session)
     _thread.start_new_thread(_watch, (lifeline, host))
     hello = session.channel.receive()
     if hello is None:
         return
-    _begin(session, hello)
+    if copied is None:
+        _begin(session, hello)
+    else:
+        _go_on(session, hello, copied)
     session.idle.acquire()
     _thread.start_new_thread(_keep_flushing, (session,))
     while True:
@@ -146,6 +155,10 @@ def main(control, lifeline, host, session=None):
             from .questions import reply
 
             reply(session, command)
+        elif command["t"] == "copies":
+            from .copies import serve
+
+            serve(session, command)
     # Held back output of threads goes out while they are waited for.
     session.idle.release()
     try:
@@ -238,13 +251,26 @@ def _begin(session, hello):
     session.hidden = dict(session.namespace)
     if is_hosted:
         session.hosted.hide_names()
-    version = "%d.%d.%d" % sys.version_info[:3]
     session.is_ready = True
+    _say_ready(session)
+    if is_hosted:
+        session.hosted.after_ready()
+
+
+def _go_on(session, hello, variable):
+    """A copy of a kernel is what that one has become; only what tells the two apart is its own."""
+    session.channel.nonce = hello["nonce"]
+    os.environ[variable] = hello["env"][variable]
+    _say_ready(session)
+
+
+def _say_ready(session):
+    from .channel import to_json
+
+    version = "%d.%d.%d" % sys.version_info[:3]
     session.channel.send(
         "ready", '"version":%s,"executable":%s,"pid":%d' % (to_json(version), to_json(sys.executable), os.getpid())
     )
-    if is_hosted:
-        session.hosted.after_ready()
 
 
 def start(control, lifeline, host, shell, *preload):

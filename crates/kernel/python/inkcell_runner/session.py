@@ -59,6 +59,9 @@ class Session:
         # The host has been told that cells may come.
         self.is_ready = False
         self.capturing = []
+        # The thread that writes output out has nothing to do.
+        self.is_parked = False
+        self.wires = ()
         self.interrupt = Interrupt(channel)
         self.streams = Streams(self)
         self.descriptors = None
@@ -69,8 +72,9 @@ class Session:
         """Takes its place in this process. It may have been made in another, of which this is a copy."""
         self.channel.fd, self.channel.pid = fd, os.getpid()
         self.interrupt.rearm()
-        # What is held back belongs to this process alone; a copy would write it again.
-        os.register_at_fork(before=self.streams.flush)
+        if self.descriptors is None:
+            # What is held back belongs to this process alone; a copy would write it again.
+            os.register_at_fork(before=self.streams.flush)
         self.descriptors = Descriptors()
 
     # Reports.

@@ -193,6 +193,12 @@ class Streams:
         self.stderr = _stream(self._session, "stderr", 2, _OrderedText)
         self.stderr._before = self.stdout
 
+    def renew(self):
+        """In a copy of the process: what another thread may have held there is nobody's here."""
+        self._tick = allocate_lock()
+        self._tick.acquire()
+        self._writes = self._bytes = 0
+
     def install(self):
         """Puts the streams in place, whatever the last cell did to them."""
         try:
@@ -323,6 +329,10 @@ class Descriptors:
             mark = self._marks[fd]
             if self._mark(fd) != mark and self._mark(kept) == mark:
                 os.dup2(kept, fd, inheritable=True)
+
+    def numbers(self):
+        """The copies that put a stream back."""
+        return self._kept.values()
 
     def close(self):
         """Lets go of the copies that put a stream back."""

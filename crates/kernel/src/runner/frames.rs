@@ -54,6 +54,12 @@ pub(crate) enum Command<'a> {
         id: u64,
         reply: &'a InputReply,
     },
+    /// Let it connect to the socket of this name and make copies of itself.
+    Copies {
+        name: &'a str,
+        /// The variable that is each copy's own.
+        mark: &'a str,
+    },
     Exit,
 }
 
@@ -88,6 +94,7 @@ impl Command<'_> {
             Command::Run { .. } => "run",
             Command::Ask { .. } => "ask",
             Command::Input { .. } => "input",
+            Command::Copies { .. } => "copies",
             Command::Exit => "exit",
         }
     }
@@ -97,7 +104,7 @@ impl Command<'_> {
             Command::Run { id, .. } | Command::Ask { id, .. } | Command::Input { id, .. } => {
                 Some(*id)
             }
-            Command::Hello { .. } | Command::Exit => None,
+            Command::Hello { .. } | Command::Copies { .. } | Command::Exit => None,
         }
     }
 

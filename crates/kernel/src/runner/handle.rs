@@ -10,16 +10,18 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use rustix::process::Signal;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{OnceCell, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
 use crate::input::{InputMode, InputReply};
-use crate::kernel::{CodeRequest, Force, Gone, History, Kernel, KernelInfo};
-use crate::process::kill_group;
+use crate::kernel::{Backend, CodeRequest, Force, Gone, History, Kernel, KernelInfo, NoCopies};
+use crate::process::{Mark, kill_group};
 use crate::question::{AskId, Question};
 use crate::runner::commands::CommandWriter;
+use crate::runner::copies::{Copies, Meeting};
 use crate::runner::frames::Command;
+use crate::trace::Trace;
 
 /// How long a kernel that is being shut down has after each signal.
 const RUNG: Duration = Duration::from_secs(1);
@@ -46,6 +48,9 @@ pub(crate) struct RunnerKernel {
     intent: Intent,
     /// Whether what runs may ask.
     input: InputMode,
+    trace: Option<Arc<dyn Trace>>,
+    /// What makes copies of it, once somebody has asked.
+    copies: Arc<OnceCell<Result<Arc<Copies>, NoCopies>>>,
     /// The runner ends when this does.
     _lifeline: OwnedFd,
 }
@@ -55,7 +60,7 @@ impl RunnerKernel {
         info: KernelInfo,
         pid: u32,
         commands: CommandWriter,
-        refused: mpsc::UnboundedSender<AskId>,
+        (refused, trace): (mpsc::UnboundedSender<AskId>, Option<Arc<dyn Trace>>),
         death: watch::Receiver<Option<Death>>,
         intent: Intent,
         lifeline: OwnedFd,
@@ -68,6 +73,8 @@ impl RunnerKernel {
             death,
             intent,
             input: InputMode::Refuse,
+            trace,
+            copies: Arc::default(),
             _lifeline: lifeline,
         }
     }
@@ -142,6 +149,31 @@ impl Kernel for RunnerKernel {
         self.commands.signalled(kind);
         kill_group(self.pid, signal);
         Ok(())
+    }
+
+    fn copies(&mut self) -> BoxFuture<'static, Result<Arc<dyn Backend>, NoCopies>> {
+        let known = Arc::clone(&self.copies);
+        let asked = match known.get() {
+            Some(_) => None,
+            None => Some(Meeting::place().and_then(|meeting| {
+                let (name, mark) = (meeting.name.as_str(), Mark::VARIABLE);
+                let is_busy = self.intent.busy.load(Ordering::SeqCst);
+                let posted = !is_busy && self.post(&Command::Copies { name, mark }).is_ok();
+                let reason = "the kernel is busy or gone".to_owned();
+                if posted { Ok(meeting) } else { Err(NoCopies { reason }) }
+            })),
+        };
+        let (info, pid, trace) = (self.info.clone(), self.pid, self.trace.clone());
+        async move {
+            let made = known.get_or_init(|| async move {
+                let reason = "the kernel makes copies for somebody else".to_owned();
+                let meeting = asked.unwrap_or(Err(NoCopies { reason }))?;
+                Copies::meet(meeting, pid, info.executable, trace).await.map(Arc::new)
+            });
+            let made: Arc<dyn Backend> = made.await.clone()?;
+            Ok(made)
+        }
+        .boxed()
     }
 
     fn shutdown(mut self: Box<Self>, grace: Duration) -> BoxFuture<'static, Death> {

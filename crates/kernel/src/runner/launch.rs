@@ -154,18 +154,18 @@ impl Backend for RunnerBackend {
     }
 }
 
-fn nonce() -> io::Result<String> {
+pub(super) fn nonce() -> io::Result<String> {
     let mut bytes = [0u8; 16];
     rustix::rand::getrandom(&mut bytes[..], rustix::rand::GetRandomFlags::empty())?;
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// A runner that is not a kernel yet; dropped, it is killed.
-struct Starting {
-    fresh: Option<Fresh>,
-    python: String,
-    trace: Option<Arc<dyn Trace>>,
-    messages: MessageTrace,
+pub(super) struct Starting {
+    pub(super) fresh: Option<Fresh>,
+    pub(super) python: String,
+    pub(super) trace: Option<Arc<dyn Trace>>,
+    pub(super) messages: MessageTrace,
 }
 
 impl Drop for Starting {
@@ -178,7 +178,11 @@ impl Drop for Starting {
 
 impl Starting {
     /// Tells the runner what it is to be and waits until it is that.
-    async fn greet(&mut self, spec: &KernelSpec, nonce: String) -> Result<Launched, LaunchError> {
+    pub(super) async fn greet(
+        &mut self,
+        spec: &KernelSpec,
+        nonce: String,
+    ) -> Result<Launched, LaunchError> {
         let Some(fresh) = &mut self.fresh else { return Err(LaunchError::Cancelled) };
         let hello = hello(spec, &nonce, fresh.mark.value());
         self.messages.sent(CONTROL, "hello", None);
@@ -227,7 +231,7 @@ impl Starting {
     }
 
     /// The time is up; what it has said so far may tell why.
-    fn late(&self, limit: Duration) -> LaunchError {
+    pub(super) fn late(&self, limit: Duration) -> LaunchError {
         let mut said = vec![0; 8 << 10];
         let read = self
             .fresh
@@ -267,7 +271,15 @@ impl Starting {
         let pump = pump.map_err(watch)?;
         tokio::spawn(pump.run(death_sender));
         let commands = CommandWriter::new(write, self.messages.clone());
-        let kernel = RunnerKernel::new(info, pid, commands, refuse, death, intent, wires.lifeline);
+        let kernel = RunnerKernel::new(
+            info,
+            pid,
+            commands,
+            (refuse, self.trace.clone()),
+            death,
+            intent,
+            wires.lifeline,
+        );
         Ok(Launched { kernel: Box::new(kernel), events })
     }
 }

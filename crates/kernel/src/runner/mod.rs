@@ -1,6 +1,7 @@
 //! The embedded runner: a child process that speaks frames on a private channel.
 
 mod commands;
+mod copies;
 mod frames;
 mod handle;
 mod launch;

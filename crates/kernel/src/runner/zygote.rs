@@ -96,29 +96,41 @@ impl Zygote {
             .stderr(Stdio::null());
         let child = spawner.spawn(command, vec![theirs.into()]).await?;
         let pid = child.id();
+        let zygote = Zygote::on(UnixStream::from_std(ours)?, pid, || Process::own(child).destroy());
+        if let Some(trace) = trace {
+            tokio::spawn(tell(kind.python.clone(), zygote.state.clone(), trace));
+        }
+        Ok(zygote)
+    }
+
+    /// Whoever makes copies of itself at the other end of this stream; `end` is called when that is over.
+    pub(crate) fn on(stream: UnixStream, pid: u32, end: impl FnOnce() + Send + 'static) -> Zygote {
         let (requests, queue) = mpsc::channel(16);
         let (sender, state) = watch::channel(ZygoteState::Starting);
-        let stream = UnixStream::from_std(ours)?;
         let unwanted = CancellationToken::new();
         let wanted = unwanted.clone().drop_guard();
         let failed = Arc::<OnceLock<_>>::default();
         let told = Arc::clone(&failed);
-        if let Some(trace) = trace {
-            tokio::spawn(tell(kind.python.clone(), state.clone(), trace));
-        }
         tokio::spawn(async move {
             tokio::select! {
                 () = serve(stream, queue, &sender, &told) => {}
                 () = unwanted.cancelled() => {}
             }
             sender.send_replace(ZygoteState::Gone);
-            Process::own(child).destroy();
+            end();
         });
-        Ok(Zygote { requests, state, failed, pid, _wanted: wanted })
+        Zygote { requests, state, failed, pid, _wanted: wanted }
     }
 
     pub(crate) fn state(&self) -> ZygoteState {
         self.state.borrow().clone()
+    }
+
+    /// Its state when it has said whether it can be used.
+    pub(crate) async fn settled(&self) -> ZygoteState {
+        let mut state = self.state.clone();
+        let settled = state.wait_for(|state| *state != ZygoteState::Starting).await;
+        settled.map_or(ZygoteState::Gone, |state| state.clone())
     }
 
     /// Modules that could not be preloaded, with the reason, once that is known; also when it refuses to

@@ -1,4 +1,4 @@
-//! What a signal means to a run: it is taken back, the second time by force, and then the command ends.
+//! What a signal means to a run, or to several: each is taken back, the second time by force, and then the command ends.
 //!
 //! Owns that somebody who does not read what is shown holds up nothing then: everything is saved, and the process ends.
 //! It works beside the thread that shows.
@@ -38,7 +38,8 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    handle: Option<AskHandle>,
+    /// What runs now.
+    handles: Vec<AskHandle>,
     heard: Option<Heard>,
     /// How often somebody has asked for an end.
     asked: u32,
@@ -63,13 +64,18 @@ impl Stopping {
         Ok(stopping)
     }
 
-    /// The run has begun; what was asked before is asked now.
+    /// A run has begun; what was asked before is asked now.
     pub(super) fn can_cancel(&self, handle: AskHandle) {
         let mut state = self.shared.state();
         for _ in 0..state.asked {
             handle.cancel();
         }
-        state.handle = Some(handle);
+        state.handles.push(handle);
+    }
+
+    /// One of several runs is over.
+    pub(super) fn forget(&self, handle: &AskHandle) {
+        self.shared.state().handles.retain(|known| !known.is_same(handle));
     }
 
     pub(super) fn is_over(&self) {
@@ -96,9 +102,7 @@ fn asked(shared: &Arc<Shared>, life: RunLife, times: u32) {
             // Nobody watches any more, and the run goes on.
             let _ = end_by(Signal::HUP.as_raw());
         }
-        if let Some(handle) = &state.handle {
-            handle.cancel();
-        }
+        state.handles.iter().for_each(AskHandle::cancel);
         signal
     };
     if times > 1 {

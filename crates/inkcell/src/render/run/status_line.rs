@@ -34,7 +34,7 @@ impl StatusLine {
 }
 
 /// As much of a text as fits into one row.
-fn cut(text: &str, width: usize) -> String {
+pub(in crate::render) fn cut(text: &str, width: usize) -> String {
     let mut used = 0;
     let fits = |c: &char| {
         used += c.width().unwrap_or(0);

@@ -1,0 +1,181 @@
+//! Patterns of paths, for shells that did not expand them.
+//!
+//! Owns what a pattern matches: `*`, `?` and `[...]` within a name, `**` for folders below. As in a shell, names that
+//! begin with a dot are matched only where the pattern says the dot. It must not know which files there are.
+
+/// A pattern, taken apart at its slashes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Glob {
+    /// Whether it begins at the root.
+    pub(crate) is_absolute: bool,
+    pub(crate) pieces: Vec<Piece>,
+}
+
+/// What stands between two slashes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Piece {
+    /// A name as it is.
+    Name(String),
+    /// A name with signs in it.
+    Pattern(String),
+    /// Any number of folders, also none.
+    Folders,
+}
+
+/// Whether a path has signs of a pattern in it.
+pub(crate) fn is_glob(path: &str) -> bool {
+    path.contains(['*', '?', '['])
+}
+
+impl Glob {
+    pub(crate) fn parse(pattern: &str) -> Glob {
+        let pieces =
+            pattern.split('/').filter(|piece| !piece.is_empty()).map(|piece| match piece {
+                "**" => Piece::Folders,
+                piece if is_glob(piece) => Piece::Pattern(piece.to_owned()),
+                piece => Piece::Name(piece.to_owned()),
+            });
+        let mut pieces: Vec<Piece> = pieces.collect();
+        // Folders of folders are folders, and a file of any depth has a name.
+        pieces.dedup_by(|later, earlier| *later == Piece::Folders && *earlier == Piece::Folders);
+        if pieces.last() == Some(&Piece::Folders) {
+            pieces.push(Piece::Pattern("*".to_owned()));
+        }
+        Glob { is_absolute: pattern.starts_with('/'), pieces }
+    }
+}
+
+impl Piece {
+    /// Whether a name is one that this means.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        let is_hidden = name.starts_with('.');
+        match self {
+            Piece::Name(wanted) => wanted == name,
+            Piece::Folders => !is_hidden,
+            Piece::Pattern(pattern) => {
+                if is_hidden && !pattern.starts_with('.') {
+                    return false;
+                }
+                let pattern: Vec<char> = pattern.chars().collect();
+                let name: Vec<char> = name.chars().collect();
+                fits(&pattern, &name)
+            }
+        }
+    }
+}
+
+/// Whether a name fits a pattern. The last star is the only one that is ever tried again, so that no pattern takes long.
+fn fits(pattern: &[char], name: &[char]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        let step = match pattern.get(p) {
+            Some('*') => {
+                star = Some((p + 1, n));
+                p += 1;
+                continue;
+            }
+            Some('?') => Some(1),
+            Some('[') => match class(&pattern[p..], name[n]) {
+                Class::Fits(length) => Some(length),
+                Class::Differs => None,
+                // A bracket that is never closed is a sign like any other.
+                Class::Open => (name[n] == '[').then_some(1),
+            },
+            Some(sign) => (*sign == name[n]).then_some(1),
+            None => None,
+        };
+        match (step, star) {
+            (Some(length), _) => (p, n) = (p + length, n + 1),
+            (None, Some((after, at))) => {
+                star = Some((after, at + 1));
+                (p, n) = (after, at + 1);
+            }
+            (None, None) => return false,
+        }
+    }
+    pattern[p..].iter().all(|sign| *sign == '*')
+}
+
+enum Class {
+    /// With the length of the class.
+    Fits(usize),
+    Differs,
+    Open,
+}
+
+/// Whether a sign is one of those in brackets, which stand at the beginning.
+fn class(pattern: &[char], sign: char) -> Class {
+    let is_negated = matches!(pattern.get(1), Some('!' | '^'));
+    let first = if is_negated { 2 } else { 1 };
+    // A closing bracket that comes first is one of the signs.
+    let Some(end) = (first + 1..pattern.len()).find(|at| pattern[*at] == ']') else {
+        return Class::Open;
+    };
+    let (mut at, mut is_in) = (first, false);
+    while at < end {
+        if at + 2 < end && pattern[at + 1] == '-' {
+            is_in |= (pattern[at]..=pattern[at + 2]).contains(&sign);
+            at += 3;
+        } else {
+            is_in |= pattern[at] == sign;
+            at += 1;
+        }
+    }
+    if is_in == is_negated { Class::Differs } else { Class::Fits(end + 1) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_fit_as_in_a_shell() {
+        let table = [
+            ("*.ipynb", "a.ipynb", true),
+            ("*.ipynb", ".hidden.ipynb", false),
+            (".*.ipynb", ".hidden.ipynb", true),
+            ("*.ipynb", "a.py", false),
+            ("r?port.ipynb", "report.ipynb", true),
+            ("r?port.ipynb", "rport.ipynb", false),
+            ("[a-c]*", "b1", true),
+            ("[!a-c]*", "b1", false),
+            ("[^a-c]*", "d", true),
+            ("[]]x", "]x", true),
+            ("[x", "[x", true),
+            ("[x", "x", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("*", "", true),
+            ("é*", "été.ipynb", true),
+        ];
+        for (pattern, name, wanted) in table {
+            let piece = Piece::Pattern(pattern.to_owned());
+            assert_eq!(piece.matches(name), wanted, "{pattern} and {name}");
+        }
+    }
+
+    /// What is slow in a matcher that tries every way is quick here.
+    #[test]
+    fn many_stars_do_not_take_long() {
+        let pattern = Piece::Pattern(format!("{}b", "a*".repeat(60)));
+        assert!(!pattern.matches(&"a".repeat(4000)));
+    }
+
+    #[test]
+    fn patterns_are_taken_apart() {
+        let name = |name: &str| Piece::Name(name.to_owned());
+        let pattern = |text: &str| Piece::Pattern(text.to_owned());
+        let table = [
+            ("nb/*.ipynb", false, vec![name("nb"), pattern("*.ipynb")]),
+            ("/a//**/**/b", true, vec![name("a"), Piece::Folders, name("b")]),
+            ("**", false, vec![Piece::Folders, pattern("*")]),
+            ("../[ab]", false, vec![name(".."), pattern("[ab]")]),
+        ];
+        for (text, is_absolute, pieces) in table {
+            assert_eq!(Glob::parse(text), Glob { is_absolute, pieces }, "{text}");
+        }
+        assert!(Piece::Folders.matches("deep") && !Piece::Folders.matches(".ipynb_checkpoints"));
+        assert!(is_glob("a*") && is_glob("[x]") && !is_glob("plain.ipynb"));
+    }
+}

@@ -1,0 +1,24 @@
+//! Many notebooks as one piece of work: which rows there are, what begins when, what is told in the end.
+//!
+//! Owns every decision about a batch. It is pure: paths, values and ends come in, rows, orders and texts go out. It must
+//! not know files, kernels, terminals or a clock.
+
+mod glob;
+mod junit;
+mod matrix;
+mod plan;
+mod record;
+mod report;
+mod schedule;
+mod template;
+mod width;
+
+pub(crate) use glob::{Glob, Piece, is_glob};
+pub(crate) use junit::junit;
+pub(crate) use matrix::{Matrix, is_axis};
+pub(crate) use plan::{Naming, Row, Shared, rows, shared};
+pub(crate) use record::{Past, Record, RowKey, source};
+pub(crate) use report::{BatchReport, Fate, RowReport, Stopped, Trouble, Try};
+pub(crate) use schedule::{Again, OnFailure, Retries, RowEnd, RowId, Schedule, Task};
+pub(crate) use template::Template;
+pub(crate) use width::{Asked, Machine, Width};

@@ -1,0 +1,297 @@
+//! What became of a batch, for people and programs.
+//!
+//! Owns the shape of the report, its words and the exit code. It must not know how rows were run.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+
+use super::plan::Row;
+use crate::exit::Exit;
+
+/// All of it. What is counted is counted from the rows.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct BatchReport {
+    pub(crate) rows: Vec<RowReport>,
+    pub(crate) took: Duration,
+    /// When it began, in RFC 3339.
+    pub(crate) began: String,
+    /// How many ran at once.
+    pub(crate) jobs: usize,
+    pub(crate) stopped: Option<Stopped>,
+    /// What its reader must know besides.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why not everything was begun.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stopped {
+    ByFailure,
+    BySignal,
+}
+
+/// One row.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct RowReport {
+    pub(crate) row: Row,
+    pub(crate) fate: Fate,
+    /// Each time that it was run, the first one first.
+    pub(crate) tries: Vec<Try>,
+}
+
+/// What became of a row in the end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Fate {
+    Ok,
+    Failed,
+    /// It was stopped by whoever ran the batch.
+    Cancelled,
+    /// An earlier run of the batch had done it.
+    Unchanged,
+    /// It was never begun.
+    NotRun,
+}
+
+/// One time that a row was run.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Try {
+    /// In the word that `inkcell run --json` has for it.
+    pub(crate) status: &'static str,
+    #[serde(serialize_with = "code")]
+    pub(crate) exit: Exit,
+    #[serde(serialize_with = "seconds", rename = "seconds")]
+    pub(crate) took: Duration,
+    /// How many cells ran.
+    pub(crate) cells: usize,
+    pub(crate) error: Option<Trouble>,
+}
+
+/// Why a row did not end well.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub(crate) struct Trouble {
+    /// In a word or two, such as the name of the exception.
+    pub(crate) kind: String,
+    /// In one line.
+    pub(crate) message: String,
+    /// The position of the cell, where it was one.
+    pub(crate) cell: Option<usize>,
+    /// All there is to say about it.
+    pub(crate) details: String,
+}
+
+fn code<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u8(*exit as u8)
+}
+
+fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_f64(time.as_secs_f64())
+}
+
+/// How many rows have which fate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
+pub(crate) struct Counts {
+    pub(crate) all: usize,
+    pub(crate) ok: usize,
+    pub(crate) failed: usize,
+    pub(crate) cancelled: usize,
+    pub(crate) unchanged: usize,
+    pub(crate) not_run: usize,
+}
+
+impl RowReport {
+    /// The last try, which decides.
+    pub(crate) fn last(&self) -> Option<&Try> {
+        self.tries.last()
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        let values = self.row.values.iter().map(|(name, value)| (name.clone(), json!(value)));
+        json!({
+            "path": self.row.input,
+            "written": self.row.output.as_ref().unwrap_or(&self.row.input),
+            "parameters": values.collect::<Map<String, Value>>(),
+            "status": self.fate,
+            "tries": self.tries,
+        })
+    }
+}
+
+impl BatchReport {
+    pub(crate) fn counts(&self) -> Counts {
+        let mut counts = Counts { all: self.rows.len(), ..Counts::default() };
+        for row in &self.rows {
+            let count = match row.fate {
+                Fate::Ok => &mut counts.ok,
+                Fate::Failed => &mut counts.failed,
+                Fate::Cancelled => &mut counts.cancelled,
+                Fate::Unchanged => &mut counts.unchanged,
+                Fate::NotRun => &mut counts.not_run,
+            };
+            *count += 1;
+        }
+        counts
+    }
+
+    /// The exit code: that of the rows that failed where they agree, else the one for code that failed.
+    pub(crate) fn exit(&self) -> Exit {
+        let failed = self.rows.iter().filter(|row| row.fate == Fate::Failed);
+        let mut codes = failed.map(|row| row.last().map_or(Exit::Failed, |last| last.exit));
+        match codes.next() {
+            None if self.stopped == Some(Stopped::BySignal) => Exit::Failed,
+            None => Exit::Ok,
+            Some(first) if codes.all(|other| other == first) => first,
+            Some(_) => Exit::Failed,
+        }
+    }
+
+    /// For programs. The keys are those of `inkcell run --json`, where there are such.
+    pub(crate) fn to_json(&self) -> Value {
+        let counts = self.counts();
+        let status = match self.stopped {
+            Some(Stopped::BySignal) => "cancelled",
+            _ if counts.failed > 0 => "error",
+            _ => "ok",
+        };
+        json!({
+            "event": "batch_finished",
+            "status": status,
+            "exit": self.exit() as u8,
+            "began": self.began,
+            "seconds": self.took.as_secs_f64(),
+            "jobs": self.jobs,
+            "counts": counts,
+            "notebooks": self.rows.iter().map(RowReport::to_json).collect::<Vec<_>>(),
+            "notes": self.notes,
+        })
+    }
+
+    /// For people: what failed, then how many of what. `time` says a duration as they read it.
+    pub(crate) fn lines(&self, time: impl Fn(Duration) -> String) -> Vec<String> {
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            let again = match row.tries.len() {
+                0 | 1 => "",
+                _ if row.fate == Fate::Ok => " at the second try",
+                _ => " twice",
+            };
+            let name = row.row.name();
+            match (row.fate, row.last().and_then(|last| last.error.as_ref())) {
+                (Fate::Failed, Some(trouble)) => {
+                    lines.push(format!("failed{again}: {name}: {}", trouble.message));
+                }
+                (Fate::Failed, None) => lines.push(format!("failed{again}: {name}")),
+                (Fate::Ok, _) if !again.is_empty() => lines.push(format!("ok{again}: {name}")),
+                _ => {}
+            }
+        }
+        let counts = self.counts();
+        let plural = if counts.all == 1 { "" } else { "s" };
+        let mut parts = vec![format!("{} notebook{plural}: {} ok", counts.all, counts.ok)];
+        for (count, word) in [
+            (counts.failed, "failed"),
+            (counts.cancelled, "interrupted"),
+            (counts.unchanged, "done before"),
+            (counts.not_run, "not run"),
+        ] {
+            if count > 0 {
+                parts.push(format!("{count} {word}"));
+            }
+        }
+        lines.push(format!("{} in {}", parts.join(", "), time(self.took)));
+        lines.extend(self.notes.iter().map(|note| format!("note: {note}")));
+        lines
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in crate::batch) fn tried(exit: Exit, trouble: Option<&str>) -> Try {
+        Try {
+            status: if exit == Exit::Ok { "ok" } else { "error" },
+            exit,
+            took: Duration::from_millis(1500),
+            cells: 3,
+            error: trouble.map(|message| Trouble {
+                kind: "ValueError".to_owned(),
+                message: message.to_owned(),
+                cell: Some(2),
+                details: format!("Traceback\n{message}"),
+            }),
+        }
+    }
+
+    pub(in crate::batch) fn row(name: &str, fate: Fate, tries: Vec<Try>) -> RowReport {
+        let values = vec![("year".to_owned(), "2022".to_owned())];
+        let row = Row { input: name.to_owned(), output: None, values };
+        RowReport { row, fate, tries }
+    }
+
+    pub(in crate::batch) fn report(rows: Vec<RowReport>) -> BatchReport {
+        BatchReport {
+            rows,
+            took: Duration::from_secs(3),
+            began: "2024-01-01T00:00:00Z".to_owned(),
+            jobs: 2,
+            stopped: None,
+            notes: vec!["a note".to_owned()],
+        }
+    }
+
+    /// The code of the shell: of all that failed where they agree, else 1.
+    #[test]
+    fn exit_codes_are_those_of_the_rows() {
+        let failed = |exit| row("x", Fate::Failed, vec![tried(exit, None)]);
+        let well = || row("x", Fate::Ok, vec![tried(Exit::Ok, None)]);
+        let table = [
+            (vec![well(), row("x", Fate::Unchanged, vec![])], Exit::Ok),
+            (vec![well(), failed(Exit::TimedOut)], Exit::TimedOut),
+            (vec![failed(Exit::KernelDied), failed(Exit::KernelDied)], Exit::KernelDied),
+            (vec![failed(Exit::KernelDied), failed(Exit::TimedOut)], Exit::Failed),
+            (vec![failed(Exit::Invalid), row("y", Fate::NotRun, vec![])], Exit::Invalid),
+            (vec![], Exit::Ok),
+        ];
+        for (rows, wanted) in table {
+            assert_eq!(report(rows).exit(), wanted);
+        }
+    }
+
+    #[test]
+    fn people_are_told_what_failed_and_how_many() {
+        let all = report(vec![
+            row("a.ipynb", Fate::Ok, vec![tried(Exit::Ok, None)]),
+            row("b.ipynb", Fate::Failed, vec![tried(Exit::Failed, Some("ValueError: x")); 2]),
+            row("c.ipynb", Fate::Ok, vec![tried(Exit::Failed, None), tried(Exit::Ok, None)]),
+            row("d.ipynb", Fate::Unchanged, vec![]),
+            row("e.ipynb", Fate::NotRun, vec![]),
+        ]);
+        let wanted = [
+            "failed twice: b.ipynb [year=2022]: ValueError: x",
+            "ok at the second try: c.ipynb [year=2022]",
+            "5 notebooks: 2 ok, 1 failed, 1 done before, 1 not run in 3 s",
+            "note: a note",
+        ];
+        assert_eq!(all.lines(|time| format!("{} s", time.as_secs())), wanted);
+    }
+
+    #[test]
+    fn programs_are_told_the_same() {
+        let mut all =
+            report(vec![row("b.ipynb", Fate::Failed, vec![tried(Exit::TimedOut, Some("late"))])]);
+        let value = all.to_json();
+        assert_eq!(value["status"], "error");
+        assert_eq!(value["exit"], 124);
+        assert_eq!(value["counts"]["failed"], 1);
+        let one = &value["notebooks"][0];
+        assert_eq!(one["parameters"], json!({"year": "2022"}));
+        assert_eq!(one["written"], "b.ipynb");
+        assert_eq!(one["tries"][0]["exit"], 124);
+        assert_eq!(one["tries"][0]["seconds"], 1.5);
+        assert_eq!(one["tries"][0]["error"]["cell"], 2);
+        all.stopped = Some(Stopped::BySignal);
+        assert_eq!(all.to_json()["status"], "cancelled");
+    }
+}

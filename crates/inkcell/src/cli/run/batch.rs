@@ -1,0 +1,270 @@
+//! Many notebooks in one command: what was asked, made into rows, and their ends, made into an answer.
+//!
+//! Owns what is refused before anything runs. What begins when is `crate::batch`'s, running it is `conduct`'s, what is
+//! shown is `render/batch`'s.
+
+mod conduct;
+mod files;
+mod prefix;
+
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use inkcell_engine::Kind;
+use inkcell_engine::api::RunStart;
+use inkcell_engine::kernel::BackendKind;
+use inkcell_engine::notebook::Parameters;
+
+use super::super::python;
+use super::stopping::{RunLife, Stopping};
+use super::{Given, PIPE, request};
+use crate::args::Run;
+use crate::batch::{
+    Asked, Machine, Matrix, Naming, OnFailure, Record, Retries, Row, RowId, Template, Width, rows,
+    shared,
+};
+use crate::client::Client;
+use crate::exit::{Exit, Failure};
+use crate::gateways::is_address;
+use crate::host::{Attention, Detached, Life, RunAsk};
+use crate::output::Output;
+use crate::parameters::of_word;
+use crate::render::batch::Board;
+use crate::render::run::Following;
+use crate::settings::{BackendSettings, Profile, Settings, max_sessions};
+use conduct::{Conductor, News, Rules};
+use files::{Files, RecordFile};
+use prefix::Prefix;
+
+/// How often what is shown is brought up to date.
+const TICK: Duration = Duration::from_millis(100);
+
+pub(super) fn run(
+    args: &Run,
+    parameters: &Parameters,
+    settings: &Settings,
+    output: &mut Output,
+) -> Result<Exit, Failure> {
+    refuse_what_is_for_one(args)?;
+    let files = Files { cwd: &settings.cwd };
+    let axes: Vec<&str> = args.given().filter(|given| args.is_axis(given)).collect();
+    let matrix = Matrix::parse(args.batch.matrix.iter().map(String::as_str).chain(axes));
+    let matrix = matrix.map_err(|error| Failure::argument("--matrix", error.to_string()))?;
+    let inputs = files.inputs(args.given().filter(|given| !args.is_axis(given)))?;
+    let rows = planned(args, &inputs, &matrix, &files)?;
+    let keys = rows.iter().map(|row| files.key(row)).collect();
+    let record = RecordFile::open(&settings.state_dir, &identity(args, parameters, settings))?;
+    let start = if args.resume { RunStart::Resume } else { RunStart::First };
+    let asked = args.batch.jobs.map_or(Asked::Usual, Asked::Jobs);
+    let width = Width::of(asked, machine(args, settings), rows.len());
+    let mut rules = Rules {
+        width: width.jobs,
+        on_failure: if args.batch.fail_fast { OnFailure::Stop } else { OnFailure::GoOn },
+        retries: if args.batch.retry_failed { Retries::Once } else { Retries::None },
+        start,
+        junit: args.batch.junit.as_ref().map(|file| settings.cwd.join(file)),
+        report: args.batch.report.as_ref().map(|file| settings.cwd.join(file)),
+        notes: width.told(asked).into_iter().collect(),
+    };
+    rules.must_be_writable()?;
+    let prefixes = match args.batch.share_prefix {
+        true => prefixes(&rows, &files, settings, &mut rules.notes),
+        false => Vec::new(),
+    };
+    let asks = rows.iter().map(|row| ask(args, row, parameters, settings)).collect();
+    let client = Client::local(python::engine_for_many(settings)?, settings, Life::Long)?;
+    let stopping = Stopping::listen(RunLife::Ours)?;
+    let (news, heard) = mpsc::channel();
+    let names: Vec<Row> = rows.clone();
+    let conductor = Conductor::new(
+        (rows, keys, asks),
+        (client, record),
+        rules,
+        stopping.clone(),
+        (settings.notebooks.clone(), settings.cwd.clone(), news),
+    )
+    .sharing(prefixes);
+    let thread = std::thread::Builder::new().name("batch".to_owned());
+    let thread = thread.spawn(move || conductor.run());
+    thread.map_err(|error| Failure::Io("cannot start a thread", error))?;
+    let following = match (args.quiet, output.is_json()) {
+        (_, true) => {
+            output.in_lines();
+            Following::Json
+        }
+        (true, false) => Following::Quiet,
+        (false, false) => Following::Lines,
+    };
+    let mut board = Board::new(following, names);
+    let (report, kept) = follow(&heard, &stopping, &mut board, output)?;
+    let shown = board.end(&report, output).and_then(|()| output.flush());
+    stopping.is_shown();
+    shown.map_err(Failure::of_output)?;
+    match stopping.signal() {
+        Some(signal) => Err(Failure::Signal(signal)),
+        None => kept.map(|()| report.exit()),
+    }
+}
+
+/// Follows it to its end, showing how far it is.
+fn follow(
+    heard: &mpsc::Receiver<News>,
+    stopping: &Stopping,
+    board: &mut Board,
+    output: &mut Output,
+) -> Result<(crate::batch::BatchReport, Result<(), Failure>), Failure> {
+    loop {
+        // Somebody who does not read any more does not stop the batch.
+        match heard.recv_timeout(TICK) {
+            Ok(News::Over { report, kept }) => return Ok((*report, kept)),
+            Ok(News::Began(RowId(row))) => drop(board.began(row, output)),
+            Ok(News::Event(RowId(row), event)) => board.event(row, *event, output),
+            Ok(News::Tried { row: RowId(row), tried, again }) => {
+                drop(board.tried(row, &tried, again, output));
+            }
+            Ok(News::Unchanged(RowId(row))) => drop(board.unchanged(row, output)),
+            Ok(News::Said(line)) => board.said(&line, output),
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => return Err(Failure::Pipe),
+        }
+        if stopping.signal().is_some() {
+            board.stop();
+        }
+        drop(board.tick());
+    }
+}
+
+/// What only makes sense for one notebook, each with a sentence.
+fn refuse_what_is_for_one(args: &Run) -> Result<(), Failure> {
+    let kept =
+        "a batch keeps no session; leave out --keep, --session and --detach, or run one notebook";
+    let table = [
+        (args.given().any(|given| given == PIPE), "-", "a batch takes files; give their names"),
+        (args.output.as_deref() == Some(PIPE), "--output", "a batch writes files; give a template"),
+        (
+            args.on_server || args.given().any(is_address),
+            "--on-server",
+            "a batch runs notebooks of this machine; for one of a server, run it alone",
+        ),
+        (args.is_kept(), "--keep", kept),
+        (args.inspect, "--inspect", "parameters are listed of one notebook at a time"),
+        (
+            args.kernel.which.existing.is_some(),
+            "--existing",
+            "a kernel that runs already is for one notebook at a time",
+        ),
+    ];
+    match table.into_iter().find(|(is_given, ..)| *is_given) {
+        Some((_, argument, problem)) => Err(Failure::argument(argument, problem)),
+        None => Ok(()),
+    }
+}
+
+fn planned(
+    args: &Run,
+    inputs: &[String],
+    matrix: &Matrix,
+    files: &Files<'_>,
+) -> Result<Vec<Row>, Failure> {
+    let failed = |problem: String| Failure::argument("--output", problem);
+    let template = args.output.as_deref().map(Template::parse).transpose();
+    let template = template.map_err(|error| failed(error.to_string()))?;
+    let naming = Naming {
+        template: template.as_ref(),
+        fixed: &fixed(args),
+        real: &|name: &str| files.real(name),
+    };
+    rows(inputs, matrix, &naming).map_err(|error| failed(error.to_string()))
+}
+
+/// Single parameters, which templates may name as well.
+fn fixed(args: &Run) -> Vec<(String, String)> {
+    let words = args.parameters.words.iter().chain(&args.parameters.raw);
+    words.map(|word| (word.name.clone(), word.value.clone())).collect()
+}
+
+/// What rows share; where they share nothing, a note says why.
+fn prefixes(
+    rows: &[Row],
+    files: &Files<'_>,
+    settings: &Settings,
+    notes: &mut Vec<String>,
+) -> Vec<Prefix> {
+    let mut found = Vec::new();
+    for group in shared(rows) {
+        let real = files.real(&group.input);
+        match Prefix::of(&group, &real, &settings.notebooks, &settings.state_dir) {
+            Ok(prefix) => found.push(prefix),
+            Err(why) => notes.push(conduct::not_shared(&group.input, &why)),
+        }
+    }
+    found
+}
+
+/// What makes two commands the same batch: the words that decide about its rows and what they run.
+fn identity(args: &Run, parameters: &Parameters, settings: &Settings) -> Record {
+    let values = format!("{parameters:?}");
+    let mut words: Vec<&str> = args.given().collect();
+    words.extend([&values, "--matrix"]);
+    words.extend(args.batch.matrix.iter().map(String::as_str));
+    for (name, value) in [
+        ("--output", &args.output),
+        ("--cells", &args.cells),
+        ("--from", &args.from),
+        ("--to", &args.to),
+    ] {
+        words.push(name);
+        words.extend(value.as_deref());
+    }
+    Record::of(&settings.cwd, words)
+}
+
+/// What there is to run on: kernels of a server elsewhere take neither places nor memory of ours.
+fn machine(args: &Run, settings: &Settings) -> Machine {
+    let backend = args.kernel.which.backend.map(BackendKind::from);
+    let profile = Profile::CommandLine;
+    let is_gateway = match backend {
+        Some(backend) => backend == BackendKind::Gateway,
+        None => settings.backend(profile) == BackendSettings::Gateway,
+    };
+    let is_elsewhere = is_gateway && settings.gateway(profile).url.is_some();
+    Machine {
+        cores: std::thread::available_parallelism().map_or(1, usize::from),
+        kernels: (!is_elsewhere).then(|| max_sessions(settings, profile)),
+        free: (!is_elsewhere).then(files::free_memory).flatten(),
+    }
+}
+
+/// What is asked for one row.
+fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> RunAsk {
+    let mut request = request(args, &Given::File, (None, None), settings);
+    request.path.clone_from(&row.input);
+    request.output.clone_from(&row.output);
+    request.start = RunStart::First;
+    request.parameters = parameters.clone();
+    for (name, value) in &row.values {
+        request.parameters.set(name, of_word(value));
+    }
+    RunAsk {
+        request,
+        kernel: python::options(&args.kernel),
+        state: None,
+        copy_of: None,
+        attention: match (args.quiet, args.verbose) {
+            (true, _) => Attention::Quiet,
+            (_, true) => Attention::Verbose,
+            _ => Attention::Usual,
+        },
+        detached: Detached::No,
+        copied_from: None,
+    }
+}
+
+/// A file that cannot be found, or is none.
+fn not_found(message: String, hint: Option<String>) -> Failure {
+    Failure::Told { exit: Exit::NotFound, kind: Kind::NotFound, message, hint }
+}
+
+/// Where a report goes.
+type ReportFile = Option<PathBuf>;

@@ -1,0 +1,488 @@
+//! The rows of a batch, run: begun as the schedule says, heard to their ends, noted.
+//!
+//! Owns the kernels' host for as long as the batch is there, and one thread for each row that runs. Whoever does not read
+//! what is shown holds nothing up here.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant, SystemTime};
+
+use inkcell_engine::api::{PythonReport, RunStart, State};
+use inkcell_engine::{Kind, Notebooks};
+
+use super::super::stopping::Stopping;
+use super::super::unsaved;
+use super::ReportFile;
+use super::files::{RecordFile, write_whole};
+use super::prefix::Prefix;
+use crate::batch::{
+    Again, BatchReport, Fate, OnFailure, Past, Retries, Row, RowEnd, RowId, RowKey, RowReport,
+    Schedule, Stopped, Task, Trouble, Try, junit, source,
+};
+use crate::cli::py;
+use crate::client::{AskHandle, Asked, Client, Step};
+use crate::exit::{Exit, Failure};
+use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
+use crate::log;
+use crate::render::ending::status;
+use crate::render::run::trouble;
+
+/// How often it is looked whether somebody wants an end.
+const TICK: Duration = Duration::from_millis(100);
+
+/// What whoever shows it hears.
+pub(super) enum News {
+    Began(RowId),
+    Event(RowId, Box<HostEvent>),
+    /// A row has ended, and is tried again or not.
+    Tried {
+        row: RowId,
+        tried: Box<Try>,
+        again: Again,
+    },
+    /// A row need not be run.
+    Unchanged(RowId),
+    Said(String),
+    /// All is over; whether the reports are where they should be.
+    Over {
+        report: Box<BatchReport>,
+        kept: Result<(), Failure>,
+    },
+}
+
+/// What holds for the whole batch.
+pub(super) struct Rules {
+    pub(super) width: usize,
+    pub(super) on_failure: OnFailure,
+    pub(super) retries: Retries,
+    pub(super) start: RunStart,
+    pub(super) junit: ReportFile,
+    pub(super) report: ReportFile,
+    pub(super) notes: Vec<String>,
+}
+
+impl Rules {
+    /// Reports that could not be written are refused before anything runs.
+    pub(super) fn must_be_writable(&self) -> Result<(), Failure> {
+        for (argument, file) in [("--junit", &self.junit), ("--report", &self.report)] {
+            let Some(file) = file else { continue };
+            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+            let problem = match folder {
+                Some(folder) if !folder.is_dir() => Some(format!(
+                    "there is no folder {}; make it, or name another file",
+                    folder.display()
+                )),
+                _ if file.is_dir() => Some(format!("{} is a folder; name a file", file.display())),
+                _ => None,
+            };
+            if let Some(problem) = problem {
+                return Err(Failure::argument(argument, problem));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a thread that reads tells.
+struct Heard {
+    task: Task,
+    what: What,
+}
+
+enum What {
+    Event(Box<HostEvent>),
+    Done(Box<Result<PythonReport, Refusal>>),
+}
+
+pub(super) struct Conductor {
+    rows: Vec<Row>,
+    keys: Vec<RowKey>,
+    asks: Vec<RunAsk>,
+    client: Client,
+    record: RecordFile,
+    rules: Rules,
+    stopping: Stopping,
+    notebooks: Notebooks,
+    cwd: PathBuf,
+    news: Sender<News>,
+    /// What became of each row so far.
+    tries: Vec<Vec<Try>>,
+    fates: Vec<Fate>,
+    running: HashMap<Task, Running>,
+    prefixes: Vec<Prefix>,
+}
+
+/// A row that runs.
+struct Running {
+    handle: AskHandle,
+    began: Instant,
+    /// What its notebook held when it began.
+    source: Option<String>,
+}
+
+impl Conductor {
+    pub(super) fn new(
+        (rows, keys, asks): (Vec<Row>, Vec<RowKey>, Vec<RunAsk>),
+        (client, record): (Client, RecordFile),
+        rules: Rules,
+        stopping: Stopping,
+        (notebooks, cwd, news): (Notebooks, PathBuf, Sender<News>),
+    ) -> Conductor {
+        let (tries, fates) = (vec![Vec::new(); rows.len()], vec![Fate::NotRun; rows.len()]);
+        let (running, prefixes) = (HashMap::new(), Vec::new());
+        Conductor {
+            rows,
+            keys,
+            asks,
+            client,
+            record,
+            rules,
+            stopping,
+            notebooks,
+            cwd,
+            news,
+            tries,
+            fates,
+            running,
+            prefixes,
+        }
+    }
+
+    /// The same, with beginnings that rows share.
+    pub(super) fn sharing(mut self, prefixes: Vec<Prefix>) -> Conductor {
+        self.prefixes = prefixes;
+        self
+    }
+
+    /// From the first row to the last, and the reports.
+    pub(super) fn run(mut self) {
+        let began = (Instant::now(), log::time(SystemTime::now()));
+        let left = self.left();
+        let Rules { width, on_failure, retries, .. } = self.rules;
+        let groups: Vec<Vec<RowId>> =
+            self.prefixes.iter().map(|prefix| prefix.rows.clone()).collect();
+        let mut schedule = Schedule::new(left, &groups, width, on_failure, retries);
+        let (tell, heard) = mpsc::channel();
+        self.follow(&mut schedule, &tell, &heard);
+        let stopped = match (self.stopping.signal(), schedule.is_stopped()) {
+            (Some(_), _) => Some(Stopped::BySignal),
+            (None, true) => Some(Stopped::ByFailure),
+            (None, false) => None,
+        };
+        let Conductor { rows, fates, tries, client, rules, stopping, news, prefixes, .. } = self;
+        // No kernel is left when it is told that all is over.
+        drop((client, prefixes));
+        let rows = rows.into_iter().zip(fates).zip(tries);
+        let rows = rows.map(|((row, fate), tries)| RowReport { row, fate, tries }).collect();
+        let (took, began) = (began.0.elapsed(), began.1);
+        let (jobs, notes) = (rules.width, rules.notes);
+        let report = BatchReport { rows, took, began, jobs, stopped, notes };
+        let kept = keep(rules.junit.as_deref(), || junit(&report));
+        let kept = kept.and(keep(rules.report.as_deref(), || {
+            serde_json::to_string_pretty(&report.to_json()).unwrap_or_default() + "\n"
+        }));
+        let _ = news.send(News::Over { report: Box::new(report), kept });
+        stopping.is_over();
+    }
+
+    /// The rows that are to be run: not those that an earlier batch has done, where it is taken up.
+    fn left(&mut self) -> Vec<RowId> {
+        let past = match self.rules.start {
+            RunStart::Resume => self.record.past(),
+            RunStart::First => Past::default(),
+        };
+        if self.rules.start == RunStart::First {
+            self.record.clear();
+        } else if past.is_empty() {
+            self.tell(News::Said("nothing of this batch was done before; all of it is run".into()));
+        }
+        let mut known: HashMap<String, Option<String>> = HashMap::new();
+        let mut left = Vec::new();
+        for at in 0..self.rows.len() {
+            let row = &self.rows[at];
+            let written = row.output.as_ref().unwrap_or(&row.input);
+            let is_done = !past.is_empty() && self.notebooks.exists(written) && {
+                let source = known.entry(row.input.clone());
+                let source = source.or_insert_with(|| held(&self.notebooks, &row.input));
+                source.as_ref().is_some_and(|source| past.has(&self.keys[at], source))
+            };
+            if is_done {
+                self.fates[at] = Fate::Unchanged;
+                self.tell(News::Unchanged(RowId(at)));
+            } else {
+                left.push(RowId(at));
+            }
+        }
+        left
+    }
+
+    fn follow(&mut self, schedule: &mut Schedule, tell: &Sender<Heard>, heard: &Receiver<Heard>) {
+        loop {
+            if self.stopping.signal().is_some() {
+                schedule.stop();
+            }
+            while let Some(task) = schedule.next() {
+                match task {
+                    Task::Row(row) => self.begin(row, schedule, tell),
+                    Task::Prefix(group) => self.begin_prefix(group, schedule, tell),
+                }
+            }
+            if schedule.is_over() {
+                return;
+            }
+            match heard.recv_timeout(TICK) {
+                Ok(Heard { task: Task::Row(row), what: What::Event(event) }) => {
+                    self.tell(News::Event(row, event));
+                }
+                Ok(Heard { task: Task::Row(row), what: What::Done(done) }) => {
+                    self.done(row, *done, schedule);
+                    self.let_go(row, schedule);
+                }
+                Ok(Heard { task: Task::Prefix(group), what: What::Done(done) }) => {
+                    self.prefix_done(group, *done, schedule);
+                }
+                Ok(Heard { what: What::Event(_), .. }) | Err(_) => {}
+            }
+        }
+    }
+
+    fn begin(&mut self, row: RowId, schedule: &mut Schedule, tell: &Sender<Heard>) {
+        let began = Instant::now();
+        self.tell(News::Began(row));
+        let source = held(&self.notebooks, &self.rows[row.0].input);
+        let ask = &self.asks[row.0];
+        let shared =
+            self.prefixes.iter().find(|prefix| prefix.is_there && prefix.rows.contains(&row));
+        let ask = shared.map_or_else(|| ask.clone(), |prefix| prefix.rest(ask));
+        let asked = self.made_room(row).and_then(|()| self.ask(ask, Task::Row(row), tell));
+        match asked {
+            Ok(handle) => {
+                self.running.insert(Task::Row(row), Running { handle, began, source });
+            }
+            Err(failure) => {
+                let tried = refused(&failure.into(), began.elapsed());
+                self.ended(row, tried, RowEnd::Failed, schedule);
+            }
+        }
+    }
+
+    /// Asks, and lets somebody hear the answer.
+    fn ask(&self, ask: RunAsk, task: Task, tell: &Sender<Heard>) -> Result<AskHandle, Failure> {
+        let asked = self.client.ask(Ask::Run(ask))?;
+        let handle = asked.handle();
+        let tell = tell.clone();
+        let reading = std::thread::Builder::new().name("reader".to_owned());
+        let reading = reading.spawn(move || read(asked, task, &tell));
+        reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
+        self.stopping.can_cancel(handle.clone());
+        Ok(handle)
+    }
+
+    /// Runs what rows have in common.
+    fn begin_prefix(&mut self, group: usize, schedule: &mut Schedule, tell: &Sender<Heard>) {
+        let asked = self.prefixes.get(group).and_then(|prefix| {
+            let first = prefix.rows.first()?;
+            Some(prefix.ask(self.asks.get(first.0)?))
+        });
+        let Some(ask) = asked else { return schedule.prefix_ended(group) };
+        let began = Instant::now();
+        match self.ask(ask, Task::Prefix(group), tell) {
+            Ok(handle) => {
+                let running = Running { handle, began, source: None };
+                self.running.insert(Task::Prefix(group), running);
+            }
+            Err(failure) => self.not_shared(group, &Refusal::from(failure).message, schedule),
+        }
+    }
+
+    /// The common beginning is over. It is shared where it ended well and its kernel can be copied.
+    fn prefix_done(
+        &mut self,
+        group: usize,
+        done: Result<PythonReport, Refusal>,
+        schedule: &mut Schedule,
+    ) {
+        if let Some(running) = self.running.remove(&Task::Prefix(group)) {
+            self.stopping.forget(&running.handle);
+        }
+        let Some(prefix) = self.prefixes.get_mut(group) else { return };
+        let shared = match &done {
+            Ok(report) if report.state == State::Done && unsaved(report).is_none() => {
+                self.client.answer(prefix.copies()).map(drop).map_err(Refusal::from)
+            }
+            Ok(report) => {
+                let why = trouble(report).map_or("it did not end well".to_owned(), |it| it.message);
+                Err(Refusal { message: why, ..Refusal::from(Failure::Pipe) })
+            }
+            Err(refusal) => Err(refusal.clone()),
+        };
+        match shared {
+            Ok(()) => {
+                prefix.is_there = true;
+                schedule.prefix_ended(group);
+            }
+            Err(refusal) => self.not_shared(group, &refusal.message, schedule),
+        }
+    }
+
+    /// Every row runs the beginning by itself, which is slower and the same.
+    fn not_shared(&mut self, group: usize, why: &str, schedule: &mut Schedule) {
+        if let Some(prefix) = self.prefixes.get(group)
+            && self.stopping.signal().is_none()
+        {
+            let note = not_shared(&prefix.input, why);
+            self.tell(News::Said(format!("note: {note}")));
+            self.rules.notes.push(note);
+            let _ = self.client.answer(prefix.end());
+        }
+        schedule.prefix_ended(group);
+    }
+
+    /// Ends a kernel that was copied, when no row needs it any more.
+    fn let_go(&mut self, row: RowId, schedule: &Schedule) {
+        let of_row = |prefix: &&mut Prefix| prefix.is_there && prefix.rows.contains(&row);
+        let Some(prefix) = self.prefixes.iter_mut().find(of_row) else { return };
+        if !prefix.rows.iter().any(|row| schedule.needs(*row)) {
+            prefix.is_there = false;
+            let _ = self.client.answer(prefix.end());
+        }
+    }
+
+    /// The folder of an output is made where there is none.
+    fn made_room(&self, row: RowId) -> Result<(), Failure> {
+        let Some(output) = &self.rows[row.0].output else { return Ok(()) };
+        let path = self.cwd.join(output);
+        let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.map_err(|error| Failure::Told {
+            exit: Exit::Unavailable,
+            kind: Kind::Unavailable,
+            message: format!("cannot make the folder of {output}: {error}"),
+            hint: None,
+        })
+    }
+
+    fn done(&mut self, row: RowId, done: Result<PythonReport, Refusal>, schedule: &mut Schedule) {
+        let Some(running) = self.running.remove(&Task::Row(row)) else { return };
+        self.stopping.forget(&running.handle);
+        let took = running.began.elapsed();
+        let (tried, end) = match &done {
+            Ok(report) => ended(report, took),
+            Err(refusal) => {
+                let end = match refusal.kind {
+                    Kind::Invalid | Kind::NotFound | Kind::Conflict => RowEnd::Hopeless,
+                    _ => RowEnd::Failed,
+                };
+                (refused(refusal, took), end)
+            }
+        };
+        if let (RowEnd::Well, Some(source)) = (end, &running.source) {
+            self.record.note(&self.keys[row.0], source);
+        }
+        self.ended(row, tried, end, schedule);
+    }
+
+    fn ended(&mut self, row: RowId, tried: Try, end: RowEnd, schedule: &mut Schedule) {
+        // What was stopped by somebody has not failed.
+        let is_stopped = self.stopping.signal().is_some() && tried.status == CANCELLED;
+        let end = if is_stopped { RowEnd::Hopeless } else { end };
+        self.fates[row.0] = match end {
+            RowEnd::Well => Fate::Ok,
+            _ if is_stopped => Fate::Cancelled,
+            _ => Fate::Failed,
+        };
+        self.tries[row.0].push(tried.clone());
+        let again = schedule.ended(row, end);
+        self.tell(News::Tried { row, tried: Box::new(tried), again });
+    }
+
+    /// Somebody who does not listen any more does not stop the batch.
+    fn tell(&self, news: News) {
+        let _ = self.news.send(news);
+    }
+}
+
+const CANCELLED: &str = "cancelled";
+
+/// What a notebook's cells are now, in a short text. One that cannot be read is nothing that could be known again.
+fn held(notebooks: &Notebooks, path: &str) -> Option<String> {
+    let opened = notebooks.read(path).ok()?;
+    let cells = opened
+        .notebook
+        .cells()
+        .map(|cell| (cell.kind_name().into_owned(), cell.source().text.into_owned(), cell.tags()));
+    let cells: Vec<(String, String, Vec<String>)> = cells.collect();
+    Some(source(cells.iter().map(|(kind, text, tags)| (&**kind, &**text, &**tags))))
+}
+
+/// What is said about a notebook whose rows share nothing.
+pub(super) fn not_shared(input: &str, why: &str) -> String {
+    format!("the rows of {input} do not share their beginning, each runs it: {why}")
+}
+
+fn read(mut asked: Asked, task: Task, tell: &Sender<Heard>) {
+    loop {
+        let done = match asked.next(None) {
+            Step::Nothing => continue,
+            Step::Event(event) => {
+                let _ = tell.send(Heard { task, what: What::Event(event) });
+                continue;
+            }
+            Step::Done(Ok(Answer::Python(done))) => Ok(done.report),
+            Step::Done(Ok(_)) => Err(Refusal::from(Failure::Pipe)),
+            Step::Done(Err(refusal)) => Err(refusal),
+        };
+        let _ = tell.send(Heard { task, what: What::Done(Box::new(done)) });
+        return;
+    }
+}
+
+/// A run that came to an end, as a try.
+fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
+    if let Some(failure) = py::not_begun(report) {
+        return (refused(&failure.into(), took), RowEnd::Failed);
+    }
+    let cells = report.cells.iter().filter(|cell| cell.count.is_some()).count();
+    let lost = unsaved(report).map(|(problem, hint)| Trouble {
+        kind: "unsaved".to_owned(),
+        message: format!("the outputs are not in the file: {}", problem.message),
+        cell: None,
+        details: hint.to_owned(),
+    });
+    let exit = match unsaved(report) {
+        Some((problem, _)) if report.state == State::Done => Exit::of_kind(problem.kind),
+        _ => Exit::of_state(report.state),
+    };
+    let error = trouble(report).or(lost);
+    let end = if exit == Exit::Ok { RowEnd::Well } else { RowEnd::Failed };
+    (Try { status: status(report.state), exit, took, cells, error }, end)
+}
+
+/// A run that was refused, as a try.
+fn refused(refusal: &Refusal, took: Duration) -> Try {
+    let Refusal { exit, kind, message, hint } = refusal;
+    let details = match hint {
+        Some(hint) => format!("{message}\nhint: {hint}"),
+        None => message.clone(),
+    };
+    let first = message.lines().next().unwrap_or_default().to_owned();
+    let is_cancelled = *kind == Kind::Cancelled;
+    Try {
+        status: if is_cancelled { CANCELLED } else { "never_run" },
+        exit: *exit,
+        took,
+        cells: 0,
+        error: Some(Trouble { kind: kind.name().to_owned(), message: first, cell: None, details }),
+    }
+}
+
+/// Writes a report that is wanted.
+fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    write_whole(file, &text()).map_err(|error| Failure::Told {
+        exit: Exit::Unavailable,
+        kind: Kind::Unavailable,
+        message: format!("the report {} cannot be written: {error}", file.display()),
+        hint: None,
+    })
+}

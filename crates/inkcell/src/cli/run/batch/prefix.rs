@@ -1,0 +1,174 @@
+//! What the rows of one notebook have in common: the cells before their values, run once, in a kernel that is copied.
+//!
+//! Owns where these cells end and what is asked for them and for the rest. The copies are the kernel's; whether there can
+//! be any is told by it.
+
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use inkcell_engine::api::{CellChoice, KernelMode, KernelRequest, Request, SessionRef, Wanted};
+use inkcell_engine::notebook::{CellKind, Notebook, Parameters};
+use inkcell_engine::registry::SessionName;
+use inkcell_engine::{Notebooks, system_random};
+
+use crate::batch::{RowId, Shared};
+use crate::host::{Ask, Attention, RunAsk};
+
+/// The common beginning of some rows. Dropped, nothing of it is left on disk.
+pub(super) struct Prefix {
+    pub(super) rows: Vec<RowId>,
+    pub(super) input: String,
+    session: SessionName,
+    folder: PathBuf,
+    /// The notebook with the outputs of its beginning.
+    file: PathBuf,
+    /// The last cell of the beginning.
+    last: usize,
+    /// Where the notebook works.
+    cwd: PathBuf,
+    /// What became of it; what is asked for rows depends on that.
+    pub(super) is_there: bool,
+}
+
+impl Drop for Prefix {
+    fn drop(&mut self) {
+        // It is ours alone, and of no more use.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Prefix {
+    /// The beginning that these rows share, or why there is none.
+    pub(super) fn of(
+        shared: &Shared,
+        real: &Path,
+        notebooks: &Notebooks,
+        state_dir: &Path,
+    ) -> Result<Prefix, String> {
+        let opened = notebooks.read(&shared.input).map_err(|error| error.to_string())?;
+        let last = last_shared(&opened.notebook)?;
+        let name = format!("prefix-{:016x}", system_random());
+        let folder = state_dir.join("batches").join(&name);
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
+        made.map_err(|error| format!("there is no place to keep it: {error}"))?;
+        let file = folder.join(real.file_name().unwrap_or_default());
+        let cwd = real.parent().map_or_else(PathBuf::new, Path::to_owned);
+        Ok(Prefix {
+            rows: shared.rows.iter().copied().map(RowId).collect(),
+            input: shared.input.clone(),
+            session: SessionName(name),
+            folder,
+            file,
+            last,
+            cwd,
+            is_there: false,
+        })
+    }
+
+    /// What is asked to run it, made from what is asked for one of its rows.
+    pub(super) fn ask(&self, row: &RunAsk) -> RunAsk {
+        let mut ask = row.clone();
+        let request = &mut ask.request;
+        request.parameters = Parameters::default();
+        request.output = Some(self.file.display().to_string());
+        request.cells = CellChoice { to: Some(self.last.to_string()), ..CellChoice::default() };
+        request.session = Some(self.session.clone());
+        request.mode = KernelMode::Session;
+        request.cwd.get_or_insert_with(|| self.cwd.clone());
+        ask
+    }
+
+    /// To find out whether its kernel can be copied.
+    pub(super) fn copies(&self) -> Ask {
+        Ask::Copies(self.session.clone())
+    }
+
+    /// What is asked for a row: the rest, in a copy.
+    pub(super) fn rest(&self, row: &RunAsk) -> RunAsk {
+        let mut ask = row.clone();
+        let request = &mut ask.request;
+        request.path = self.file.display().to_string();
+        let from = Some((self.last + 1).to_string());
+        request.cells = CellChoice { from, ..CellChoice::default() };
+        request.cwd.get_or_insert_with(|| self.cwd.clone());
+        ask.copy_of = Some(self.input.clone());
+        ask.copied_from = Some(self.session.clone());
+        // What there is to say about the kernel was said for the beginning.
+        ask.attention = Attention::Quiet;
+        ask
+    }
+
+    /// To end its kernel.
+    pub(super) fn end(&self) -> Ask {
+        Ask::Engine(Request::Kernel(KernelRequest::Stop(SessionRef {
+            session: Some(self.session.clone()),
+            cwd: self.cwd.clone(),
+            wanted: Wanted::default(),
+        })))
+    }
+}
+
+/// The last cell that no value can have a part in: the one with the defaults, after which values are put, or the one
+/// before the values of an earlier run. Cells after that may use them, in ways that cannot be seen, and are not shared.
+fn last_shared(notebook: &Notebook) -> Result<usize, String> {
+    let last = match (notebook.injected_cell(), notebook.defaults_cell()) {
+        (Some(values), _) => values.checked_sub(1),
+        (None, defaults) => defaults,
+    };
+    let nothing = || "no cell stands before the values; tag one with parameters".to_owned();
+    let last = last.ok_or_else(nothing)?;
+    let has_code = |from: usize, to: usize| {
+        (from..to).filter_map(|at| notebook.cell(at)).any(|cell| {
+            cell.kind() == Some(CellKind::Code) && !cell.source().text.trim().is_empty()
+        })
+    };
+    if !has_code(0, last + 1) {
+        return Err(nothing());
+    }
+    if !has_code(last + 1, notebook.len()) {
+        return Err("no cell stands after the values".to_owned());
+    }
+    Ok(last)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    const DEFAULTS: &str = "parameters";
+    const VALUES: &str = "injected-parameters";
+
+    fn notebook(cells: &[(&str, &str)]) -> Notebook {
+        let cells: Vec<_> = cells
+            .iter()
+            .enumerate()
+            .map(|(at, (source, tag))| {
+                json!({"cell_type": "code", "id": format!("c{at}"), "source": source, "outputs": [],
+                       "execution_count": null, "metadata": {"tags": [tag]}})
+            })
+            .collect();
+        let text = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+        Notebook::parse(text.to_string().into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn the_beginning_ends_with_the_defaults() {
+        let none = "no cell stands before the values; tag one with parameters";
+        let table: [(&[(&str, &str)], Result<usize, &str>); 7] = [
+            (&[("load", ""), ("y = 1", DEFAULTS), ("use", "")], Ok(1)),
+            (&[("load", ""), ("y = 1", DEFAULTS), ("y = 2", VALUES), ("use", "")], Ok(1)),
+            (&[("load", ""), ("y = 2", VALUES), ("use", "")], Ok(0)),
+            (&[("y = 2", VALUES), ("use", "")], Err(none)),
+            (&[("load", ""), ("use", "")], Err(none)),
+            (&[(" ", DEFAULTS), ("use", "")], Err(none)),
+            (&[("load", ""), ("y = 1", DEFAULTS)], Err("no cell stands after the values")),
+        ];
+        for (cells, wanted) in table {
+            let found = last_shared(&notebook(cells));
+            assert_eq!(found.as_ref().map_err(String::as_str).copied(), wanted, "{cells:?}");
+        }
+    }
+}

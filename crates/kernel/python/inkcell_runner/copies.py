@@ -1,0 +1,265 @@
+"""Copies of a kernel that has run something: the same names, in a process of its own.
+
+Owns when that is sound and what a copy must have anew.  A copy is a runner like any other: it has its own channel,
+pipes, group and lifeline, and nothing of this one's.  What a fork cannot copy, such as threads, connections and files
+that are open, is looked for before, and named as the reason why there are no copies.
+"""
+
+import _signal
+import os
+import select
+import sys
+from _thread import _count, allocate_lock
+
+# This many threads are the runner's own.
+_OWN_THREADS = 2
+
+# Its pool of threads does not start anew in a copy, which would wait for it for ever.
+_UNSOUND_POOLS = ("libgomp",)
+
+# How often, a hundredth of a second apart, it is looked whether the runner's own output is out.
+_LOOKS = 500
+
+
+def _descriptors():
+    """The numbers of what is open, with what each is."""
+    found = {}
+    try:
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                found[int(name)] = os.readlink("/proc/self/fd/" + name)
+            except OSError:
+                # The one that listed them.
+                pass
+    except OSError:
+        return None
+    return found
+
+
+def _finalizers():
+    """What is to be cleaned up when the process ends, such as temporary folders."""
+    weakref = sys.modules.get("weakref")
+    registry = getattr(getattr(weakref, "finalize", None), "_registry", {})
+    return [entry for entry, info in list(registry.items()) if info.atexit]
+
+
+def _children():
+    """Whether this process has children."""
+    try:
+        for task in os.listdir("/proc/self/task"):
+            with open("/proc/self/task/%s/children" % task) as file:
+                if file.read().strip():
+                    return True
+    except OSError:
+        # A system that does not tell; a child that is there is found by its pipes, mostly.
+        pass
+    return False
+
+
+def why_not(session, own):
+    """Why a copy would not be sound now, or None. The descriptor is one that is open for the sake of the question."""
+    from .threads import _GPU, _maps, _pools_mapped, _running
+
+    if session.hosted is not None:
+        return "the kernel follows IPython's own rules, whose history is open in a file"
+    running, maps = _running(), _maps()
+    now = _descriptors()
+    if running is None or now is None:
+        return "this system does not tell what a process has open"
+    others = _count() - _OWN_THREADS
+    if others > 0:
+        return "the cells left %d thread%s running" % (others, "" if others == 1 else "s")
+    if any(part in maps for part in _GPU):
+        return "the cells loaded the library of a GPU"
+    native = running - 1 - _count()
+    pools = _pools_mapped(maps)
+    if native > 0 and any(part in path for path in pools for part in _UNSOUND_POOLS):
+        return "the cells left threads of libgomp running, which cannot be copied"
+    if native > len(pools) * max(0, (os.cpu_count() or 1) - 1):
+        return "the cells left %d threads running that are not Python's" % native
+    if _children():
+        return "the cells left a process running"
+    ours = {0, 1, 2, own, *session.wires, *session.descriptors.numbers()}
+    for number, target in sorted(now.items()):
+        if number not in ours and not target.startswith("/dev/"):
+            return "the cells left %s open" % _named(target)
+    if _finalizers():
+        return "the cells made something that is removed when the process ends, such as a temporary folder"
+    return None
+
+
+def _named(target):
+    if target.startswith("socket:"):
+        return "a connection"
+    if target.startswith("pipe:") or target.startswith("anon_inode:"):
+        return "a pipe or an event loop"
+    return target
+
+
+def serve(session, command):
+    """Makes copies until whoever asked for them is gone. A request is one byte with five descriptors, as that to the
+    fork server is."""
+    import _socket
+
+    from .channel import to_json
+
+    channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
+    try:
+        reason = _quiet(session) or why_not(session, channel.fileno())
+        channel.connect(b"\0" + command["name"].encode())
+
+        def say(kind, fields):
+            channel.sendall(b'{"t":"%s",%s}\n' % (kind, fields))
+
+        if reason is not None:
+            say(b"refused", b'"reason":' + to_json(reason).encode())
+            # Until it was heard: an end would be taken for another reason.
+            channel.settimeout(30)
+            channel.recv(1)
+            return
+        _Server(session, channel, say, command).serve()
+    except OSError:
+        # Whoever asked is gone.
+        pass
+    finally:
+        channel.close()
+
+
+def _quiet(session):
+    """Waits until the thread that writes output out has nothing to do: a copy must not be made in the midst of it."""
+    import time
+
+    session.flush()
+    session.channel.release()
+    for _ in range(_LOOKS):
+        if session.is_parked:
+            return None
+        time.sleep(0.01)
+    return "output of the cells is still being written"
+
+
+class _Server:
+    def __init__(self, session, channel, say, command):
+        self._session, self._channel, self._say = session, channel, say
+        # What was decided about numbers drawn at random is kept; else every copy draws its own.
+        self._keeps_seeds = _is_seeded(session)
+        self._mark = command.get("mark") or "INKCELL_KERNEL"
+
+    def serve(self):
+        read, write = os.pipe()
+        for end in (read, write):
+            os.set_blocking(end, False)
+        self._own = (read, write)
+        self._wakeup = _signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+        self._on_child = _signal.signal(_signal.SIGCHLD, lambda *_: None)
+        try:
+            self._say(b"ready", b'"failed":{}')
+            self._loop(read)
+        finally:
+            _signal.set_wakeup_fd(self._wakeup)
+            _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL if self._on_child is None else self._on_child)
+            os.close(read)
+            os.close(write)
+
+    def _loop(self, wake):
+        poll = select.poll()
+        poll.register(self._channel.fileno(), select.POLLIN)
+        # The host wants something else, or is gone.
+        poll.register(self._session.channel.fd, select.POLLIN)
+        poll.register(wake, select.POLLIN)
+        while True:
+            for ready, _ in poll.poll():
+                if ready == wake:
+                    self._reap(wake)
+                elif ready == self._channel.fileno():
+                    data, control, _, _ = self._channel.recvmsg(1, 64)
+                    if not data:
+                        return
+                    self._copy(memoryview(control[0][2]).cast("i").tolist() if control else [])
+                else:
+                    return
+
+    def _copy(self, fds):
+        if len(fds) != 5:
+            self._say(b"refused", b'"reason":"descriptors did not arrive"')
+            return
+        kept = self._random_state()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self._become(fds, kept)
+            finally:
+                os._exit(70)
+        self._say(b"forked", b'"pid":%d' % pid)
+        for fd in fds:
+            os.close(fd)
+
+    def _reap(self, wake):
+        os.read(wake, 4096)
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self._say(b"exit", b'"pid":%d,"status":%d' % (pid, status))
+
+    def _random_state(self):
+        random = sys.modules.get("random")
+        return random.getstate() if self._keeps_seeds and random is not None else None
+
+    def _become(self, fds, kept):
+        """In the copy: everything of its own, then a runner as any other."""
+        session = self._session
+        _signal.set_wakeup_fd(self._wakeup)
+        _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL if self._on_child is None else self._on_child)
+        for fd in self._own:
+            os.close(fd)
+        self._channel.close()
+        os.setsid()
+        # Copies of the other's streams, which would hold its pipes open.
+        session.descriptors.close()
+        control, lifeline, host, out, err = fds
+        os.dup2(out, 1)
+        os.dup2(err, 2)
+        os.close(out)
+        os.close(err)
+        self._draw_anew(kept)
+        channel = session.channel
+        channel.lock = allocate_lock()
+        channel.buffer, channel.held, channel.sent, channel.sequence = b"", None, None, 0
+        channel.is_busy, channel.after_send = False, None
+        session.streams.renew()
+        from .__main__ import main
+
+        main(control, lifeline, host, session, self._mark)
+
+    def _draw_anew(self, kept):
+        if kept is not None:
+            # Python itself has given the copy another state, which is not what was asked for.
+            sys.modules["random"].setstate(kept)
+        elif not self._keeps_seeds:
+            if "random" in sys.modules:
+                sys.modules["random"].seed()
+            if "numpy.random" in sys.modules:
+                sys.modules["numpy.random"].seed()
+
+
+def _is_seeded(session):
+    """Whether somebody has decided which numbers are drawn: a cell, or a module of theirs, has the word."""
+    if any("seed" in cell for cell in session.history):
+        return True
+    for module in list(sys.modules.values()):
+        file = getattr(module, "__file__", None)
+        if type(file) is not str or not file.endswith(".py") or file.startswith((sys.prefix, sys.base_prefix)):
+            continue
+        if file.startswith(os.path.dirname(__file__)):
+            continue
+        try:
+            with open(file, encoding="utf-8", errors="replace") as text:
+                if "seed" in text.read():
+                    return True
+        except OSError:
+            pass
+    return False

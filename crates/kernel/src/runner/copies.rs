@@ -1,0 +1,149 @@
+//! Copies of a runner that has run something, seen from the host: asked for as copies of a fork server are.
+//!
+//! Owns how the runner and the host meet for it, and making a kernel of a copy. Whether a copy is sound is decided by the
+//! runner, which says why not.
+
+use std::io;
+use std::os::unix::net::UnixListener as StdUnixListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use tokio::net::UnixListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::error::LaunchError;
+use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, NoCopies, Origin};
+use crate::process::{Mark, Process};
+use crate::runner::launch::{Starting, nonce};
+use crate::runner::supply::Fresh;
+use crate::runner::wires;
+use crate::runner::zygote::{Zygote, ZygoteState};
+use crate::trace::{MessageTrace, Trace};
+
+/// How long a runner may take to say whether it can be copied: its output must be out first.
+const MEETING: Duration = Duration::from_secs(30);
+
+/// How long a copy may take; a process with much memory has much to copy.
+const FORK_WAIT: Duration = Duration::from_secs(60);
+
+/// Where a runner connects to, to be asked for copies. Only somebody who knows the name can, and it is used once.
+pub(super) struct Meeting {
+    pub(super) name: String,
+    listener: UnixListener,
+}
+
+impl Meeting {
+    pub(super) fn place() -> Result<Meeting, NoCopies> {
+        let failed =
+            |error: io::Error| NoCopies { reason: format!("no socket can be made: {error}") };
+        let name = format!("inkcell-copies-{}", nonce().map_err(failed)?);
+        let listener = bind(&name).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            UnixListener::from_std(listener)
+        });
+        Ok(Meeting { name, listener: listener.map_err(failed)? })
+    }
+}
+
+/// A socket without a file: a path may be longer than a socket's name can be.
+#[cfg(target_os = "linux")]
+fn bind(name: &str) -> io::Result<StdUnixListener> {
+    use std::os::linux::net::SocketAddrExt as _;
+    let address = std::os::unix::net::SocketAddr::from_abstract_name(name)?;
+    StdUnixListener::bind_addr(&address)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn bind(_: &str) -> io::Result<StdUnixListener> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "only Linux has such sockets"))
+}
+
+/// What makes copies of one runner. They end without it only as those of a fork server do.
+pub(crate) struct Copies {
+    zygote: Zygote,
+    python: String,
+    trace: Option<Arc<dyn Trace>>,
+}
+
+impl Copies {
+    /// Waits for the runner, and for its word.
+    pub(super) async fn meet(
+        meeting: Meeting,
+        pid: u32,
+        python: String,
+        trace: Option<Arc<dyn Trace>>,
+    ) -> Result<Copies, NoCopies> {
+        let silent = || NoCopies { reason: "the kernel did not answer".to_owned() };
+        let met = async {
+            let (stream, _) = meeting.listener.accept().await.map_err(|_| silent())?;
+            let peer = stream.peer_cred().map_err(|_| silent())?;
+            if peer.uid() != rustix::process::getuid().as_raw() {
+                return Err(silent());
+            }
+            let zygote = Zygote::on(stream, pid, || {});
+            match zygote.settled().await {
+                ZygoteState::Refused(reason) => Err(NoCopies { reason }),
+                ZygoteState::Ready { .. } => Ok(zygote),
+                ZygoteState::Gone | ZygoteState::Starting => Err(silent()),
+            }
+        };
+        let zygote = tokio::time::timeout(MEETING, met).await.unwrap_or_else(|_| Err(silent()))?;
+        Ok(Copies { zygote, python, trace })
+    }
+
+    async fn copy(&self) -> io::Result<Fresh> {
+        let (wires, theirs) = wires::pair()?;
+        let copied = tokio::time::timeout(FORK_WAIT, self.zygote.fork(theirs.in_order())).await;
+        let forked =
+            copied.map_err(|_| io::Error::other("the kernel made no copy of itself"))??;
+        let process = Process::forked(forked.pid, forked.ended);
+        let mark = Mark::new(forked.pid, &wires.inodes)?;
+        Ok(Fresh { process, wires, mark, origin: Origin::Forked, notice: None })
+    }
+
+    async fn start(
+        &self,
+        spec: &KernelSpec,
+        cancel: &CancellationToken,
+    ) -> Result<Launched, LaunchError> {
+        let python = self.python.clone();
+        let resources = |what| move |source| LaunchError::Resources { what, source };
+        let nonce = nonce().map_err(resources("get randomness"))?;
+        let began = tokio::time::Instant::now();
+        let deadline = began + spec.start_timeout;
+        let fresh = tokio::select! {
+            fresh = self.copy() => {
+                fresh.map_err(|source| LaunchError::Spawn { python: python.clone(), source })?
+            }
+            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
+        };
+        let messages = MessageTrace::new(self.trace.as_ref(), Some(fresh.process.id()));
+        let trace = self.trace.clone();
+        let mut starting = Starting { fresh: Some(fresh), python, trace, messages };
+        let done = tokio::select! {
+            done = starting.greet(spec, nonce) => done,
+            () = tokio::time::sleep_until(deadline) => Err(starting.late(spec.start_timeout)),
+            () = cancel.cancelled() => Err(LaunchError::Cancelled),
+        };
+        if let (Ok(launched), Some(trace)) = (&done, &self.trace) {
+            trace.started(launched.kernel.info(), began.elapsed());
+        }
+        done
+    }
+}
+
+impl Backend for Copies {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Runner
+    }
+
+    fn launch<'a>(
+        &'a self,
+        spec: &'a KernelSpec,
+        cancel: &'a CancellationToken,
+    ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
+        self.start(spec, cancel).boxed()
+    }
+}
