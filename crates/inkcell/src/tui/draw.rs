@@ -16,6 +16,9 @@ use crate::render::live::Colour;
 /// Columns left of a cell, where the cursor is marked.
 const GUTTER: u16 = 2;
 
+/// Columns that what a key does needs beside the key.
+const HELP_COLUMNS: usize = 20;
+
 /// What is always said below.
 const HINT: &str = "? keys  Enter edit  x run  R run, next  z undo  / search  q quit";
 
@@ -156,12 +159,8 @@ impl Model {
             self.draw_above(buffer, area, colour);
         }
         let cursor = match self.mode {
-            Mode::Help { top } => {
-                draw_help(buffer, body, top, colour);
-                None
-            }
-            Mode::Messages { top } => {
-                let rows = self.message_rows(usize::from(body.width));
+            Mode::Help { top } | Mode::Messages { top } => {
+                let rows = self.text_rows(usize::from(body.width));
                 draw_rows(buffer, body, rows.get(top..).unwrap_or_default(), colour);
                 None
             }
@@ -172,8 +171,11 @@ impl Model {
         below.1.or(cursor)
     }
 
-    /// What was said so far, the newest first.
-    pub(super) fn message_rows(&self, width: usize) -> Vec<Line> {
+    /// The text of ours that is read: the keys, or what was said so far, the newest first.
+    pub(super) fn text_rows(&self, width: usize) -> Vec<Line> {
+        if matches!(self.mode, Mode::Help { .. }) {
+            return help_rows(width);
+        }
         if self.messages.is_empty() {
             return vec![Line::of(Role::Dim, "nothing was said yet")];
         }
@@ -340,13 +342,24 @@ fn draw_rows(buffer: &mut Buffer, room: Rect, rows: &[Line], colour: Colour) {
     }
 }
 
-fn draw_help(buffer: &mut Buffer, body: Rect, top: usize, colour: Colour) {
+/// Every key and what it does; where there is no room beside the keys, it stands below them.
+fn help_rows(width: usize) -> Vec<Line> {
     let lines = help();
     let widest = lines.iter().map(|(keys, _)| columns(keys)).max().unwrap_or(0);
-    let rows = lines.iter().skip(top).map(|(keys, text)| {
+    let beside = width.saturating_sub(widest + 3);
+    let (indent, is_beside) = if beside >= HELP_COLUMNS { (widest + 3, true) } else { (3, false) };
+    let mut rows = Vec::new();
+    for (keys, text) in &lines {
+        let text = wrap(&Line::of(Role::Plain, text), width.saturating_sub(indent), Wrap::Words);
         let mut line = Line::of(Role::Title, &format!(" {keys:<widest$}  "));
-        line.push(Role::Plain, text);
-        line
-    });
-    draw_rows(buffer, body, &rows.collect::<Vec<_>>(), colour);
+        if !is_beside {
+            rows.extend(wrap(&Line::of(Role::Title, &format!(" {keys}")), width, Wrap::Words));
+            line = Line::of(Role::Plain, "   ");
+        }
+        for part in text {
+            part.spans().iter().for_each(|span| line.push(span.role(), span.text()));
+            rows.push(std::mem::replace(&mut line, Line::of(Role::Plain, &" ".repeat(indent))));
+        }
+    }
+    rows
 }

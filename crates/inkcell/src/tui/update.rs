@@ -11,7 +11,7 @@ use ratatui::crossterm::event::{
 
 use super::cursor::Direction;
 use super::editor::{Editor, Then};
-use super::keys::{Command, Pressed, help, pressed};
+use super::keys::{Command, Pressed, pressed};
 use super::model::{By, Effect, Input, Lasting, Mode, Model};
 use super::search;
 use super::shown::ShownCell;
@@ -178,10 +178,7 @@ impl Model {
 
     /// A key while a text of ours is read.
     fn reading_key(&mut self, key: KeyEvent) {
-        let all = match self.mode {
-            Mode::Messages { .. } => self.message_rows(usize::from(self.width)).len(),
-            _ => help().len(),
-        };
+        let all = self.text_rows(usize::from(self.width)).len();
         let (page, last) = (self.body_rows.max(1), all.saturating_sub(1));
         let (Mode::Help { top } | Mode::Messages { top }) = &mut self.mode else { return };
         match key.code {

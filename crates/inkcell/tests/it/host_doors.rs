@@ -68,6 +68,8 @@ fn a_host_of_another_version_is_told_apart() {
             }
         }
     });
+    let empty = json!({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+    hosted.env.put("nb.ipynb", empty.to_string());
     for args in [["py", "1"].as_slice(), &["run", "--keep", "nb.ipynb"]] {
         let ran = finish(command(&hosted, &runtime, args), b"");
         assert_ne!(ran.code, Some(0), "{ran:?}");

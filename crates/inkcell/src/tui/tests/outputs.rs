@@ -91,7 +91,7 @@ fn pages_of_stored_output_are_fetched() {
     press(&mut model, "jj");
     let wanted = |first| Effect::Page(Wanted { artifact: "abcdefgh2345abcd".to_owned(), first });
     assert_eq!(press(&mut model, "o"), [wanted(None)]);
-    assert_eq!(press(&mut model, "jk"), [], "it is on its way");
+    assert_eq!(press(&mut model, "kj"), [], "it is on its way");
     let page = |first_line, text: &str| {
         let page = Some(Page { first_line, total_lines: 9000, text: text.to_owned() });
         Input::Paged { artifact: "abcdefgh2345abcd".to_owned(), page }
@@ -127,4 +127,23 @@ fn long_messages_are_seen_whole() {
     assert!(words.iter().all(|word| seen.contains(word.as_str())), "{seen}");
     press(&mut model, "q");
     assert!(matches!(model.mode, Mode::Browse));
+}
+
+/// What every key does can be read on a narrow screen, too.
+#[test]
+fn help_is_seen_whole_on_a_narrow_screen() {
+    for width in [20, 80] {
+        let mut model = three();
+        frame(&mut model, width, 200);
+        press(&mut model, "?");
+        let shown = frame(&mut model, width, 200);
+        let words: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (keys, text) in super::super::keys::help() {
+            assert!(
+                words.contains(keys.trim()) && words.contains(text),
+                "{width}: {text}: {shown}"
+            );
+        }
+        assert!(!shown.contains("…") || width == 20, "{shown}");
+    }
 }
