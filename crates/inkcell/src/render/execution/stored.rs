@@ -19,7 +19,7 @@ use super::cell::{Cell, Content, Status};
 use super::frame::{Line, Role};
 use super::growing::Growing;
 use super::lines::Lines;
-use super::output::{self, Layout, more, remark};
+use super::output::{self, EXPANDS, Layout, more, remark};
 use super::width::{Wrap, wrap};
 use super::{Area, Expansion, highlight, markdown, status};
 
@@ -85,7 +85,7 @@ pub(crate) fn source_rows(text: &str, language: Language, area: Area) -> Vec<Lin
         hidden += rows.split_off(SOURCE_PREVIEW).len();
     }
     if hidden > 0 {
-        rows.extend(more(hidden, width));
+        rows.extend(more(hidden, EXPANDS, width));
     }
     rows
 }
@@ -131,7 +131,8 @@ pub(crate) fn output_rows(outputs: &[OutputView<'_>], area: Area) -> (Vec<Line>,
 }
 
 fn content_rows(content: &Content, status: Status, area: Area) -> Vec<Line> {
-    let mut rows = output::rows(content, status, Layout { area, preview: PREVIEW, gallery: None });
+    let layout = Layout { area, preview: PREVIEW, gallery: None, more: EXPANDS };
+    let mut rows = output::rows(content, status, layout);
     rows.extend(status::lines(&content.statuses, area.expansion, area.width));
     rows
 }
