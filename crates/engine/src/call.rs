@@ -416,6 +416,7 @@ impl Call {
             cell.output.parts = vec![crate::output::Part::Text(preview.text)];
             cell.output.counts.total_bytes = preview.total_bytes;
             cell.output.counts.total_lines = preview.total_lines;
+            cell.output.artifact = preview.artifact;
         });
     }
 

@@ -4,7 +4,9 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use clap::{
+    Args as ClapArgs, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum,
+};
 use inkcell_engine::notebook::Outputs;
 
 use crate::exit;
@@ -14,6 +16,7 @@ mod agents;
 mod artifacts;
 mod batch;
 mod comfort;
+mod examples;
 mod gateway;
 mod hosts;
 mod kernels;
@@ -60,7 +63,18 @@ pub(crate) struct Args {
     pub(crate) command: Command,
 }
 
+/// The whole command line, with examples.
+pub(crate) fn command() -> clap::Command {
+    examples::added(Args::command())
+}
+
 impl Args {
+    /// What this process was told.
+    pub(crate) fn of_process() -> Result<Args, clap::Error> {
+        let matches = command().try_get_matches_from(paired(std::env::args_os()))?;
+        Args::from_arg_matches(&matches).map_err(|error| error.format(&mut command()))
+    }
+
     pub(crate) fn form(&self) -> Form {
         // What follows an operation that is not known is not understood, but it may say how to answer.
         let unread = match &self.command {

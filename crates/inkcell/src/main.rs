@@ -19,6 +19,7 @@ mod output;
 mod parameters;
 mod render;
 mod repl;
+mod screen;
 mod settings;
 mod setup;
 mod tools;
@@ -28,15 +29,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::Parser;
-
 use crate::args::{Args, Command};
 use crate::output::Output;
 use crate::settings::{Profile, Settings, Surroundings};
 
 fn main() -> ExitCode {
     let began = Instant::now();
-    let args = match Args::try_parse_from(args::paired(std::env::args_os())) {
+    let args = match Args::of_process() {
         Ok(args) => args,
         Err(error) => return exit::of_usage(&error),
     };

@@ -234,6 +234,9 @@ impl Settings {
 
     /// The program that shows long answers page by page on a terminal; none where PAGER says so.
     pub(crate) fn pager(&self) -> Vec<String> {
+        if !self.can_draw() {
+            return Vec::new();
+        }
         let given = self.surroundings.get("PAGER").and_then(|value| value.to_str());
         match given.map(str::trim) {
             Some("" | "cat") => Vec::new(),
@@ -249,7 +252,12 @@ impl Settings {
 
     /// Whether a terminal may be given colours.
     pub(crate) fn may_colour(&self) -> bool {
-        self.surroundings.get("NO_COLOR").is_none_or(|value| value.is_empty())
+        self.can_draw() && self.surroundings.get("NO_COLOR").is_none_or(|value| value.is_empty())
+    }
+
+    /// Whether a terminal understands anything beside text: one that does not says so.
+    pub(crate) fn can_draw(&self) -> bool {
+        self.surroundings.get("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
     }
 }
 

@@ -11,7 +11,7 @@ use inkcell_kernel::{DisplayId, ExecEvent, MimeBundle, Outcome, StreamName};
 
 use super::limits::OutputLimits;
 use super::mime::{self, Shown};
-use super::model::{Counts, Mark, ModelOutput, Notice, Part, Truncation};
+use super::model::{Counts, Mark, ModelOutput, Notice, Part, Stored, Truncation};
 use super::plain::PlainChunk;
 use super::rich::RichList;
 use super::sanitize::Cleaner;
@@ -31,6 +31,8 @@ pub struct Preview {
     pub total_lines: u64,
     /// Rich items so far.
     pub rich: u64,
+    /// The file that the text is written to, where it does not fit.
+    pub artifact: Option<Stored>,
 }
 
 /// How many displays are remembered, so that they can be updated.
@@ -285,6 +287,7 @@ impl OutputSink {
             total_bytes: total.bytes,
             total_lines: total.lines(),
             rich: self.rich.count(),
+            artifact: self.raw.so_far(),
         }
     }
 

@@ -137,6 +137,14 @@ impl RawLog {
         self.total
     }
 
+    /// What is in a file by now.
+    pub(super) fn so_far(&self) -> Option<Stored> {
+        match &self.state {
+            State::Open(opened) => Some(Stored { id: opened.id.clone(), bytes: self.written }),
+            State::Held | State::Failed { .. } => None,
+        }
+    }
+
     pub(super) fn spill(&mut self) -> &mut Spill {
         &mut self.spill
     }

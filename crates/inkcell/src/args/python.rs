@@ -86,9 +86,10 @@ pub(crate) struct Py {
     pub(crate) python: PythonArgs,
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// How much is shown, and how.
-    #[arg(long, value_enum, default_value_t = View::Stream)]
-    pub(crate) view: View,
+    /// How much is shown, and how. When left out, a terminal shows it as at a prompt: the code, the last lines of its
+    /// output, growing in place; anything else gets the stream.
+    #[arg(long, value_enum)]
+    pub(crate) view: Option<View>,
     /// Say which Python is used and why.
     #[arg(short, long)]
     pub(crate) verbose: bool,

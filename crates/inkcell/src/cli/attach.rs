@@ -3,14 +3,9 @@
 //! Owns the terminal meanwhile: keys that expand or leave, and when what is seen is brought up to date. What is shown is
 //! made by `render/transcript`; what runs is not touched.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
-use inkcell_engine::api::{
-    ArtifactForm, ArtifactFound, ArtifactPart, Request, Response, ResultReport, ResultRequest,
-};
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
-use ratatui::crossterm::terminal;
 use serde_json::json;
 
 use super::heard::Heard;
@@ -18,13 +13,14 @@ use super::hosts::{self, Met};
 use crate::args::Attach;
 use crate::client::{Asked, Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{Answer, Ask, HostEvent};
+use crate::host::{Ask, HostEvent};
 use crate::output::Output;
-use crate::render::execution::{Area, Expansion, Page};
-use crate::render::image::{Gallery, Protocol, Surroundings, protocol};
-use crate::render::repaint::{Repaint, Size};
+use crate::render::execution::{Area, Expansion};
+use crate::render::live::Colour;
+use crate::render::repaint::Repaint;
 use crate::render::transcript::Transcript;
 use crate::render::transcript::piped::Piped;
+use crate::screen::{self, Key, Keys, Looks, Pages, Place, Waker, asking, size};
 use crate::settings::Settings;
 
 /// How long nothing must come before what is remembered counts as seen.
@@ -32,6 +28,9 @@ const QUIET: Duration = Duration::from_millis(200);
 
 /// How often a terminal is brought up to date.
 const TICK: Duration = Duration::from_millis(50);
+
+/// The keys that leave, beside Ctrl-C and escape: q and Ctrl-D.
+const LEAVE: [u8; 2] = [b'q', 4];
 
 pub(crate) fn run(
     args: &Attach,
@@ -52,7 +51,7 @@ pub(crate) fn run(
         });
     }
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    if is_terminal && !args.no_follow {
+    if is_terminal && settings.can_draw() && !args.no_follow {
         return watched(asked, &met, &client, settings);
     }
     let mut piped = Piped::new(met.session.cwd);
@@ -100,23 +99,6 @@ fn told(
     }
 }
 
-/// A terminal whose keys come one by one, for as long as this is held.
-struct RawTerminal;
-
-impl RawTerminal {
-    fn enter() -> Result<RawTerminal, Failure> {
-        let entered = terminal::enable_raw_mode();
-        entered.map_err(|error| Failure::Io("cannot use the terminal", error))?;
-        Ok(RawTerminal)
-    }
-}
-
-impl Drop for RawTerminal {
-    fn drop(&mut self) {
-        let _ = terminal::disable_raw_mode();
-    }
-}
-
 /// Shows what happens on a terminal, until somebody leaves.
 fn watched(
     mut asked: Asked,
@@ -126,22 +108,15 @@ fn watched(
 ) -> Result<Exit, Failure> {
     let handle = asked.handle();
     let signals = Heard::listen(move |_| handle.cancel())?;
-    let about = Surroundings::of(|name| {
-        settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
-    });
-    let colour = settings.may_colour();
-    let protocol = if colour { protocol(&about, None) } else { Protocol::None };
-    let window = rustix::termios::tcgetwinsize(rustix::stdio::stdout());
-    let gallery = Gallery::new(protocol);
-    let gallery = match window {
-        Ok(window) => gallery.with_window(window.into()),
-        Err(_) => gallery,
-    };
-    let mut transcript = Transcript::new(met.session.cwd.clone()).with_gallery(gallery);
+    let looks = Looks::of(settings);
+    let mut transcript = Transcript::new(met.session.cwd.clone()).with_gallery(looks.gallery());
+    let host = asking(client);
     let mut repaint = Repaint::default();
     let mut expansion = Expansion::Collapsed;
     let mut pages = Pages::default();
-    let _raw = RawTerminal::enter()?;
+    let keys = Keys::new(Waker::default());
+    let mut keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+    keys.watch();
     let mut shown = Instant::now();
     let done = loop {
         let done = match asked.next(Some(TICK)) {
@@ -156,7 +131,16 @@ fn watched(
             Step::Nothing => None,
             Step::Done(done) => Some(done),
         };
-        match key() {
+        if keys.is_to_suspend() {
+            screen::write(&repaint.wipe(size()))?;
+            keys.suspend();
+        }
+        let place = keys.place();
+        if place != Place::InFront {
+            // Others have written below what was painted.
+            repaint = Repaint::default();
+        }
+        match keys.next() {
             Some(Key::Expand) => {
                 expansion = match expansion {
                     Expansion::Collapsed => Expansion::Expanded,
@@ -165,14 +149,17 @@ fn watched(
             }
             Some(Key::Page(turn)) if expansion == Expansion::Expanded => pages.turn(turn),
             Some(Key::Page(_)) => {}
-            Some(Key::Leave) => asked.handle().cancel(),
+            Some(Key::Stop) => asked.handle().cancel(),
             None => {}
         }
+        if keys.typed().iter().any(|key| LEAVE.contains(key)) {
+            asked.handle().cancel();
+        }
         let wanted = transcript.artifact().filter(|_| expansion == Expansion::Expanded);
-        if let Some(page) = pages.look(wanted, client, size().rows) {
+        if let Some(page) = pages.look(wanted, &host, size().rows) {
             transcript.turn_to(page);
         }
-        if done.is_some() || shown.elapsed() >= TICK {
+        if done.is_some() || (shown.elapsed() >= TICK && place != Place::Behind) {
             shown = Instant::now();
             let size = size();
             let area = Area { width: size.columns, expansion };
@@ -185,12 +172,10 @@ fn watched(
             };
             let live = transcript.frame(area);
             let mut bytes = repaint.paint(&settled, &live, size);
-            if !colour {
+            if looks.colour == Colour::Off {
                 bytes = without_colours(&bytes);
             }
-            let mut stdout = std::io::stdout().lock();
-            let written = stdout.write_all(bytes.as_bytes()).and_then(|()| stdout.flush());
-            written.map_err(Failure::of_output)?;
+            screen::write(&bytes)?;
         }
         if let Some(done) = done {
             break done;
@@ -200,117 +185,6 @@ fn watched(
         (Some(_), _) | (None, Ok(_)) => Ok(Exit::Ok),
         (None, Err(refusal)) => Err(refusal.into()),
     }
-}
-
-enum Key {
-    Expand,
-    Page(Turn),
-    Leave,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Turn {
-    Back,
-    On,
-}
-
-/// The pages of a stored output.
-#[derive(Default)]
-struct Pages {
-    /// The output, and the page of it that is shown.
-    shown: Option<(String, u64)>,
-    /// The page that is wanted; the last at first.
-    wanted: Option<u64>,
-    lines_a_page: u64,
-    total_lines: u64,
-}
-
-impl Pages {
-    fn turn(&mut self, turn: Turn) {
-        let Some((_, shown)) = &self.shown else { return };
-        self.wanted = Some(match turn {
-            Turn::Back => shown.saturating_sub(self.lines_a_page).max(1),
-            Turn::On => (shown + self.lines_a_page).min(self.last()),
-        });
-    }
-
-    /// The first line of the last page.
-    fn last(&self) -> u64 {
-        self.total_lines.saturating_sub(self.lines_a_page.saturating_sub(1)).max(1)
-    }
-
-    /// The page that is to be shown from now on, if that is another one.
-    fn look(
-        &mut self,
-        artifact: Option<&str>,
-        client: &Client,
-        rows: usize,
-    ) -> Option<Option<Page>> {
-        let Some(artifact) = artifact else {
-            self.wanted = None;
-            return self.shown.take().map(|_| None);
-        };
-        let is_shown = self.shown.as_ref().is_some_and(|(id, first)| {
-            id == artifact && self.wanted.is_none_or(|wanted| wanted == *first)
-        });
-        if is_shown {
-            return None;
-        }
-        self.lines_a_page = u64::try_from(rows.saturating_sub(8)).unwrap_or(0).max(5);
-        if self.total_lines == 0 || self.shown.as_ref().is_none_or(|(id, _)| id != artifact) {
-            self.total_lines = stored_lines(artifact, (1, 1), client)?.total_lines;
-        }
-        let first = self.wanted.unwrap_or_else(|| self.last());
-        let page = stored_lines(artifact, (first, first + self.lines_a_page - 1), client)?;
-        (self.shown, self.wanted) = (Some((artifact.to_owned(), first)), None);
-        Some(Some(page))
-    }
-}
-
-/// Lines of a stored output, as its host has them.
-pub(crate) fn stored_lines(
-    artifact: &str,
-    (first, last): (u64, u64),
-    client: &Client,
-) -> Option<Page> {
-    let number = |line: u64| usize::try_from(line).unwrap_or(usize::MAX);
-    let part = ArtifactPart::Lines { start: number(first), end: Some(number(last)) };
-    let (id, form) = (artifact.to_owned(), ArtifactForm::Clean);
-    let request = Request::Result(ResultRequest::Artifact { id, part, form });
-    let Ok(Answer::Engine(Response::Result(ResultReport::Artifact(report)))) =
-        client.answer(Ask::Engine(request))
-    else {
-        return None;
-    };
-    let ArtifactFound::Lines { pieces, total_lines, .. } = report.found else { return None };
-    let text: Vec<String> =
-        pieces.iter().map(|piece| String::from_utf8_lossy(&piece.bytes).into_owned()).collect();
-    Some(Page { first_line: first, total_lines, text: text.concat() })
-}
-
-/// The next key, if one was pressed.
-fn key() -> Option<Key> {
-    if !event::poll(Duration::ZERO).unwrap_or(false) {
-        return None;
-    }
-    let Ok(Event::Key(key)) = event::read() else { return None };
-    if key.kind == KeyEventKind::Release {
-        return None;
-    }
-    let is_ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
-    match key.code {
-        KeyCode::Char('o') if is_ctrl => Some(Key::Expand),
-        KeyCode::PageUp => Some(Key::Page(Turn::Back)),
-        KeyCode::PageDown => Some(Key::Page(Turn::On)),
-        KeyCode::Char('c' | 'd') if is_ctrl => Some(Key::Leave),
-        KeyCode::Char('q') => Some(Key::Leave),
-        _ => None,
-    }
-}
-
-fn size() -> Size {
-    let (columns, rows) = terminal::size().unwrap_or((80, 24));
-    Size { columns: usize::from(columns).max(1), rows: usize::from(rows).max(2) }
 }
 
 /// The same without colours; what moves the cursor is ours and stays.

@@ -1,27 +1,26 @@
 //! `inkcell completions` and `inkcell man`: both are made from the arguments themselves, so that they cannot differ.
 
-use clap::CommandFactory as _;
 use clap_mangen::Man as Page;
 
-use crate::args::{Args, Completions, Man};
+use crate::args::{self, Completions, Man};
 use crate::exit::{Exit, Failure};
 use crate::output::{Output, count};
 use crate::settings::Settings;
 
 const NAME: &str = "inkcell";
 
-pub(crate) fn completions(args: &Completions, output: &mut Output) -> Result<Exit, Failure> {
+pub(crate) fn completions(given: &Completions, output: &mut Output) -> Result<Exit, Failure> {
     let mut script = Vec::new();
-    let shell = clap_complete::Shell::from(args.shell);
-    clap_complete::generate(shell, &mut Args::command(), NAME, &mut script);
+    let shell = clap_complete::Shell::from(given.shell);
+    clap_complete::generate(shell, &mut args::command(), NAME, &mut script);
     output.raw(&script).map_err(Failure::of_output)?;
     Ok(Exit::Ok)
 }
 
-pub(crate) fn man(args: &Man, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
-    let mut command = Args::command();
+pub(crate) fn man(given: &Man, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+    let mut command = args::command();
     command.build();
-    let Some(dir) = &args.dir else {
+    let Some(dir) = &given.dir else {
         let page = page(&command, NAME)?;
         output.raw(&page).map_err(Failure::of_output)?;
         return Ok(Exit::Ok);

@@ -1,7 +1,7 @@
 //! One file a command.
 
 mod artifacts;
-pub(crate) mod attach;
+mod attach;
 mod clean;
 mod code;
 mod comfort;

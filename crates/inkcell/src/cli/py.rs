@@ -7,7 +7,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{
-    CellKernel, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
+    CellKernel, CellSource, EndReport, KernelMode, PythonReport, PythonRequest, Reading, State,
 };
 use inkcell_engine::kernel::InputMode;
 use rustix::process::Signal;
@@ -16,16 +16,18 @@ use super::heard::Heard;
 use super::listener::{Listener, Shown};
 use super::{code, hosts, python};
 use crate::args::{Py, View};
-use crate::client::{AskHandle, Asked, Step};
+use crate::client::{AskHandle, Asked, Client, Step};
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Attention, Detached, HostEvent, PythonAsk, PythonDone};
 use crate::output::{Output, Stream};
 use crate::render::blocks::Blocks;
 use crate::render::ending::Summary;
+use crate::render::execution::Execution;
 use crate::render::hint;
 use crate::render::live::{Colour, Live, Show, last_words};
 use crate::render::recorded::Recorded;
 use crate::render::reply::Replied;
+use crate::screen::{self, Cells, Code, Keys, Later, Looks, Waker, asking};
 use crate::settings::{Profile, Settings};
 
 /// How long a reader that does not read is waited for at the end, at least.
@@ -54,9 +56,13 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     // Whoever says where to work knows better than the name of a notebook.
     let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
     let (news, heard) = mpsc::channel();
-    let asked = news.clone();
+    let (asked, waker) = (news.clone(), Waker::default());
+    let woken = waker.clone();
     // Before anything is begun that would have to be stopped.
-    let signals = Heard::listen(move |_| drop(asked.send(News::Asked)))?;
+    let signals = Heard::listen(move |_| {
+        woken.stop();
+        drop(asked.send(News::Asked));
+    })?;
     let whom = hosts::for_code((args.host, args.fresh), session.as_ref(), settings)?;
     if args.detach && !whom.client.is_remote() {
         let problem = "code goes on in a host, and there is to be none here; leave this out, or set host.use to on";
@@ -69,7 +75,15 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     if let (true, KernelMode::Session, Some(first)) = (args.reset, mode, cells.first_mut()) {
         first.kernel = CellKernel::Fresh;
     }
-    let is_streamed = args.view == View::Stream && !output.is_json();
+    let is_on_screen =
+        args.view.is_none() && !output.is_json() && !args.detach && screen::is_drawn_on(settings);
+    let view = args.view.unwrap_or(View::Stream);
+    let is_streamed = view == View::Stream && !is_on_screen && !output.is_json();
+    // Whoever sees what code asks can answer.
+    let input = match is_on_screen && std::io::stdin().is_terminal() {
+        true => InputMode::Ask,
+        false => InputMode::Refuse,
+    };
     let request = PythonRequest {
         cells,
         session,
@@ -82,8 +96,9 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
             true => Reading::Elsewhere,
             false => Reading::Bounded,
         },
-        input: InputMode::Refuse,
+        input,
     };
+    let (sources, works_in) = (request.cells.clone(), request.cwd.clone());
     let limit_from = if args.timeout.is_some() { "--timeout" } else { "python.timeout" };
     let ask = Ask::Python(PythonAsk {
         request,
@@ -92,18 +107,26 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         attention: if args.verbose { Attention::Verbose } else { Attention::Usual },
         detached: if args.detach { Detached::Yes } else { Detached::No },
     });
+    if is_on_screen {
+        return on_screen(&sources, ask, whom.client, settings, (waker, &signals));
+    }
     let asked = whom.client.ask(ask)?;
     let handle = asked.handle();
-    let is_coloured = settings.may_colour() && std::io::stderr().is_terminal();
-    let colour = if is_coloured { Colour::On } else { Colour::Off };
-    let show: Box<dyn Show> = match args.view {
+    let looks = if settings.may_colour() { Colour::On } else { Colour::Off };
+    let colour = if std::io::stderr().is_terminal() { looks } else { Colour::Off };
+    let show: Box<dyn Show> = match view {
         _ if output.is_json() => Box::new(Recorded::default()),
-        View::Stream => Box::new(Live::new(colour)),
+        View::Stream => Box::new(Live::new(looks)),
         View::Reply => Box::new(Replied),
         View::Blocks => {
-            let is_coloured = settings.may_colour() && std::io::stdout().is_terminal();
-            let colour = if is_coloured { Colour::On } else { Colour::Off };
-            Box::new(Blocks::new(colour, timeout))
+            let colour = if std::io::stdout().is_terminal() { looks } else { Colour::Off };
+            let call = Execution::new(Vec::new()).with_timeout(timeout);
+            let call = call.with_cwd(&works_in, &settings.cwd);
+            let call = match colour {
+                Colour::On => call.with_gallery(Looks::of(settings).gallery()),
+                Colour::Off => call,
+            };
+            Box::new(Blocks::new(colour, call))
         }
     };
     let listener = Listener::start(show, handle.clone());
@@ -182,6 +205,42 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
             Stream::stderr().write_within(words.as_bytes(), OTHER_STREAM);
             Ok(Exit::TimedOut)
         }
+    }
+}
+
+/// Runs code and shows it as at a prompt.
+fn on_screen(
+    sources: &[CellSource],
+    ask: Ask,
+    client: Client,
+    settings: &Settings,
+    (waker, signals): (Waker, &Heard),
+) -> Result<Exit, Failure> {
+    let later = if client.is_remote() { Later::Call } else { Later::Nothing };
+    let keys = Keys::new(waker);
+    let keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+    let host = Box::new(asking(&client));
+    let mut cells = Cells::new(keys, Looks::of(settings), Code::Shown, host).seen_later(later);
+    let asked = client.ask(ask)?;
+    cells.began(sources);
+    let done = screen::follow(asked, &mut cells, |_| {});
+    let summary = done.and_then(|PythonDone { report, took, python }| {
+        let has_begun = report.cells.iter().any(|cell| cell.count.is_some());
+        match (signals.first(), not_begun(&report)) {
+            (Some(signal), _) if !has_begun => Err(Failure::Signal(signal)),
+            (_, Some(failure)) => Err(failure),
+            _ => Ok(Summary { report, took, python }),
+        }
+    });
+    let shown = cells.ended(summary.as_ref().ok());
+    // The terminal is given back before a kernel of our own is waited for.
+    drop(cells);
+    drop(client);
+    match (signals.first(), summary) {
+        // What a signal cut short is no failure of its own.
+        (Some(signal), _) => Err(Failure::Signal(signal)),
+        (None, Ok(summary)) => shown.map(|()| summary.exit()),
+        (None, Err(failure)) => Err(failure),
     }
 }
 

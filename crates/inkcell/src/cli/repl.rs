@@ -14,11 +14,16 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Ask, Attention, KernelOptions};
 use crate::output::Output;
 use crate::render::live::{Colour, Live};
-use crate::repl::face::Face as _;
+use crate::repl::face::Face;
 use crate::repl::piped::Piped;
+use crate::repl::plain::Plain;
 use crate::repl::talk::Talk;
 use crate::repl::{Repl, Shared, Terminal, locked};
 use crate::settings::Settings;
+
+/// What is said at a terminal that shows text and nothing else.
+const NO_DRAWING: &str = "This terminal (TERM) shows text alone: no editing, no completion, no pictures. For those use \
+                          another terminal, or set TERM to what this one is; one cell alone is run by inkcell py CODE.";
 
 pub(crate) fn run(
     args: &args::Repl,
@@ -47,22 +52,26 @@ pub(crate) fn run(
     let stays = talk.stays();
     let talk: Shared = Arc::new(Mutex::new(talk));
     if !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
-        let is_coloured = settings.may_colour() && io::stderr().is_terminal();
-        let colour = if is_coloured { Colour::On } else { Colour::Off };
+        let colour = if settings.may_colour() { Colour::On } else { Colour::Off };
         let mut face = Piped::new(io::stdin().lock(), Live::new(colour));
         let failed = Repl::new(Arc::clone(&talk), &mut face).run()?;
         return Ok(failed.unwrap_or(Exit::Ok));
     }
-    let colour = if settings.may_colour() { Colour::On } else { Colour::Off };
-    let mut face = Terminal::new(&talk, colour)?;
+    let mut face: Box<dyn Face> = match settings.can_draw() {
+        true => Box::new(Terminal::new(&talk)?),
+        false => Box::new(Plain::new()?),
+    };
     let kept = if stays { "its session stays when you leave" } else { "everything ends with it" };
     face.say(&format!(
         "inkcell {}, Python in {}; {kept}. :help shows what can be typed.",
         env!("CARGO_PKG_VERSION"),
         locked(&talk).cwd.display()
     ))?;
+    if !settings.can_draw() {
+        face.say(NO_DRAWING)?;
+    }
     warm_up(&talk);
-    Repl::new(Arc::clone(&talk), &mut face).run()?;
+    Repl::new(Arc::clone(&talk), &mut *face).run()?;
     if stays {
         face.say("The session stays: inkcell repl goes on in it, inkcell stop ends it.")?;
     }

@@ -278,7 +278,10 @@ fn conduct(
     let reading = std::thread::Builder::new().name("reader".to_owned());
     let reading = reading.spawn(move || read(asked, served, &settled, &news));
     reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
-    let mut progress = Progress::new(following);
+    let mut progress = match settings.can_draw() {
+        true => Progress::new(following),
+        false => Progress::new(following).as_text(),
+    };
     let (done, put) = follow(&heard, &stopping, &mut progress, output);
     let mut report = match done {
         Ok(report) => *report,

@@ -3,7 +3,6 @@
 //! Owns how wide that is and whether it has colours. The blocks themselves are `execution`'s.
 
 use std::io;
-use std::time::Duration;
 
 use inkcell_engine::kernel::KernelEvent;
 
@@ -18,22 +17,21 @@ const USUAL_WIDTH: usize = 80;
 pub(crate) struct Blocks {
     width: usize,
     colour: Colour,
-    timeout: Option<Duration>,
+    execution: Execution,
 }
 
 impl Blocks {
-    /// For standard output as it is now, and a call that may take this long.
-    pub(crate) fn new(colour: Colour, timeout: Option<Duration>) -> Blocks {
+    /// For standard output as it is now, and a call.
+    pub(crate) fn new(colour: Colour, execution: Execution) -> Blocks {
         let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok();
         let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
-        Blocks { width: width.unwrap_or(USUAL_WIDTH), colour, timeout }
+        Blocks { width: width.unwrap_or(USUAL_WIDTH), colour, execution }
     }
 
-    fn text(&self, summary: &Summary) -> String {
-        let mut execution = Execution::new(Vec::new()).with_timeout(self.timeout);
-        execution.report(&summary.report);
+    fn text(&mut self, summary: &Summary) -> String {
+        self.execution.report(&summary.report);
         let area = Area { width: self.width, expansion: Expansion::Expanded };
-        let frame = execution.frame(area);
+        let frame = self.execution.frame(area);
         match self.colour {
             Colour::On => ansi(&frame),
             Colour::Off => plain(&frame),

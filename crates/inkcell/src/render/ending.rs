@@ -90,10 +90,15 @@ impl Summary {
         self.sentence().or_else(exception)
     }
 
-    /// What else there is to be told: cells that were not run, processes that were left, output that was.
+    /// What else there is to be told: of the cells, then of the call.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let mut notes: Vec<String> =
-            self.report.cells.iter().flat_map(|cell| &cell.notes).filter_map(said).collect();
+        let of_cells = self.report.cells.iter().flat_map(|cell| &cell.notes).filter_map(said);
+        of_cells.chain(self.notes_of_call()).collect()
+    }
+
+    /// Cells that were not run, processes that were left, output that was.
+    pub(crate) fn notes_of_call(&self) -> Vec<String> {
+        let mut notes = Vec::new();
         let cells = &self.report.cells;
         if let Some((number, cell)) = self.stopped_at()
             && cells.len() > 1

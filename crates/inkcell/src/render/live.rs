@@ -41,6 +41,8 @@ pub(crate) struct Live {
     kept_for: StreamName,
     is_mid_line: bool,
     colour: Colour,
+    /// Whether a terminal may be given colours.
+    looks: Colour,
     /// For standard output and standard error, where they are terminals.
     terminals: [Option<TerminalText>; 2],
 }
@@ -54,12 +56,16 @@ fn number(name: StreamName) -> usize {
 }
 
 impl Live {
-    pub(crate) fn new(colour: Colour) -> Live {
+    /// Gives a terminal colours, or none.
+    pub(crate) fn new(looks: Colour) -> Live {
         let kept_for = StreamName::Stdout;
         let (stdout, stderr) = (Stream::stdout(), Stream::stderr());
         let are_terminals = [io::stdout().is_terminal(), io::stderr().is_terminal()];
-        let terminals = are_terminals.map(|is_terminal| is_terminal.then(TerminalText::default));
-        Live { stdout, stderr, kept: Vec::new(), kept_for, is_mid_line: false, colour, terminals }
+        let text = |is_terminal: bool| is_terminal.then(|| TerminalText::new(looks));
+        let terminals = are_terminals.map(text);
+        let colour = if are_terminals[1] { looks } else { Colour::Off };
+        let (kept, is_mid_line) = (Vec::new(), false);
+        Live { stdout, stderr, kept, kept_for, is_mid_line, colour, looks, terminals }
     }
 
     fn write(&mut self, name: StreamName, bytes: &[u8]) -> io::Result<()> {
@@ -118,7 +124,7 @@ impl Live {
     fn shown(&mut self, text: &str) -> io::Result<()> {
         let before = if self.is_mid_line { "\n" } else { "" };
         let text: Cow<'_, str> = match self.terminals[number(StreamName::Stdout)] {
-            Some(_) => TerminalText::whole(text).into(),
+            Some(_) => TerminalText::whole(text, self.looks).into(),
             None => text.into(),
         };
         self.write(StreamName::Stdout, format!("{before}{text}\n").as_bytes())
@@ -157,7 +163,8 @@ impl Show for Live {
 /// What is said at the end, on standard error.
 pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
     // A traceback has the words of the exception in it, which are the program's.
-    let error = summary.error().map(|error| TerminalText::whole(&traceback(error, colour)));
+    let whole = |error| TerminalText::whole(&traceback(error, colour), Colour::On);
+    let error = summary.error().map(whole);
     let mut text = error.unwrap_or_default();
     if let Some(sentence) = summary.sentence() {
         push_lines(&mut text, &format!("error: {sentence}"));

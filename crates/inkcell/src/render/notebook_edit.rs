@@ -10,7 +10,7 @@ use inkcell_engine::notebook::CellKind;
 use super::execution::cache::Cache;
 use super::execution::frame::{Frame, Line, Role};
 use super::execution::lines::{Lines, TextLine};
-use super::execution::output::more;
+use super::execution::output::{EXPANDS, more};
 use super::execution::width::{Wrap, indented, wrap};
 use super::execution::{Area, Expansion, markdown, plural};
 use super::place;
@@ -167,7 +167,7 @@ fn source_rows(kind: Option<CellKind>, source: &str, area: Area) -> Vec<Line> {
     let mut rows = indented(rows, margin);
     if area.expansion == Expansion::Collapsed && rows.len() > PREVIEW {
         let hidden = rows.split_off(PREVIEW).len();
-        rows.extend(more(hidden, area.width));
+        rows.extend(more(hidden, EXPANDS, area.width));
     }
     rows
 }

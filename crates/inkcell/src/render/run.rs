@@ -64,6 +64,11 @@ impl Progress {
         }
     }
 
+    /// The terminal shows text and nothing else.
+    pub(crate) fn as_text(self) -> Progress {
+        Progress { status: None, ..self }
+    }
+
     /// The running cell has written this line; none as long as it has only begun.
     pub(crate) fn line(&mut self, line: String) {
         if line.is_empty() {

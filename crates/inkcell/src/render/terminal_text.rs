@@ -1,13 +1,14 @@
 //! What a program writes, for a terminal: its colours pass, and nothing else that commands one.
 //!
-//! Owns what may pass (S-050): text, line ends, the two ways back on a line, and the looks of text, which are
-//! written anew. What erases a part of the line is played with spaces. Sequences may come in pieces, never end, or
+//! Owns what may pass (S-050): text, line ends, the two ways back on a line, and the looks of text where they are wanted,
+//! which are written anew. What erases a part of the line is played with spaces. Sequences may come in pieces, never end, or
 //! be eight bits wide; none gets through. It must not know where the text comes from.
 
 use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthChar as _;
 
+use super::live::Colour;
 use crate::output::visible;
 
 /// How much of a sequence is read before it is given up for rubbish.
@@ -97,13 +98,16 @@ pub(crate) struct TerminalText {
     look: Look,
     /// What the terminal was told last.
     told: Look,
+    colour: Colour,
     column: usize,
     widest: usize,
 }
 
-impl Default for TerminalText {
-    fn default() -> TerminalText {
+impl TerminalText {
+    /// With the looks that the program gives its text, or without.
+    pub(crate) fn new(colour: Colour) -> TerminalText {
         TerminalText {
+            colour,
             state: State::Ground,
             partial: Vec::new(),
             look: Look::default(),
@@ -112,12 +116,10 @@ impl Default for TerminalText {
             widest: 0,
         }
     }
-}
 
-impl TerminalText {
     /// A text that is all there is.
-    pub(crate) fn whole(text: &str) -> String {
-        let mut filter = TerminalText::default();
+    pub(crate) fn whole(text: &str, colour: Colour) -> String {
+        let mut filter = TerminalText::new(colour);
         let mut out = filter.push(text.as_bytes());
         out.push_str(&filter.finish());
         out
@@ -162,7 +164,7 @@ impl TerminalText {
     /// The stream is over, or something of ours follows: sequences without an end are forgotten.
     pub(crate) fn finish(&mut self) -> String {
         let is_cut = !std::mem::take(&mut self.partial).is_empty();
-        *self = TerminalText::default();
+        *self = TerminalText::new(self.colour);
         if is_cut { "\u{fffd}".to_owned() } else { String::new() }
     }
 
@@ -302,6 +304,7 @@ impl TerminalText {
     fn command(&mut self, parameters: &str, command: char, out: &mut String) {
         let is_plain = parameters.chars().all(|c| c.is_ascii_digit() || [';', ':'].contains(&c));
         match command {
+            'm' if self.colour == Colour::Off => {}
             'm' if is_plain => self.look.take(parameters),
             'K' if ["", "0", "2"].contains(&parameters) => {
                 let from = if parameters == "2" { 0 } else { self.column };
@@ -363,9 +366,9 @@ mod tests {
             ("ab\u{1b}[2K\rx", "ab\u{8}\u{8}  \rx"),
         ];
         for (given, wanted) in table {
-            assert_eq!(TerminalText::whole(given), wanted, "{given:?}");
+            assert_eq!(TerminalText::whole(given, Colour::On), wanted, "{given:?}");
         }
-        let mut eight_bits = TerminalText::default();
+        let mut eight_bits = TerminalText::new(Colour::On);
         assert_eq!(eight_bits.push(b"\x9b2Ja\x9d0;t\x07b\xff"), "ab\u{fffd}");
         assert_eq!(eight_bits.push("é".as_bytes()[..1].into()), "");
         assert_eq!(eight_bits.finish(), "\u{fffd}");
@@ -375,10 +378,10 @@ mod tests {
         /// S-050: however the bytes are cut, the same text is written.
         #[test]
         fn pieces_make_no_difference(bytes in prop::collection::vec(any::<u8>(), 0..60), at in 0usize..60) {
-            let mut whole = TerminalText::default();
+            let mut whole = TerminalText::new(Colour::On);
             let whole = whole.push(&bytes).replace("\u{1b}[0m", "");
             let at = at.min(bytes.len());
-            let mut cut = TerminalText::default();
+            let mut cut = TerminalText::new(Colour::On);
             let mut out = cut.push(&bytes[..at]);
             out.push_str(&cut.push(&bytes[at..]));
             let looks = |text: &str| -> String {

@@ -17,6 +17,7 @@ use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 use super::execution::interactive::Interactive;
 use super::execution::text_only::TextOnly;
 use super::execution::{Area, Execution, Expansion, Frame, Renderer, ansi, plain};
+use super::live::Colour;
 use super::notebook_edit::{Edit, NotebookEdit, Outcome as EditOutcome};
 use super::repaint::{Repaint, Size};
 use super::terminal_text::TerminalText;
@@ -421,7 +422,7 @@ fn sequences_cut_anywhere_are_still_none() {
 #[test]
 fn a_live_stream_has_colours_only() {
     for text in hostile() {
-        let mut terminal = TerminalText::default();
+        let mut terminal = TerminalText::new(Colour::On);
         let mut out = String::new();
         for event in events(&text) {
             if let ExecEvent::Stream { data, .. } = event {
@@ -439,7 +440,7 @@ fn a_live_stream_has_colours_only() {
         assert!(!state.alternate_screen() && !state.hide_cursor() && !state.bracketed_paste());
         assert_eq!(state.fgcolor(), vt100::Color::Default);
         // A whole text, as displays and tracebacks are.
-        assert_only_looks(&TerminalText::whole(&text), &['\r', '\u{8}', '\t']);
+        assert_only_looks(&TerminalText::whole(&text, Colour::On), &['\r', '\u{8}', '\t']);
     }
 }
 

@@ -5,15 +5,14 @@
 
 pub(crate) mod command;
 pub(crate) mod face;
-mod keys;
 pub(crate) mod piped;
+pub(crate) mod plain;
 pub(crate) mod talk;
 mod terminal;
 mod transcript;
 mod whole;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use inkcell_engine::api::{
     CellKernel, CellSource, EndReport, Help, Inspect, Inspected, KernelReport, KernelRequest,
@@ -24,26 +23,17 @@ use inkcell_engine::output::{OutputRecorder, SizePolicy};
 use inkcell_engine::{EngineError, Kind};
 
 use crate::cli::hosts;
-use crate::client::Step;
 use crate::exit::{Exit, Failure};
-use crate::host::{Answer, HostEvent, PythonDone};
+use crate::host::PythonDone;
 use crate::render::ending::Summary;
 use crate::render::sessions::{self, Listing};
+use crate::screen::follow;
 use command::{Command, Detail, HELP, Typed};
-use face::{Echo, Entry, Face, Reply, Wish};
+use face::{Entry, Face};
 use talk::Talk;
 use transcript::Transcript;
 
 pub(crate) use terminal::Terminal;
-
-/// How often a face is asked what it wants while nothing happens.
-const TICK: Duration = Duration::from_millis(50);
-
-/// How long the host is listened to between two looks at what is typed.
-const GLANCE: Duration = Duration::from_millis(1);
-
-/// After so many events the host is told that there is room again.
-const TOLD_EVERY: usize = 16;
 
 /// How much of one stream is kept for a notebook.
 const KEPT_BYTES: usize = 16 << 20;
@@ -219,56 +209,10 @@ impl<'a> Repl<'a> {
         source: &CellSource,
         recorder: &mut OutputRecorder,
     ) -> Result<PythonDone, Failure> {
-        let mut asked = locked(&self.talk).run(source)?;
-        let handle = asked.handle();
-        let (mut early, mut shown) = (None, 0);
-        loop {
-            let step = early.take().unwrap_or_else(|| asked.next(Some(TICK)));
-            let is_quiet = matches!(step, Step::Nothing);
-            match step {
-                Step::Nothing => {}
-                Step::Done(Ok(Answer::Python(done))) => return Ok(*done),
-                Step::Done(Ok(_)) => return Err(Failure::Pipe),
-                Step::Done(Err(refusal)) => return Err(refusal.into()),
-                Step::Event(event) => {
-                    shown += usize::from(takes_room(&event));
-                    if let HostEvent::Exec { event, .. } | HostEvent::Orphan { event, .. } = &*event
-                    {
-                        recorder.push(event);
-                    }
-                    let question = match &*event {
-                        HostEvent::Exec {
-                            event: ExecEvent::InputRequested { prompt, password },
-                            ..
-                        } => Some((prompt.clone(), *password)),
-                        _ => None,
-                    };
-                    if let Some((prompt, is_hidden)) = question {
-                        let echo = if is_hidden { Echo::Hidden } else { Echo::Shown };
-                        let mut is_wanted = || match asked.next(Some(GLANCE)) {
-                            Step::Nothing => true,
-                            step => {
-                                early = Some(step);
-                                false
-                            }
-                        };
-                        match self.face.ask(&prompt, echo, &mut is_wanted)? {
-                            Reply::Given(reply) => handle.reply(reply),
-                            Reply::Interrupted => handle.cancel(),
-                            Reply::Overtaken => {}
-                        }
-                    } else {
-                        self.face.event(*event)?;
-                    }
-                }
-            }
-            if shown >= TOLD_EVERY || (is_quiet && shown > 0) {
-                handle.shown(std::mem::take(&mut shown));
-            }
-            if self.face.look()? == Wish::Stop {
-                handle.cancel();
-            }
-        }
+        let asked = locked(&self.talk).run(source)?;
+        follow(asked, self.face, |event| {
+            recorder.push(event);
+        })
     }
 
     fn tell(&mut self, failure: &Failure) -> Result<(), Failure> {
@@ -281,17 +225,6 @@ impl<'a> Repl<'a> {
         let hint = refusal.1.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
         self.face.warn(&format!("error: {}{hint}", refusal.0))
     }
-}
-
-/// Whether the host counts it as something that has to be shown.
-fn takes_room(event: &HostEvent) -> bool {
-    matches!(
-        event,
-        HostEvent::Exec { .. }
-            | HostEvent::Orphan { .. }
-            | HostEvent::Notice { .. }
-            | HostEvent::Died { .. }
-    )
 }
 
 /// How the cell ended, as a notebook is told.

@@ -8,13 +8,14 @@ use std::io::BufRead;
 use inkcell_engine::api::CellSource;
 use inkcell_engine::kernel::InputReply;
 
-use super::face::{Echo, Entry, Face, Reply, Wish};
+use super::face::{Entry, Face};
 use super::whole::{Whole, whole};
 use crate::exit::Failure;
 use crate::host::HostEvent;
 use crate::output::{Stream, visible};
 use crate::render::ending::Summary;
 use crate::render::live::Show;
+use crate::screen::{Echo, Reply, Watcher, Wish};
 
 pub(crate) struct Piped<R, S> {
     lines: R,
@@ -37,6 +38,32 @@ impl<R: BufRead, S: Show> Piped<R, S> {
             bytes.pop();
         }
         Ok(Some(String::from_utf8_lossy(&bytes).trim_end_matches('\r').to_owned()))
+    }
+}
+
+impl<R: BufRead, S: Show> Watcher for Piped<R, S> {
+    fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
+        if let HostEvent::Aside(line) = event {
+            return self.warn(&line);
+        }
+        match event.into_kernel() {
+            Some((cell, event)) => self.show.event(cell, event).map_err(Failure::of_output),
+            None => Ok(()),
+        }
+    }
+
+    fn look(&mut self) -> Result<Wish, Failure> {
+        self.show.pause().map_err(Failure::of_output)?;
+        Ok(Wish::GoOn)
+    }
+
+    fn ask(
+        &mut self,
+        _prompt: &str,
+        _echo: Echo,
+        _is_wanted: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        Ok(Reply::Given(self.line()?.map_or(InputReply::End, InputReply::Line)))
     }
 }
 
@@ -65,30 +92,6 @@ impl<R: BufRead, S: Show> Face for Piped<R, S> {
 
     fn began(&mut self, _source: &CellSource) -> Result<(), Failure> {
         Ok(())
-    }
-
-    fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
-        if let HostEvent::Aside(line) = event {
-            return self.warn(&line);
-        }
-        match event.into_kernel() {
-            Some((cell, event)) => self.show.event(cell, event).map_err(Failure::of_output),
-            None => Ok(()),
-        }
-    }
-
-    fn look(&mut self) -> Result<Wish, Failure> {
-        self.show.pause().map_err(Failure::of_output)?;
-        Ok(Wish::GoOn)
-    }
-
-    fn ask(
-        &mut self,
-        _prompt: &str,
-        _echo: Echo,
-        _is_wanted: &mut dyn FnMut() -> bool,
-    ) -> Result<Reply, Failure> {
-        Ok(Reply::Given(self.line()?.map_or(InputReply::End, InputReply::Line)))
     }
 
     fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure> {

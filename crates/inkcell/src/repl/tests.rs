@@ -9,7 +9,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::client::Client;
-use crate::host::{Attention, KernelOptions, Life};
+use crate::host::{Attention, HostEvent, KernelOptions, Life};
+use crate::screen::{Echo, Reply, Watcher, Wish};
 use crate::settings::{Profile, Settings, Surroundings, engine_config};
 
 /// Somebody who types these, answers with these, and notes what is shown.
@@ -29,16 +30,7 @@ impl Typist {
     }
 }
 
-impl Face for Typist {
-    fn read(&mut self) -> Result<Entry, Failure> {
-        Ok(self.entries.pop_front().unwrap_or(Entry::End))
-    }
-
-    fn began(&mut self, source: &CellSource) -> Result<(), Failure> {
-        self.seen.push(format!("began {}", source.code));
-        Ok(())
-    }
-
+impl Watcher for Typist {
     fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
         if let HostEvent::Exec { event: ExecEvent::Stream { data, .. }, .. } = event {
             self.seen.push(format!("shows {}", String::from_utf8_lossy(&data)));
@@ -64,6 +56,17 @@ impl Face for Typist {
     ) -> Result<Reply, Failure> {
         self.seen.push(format!("asked {prompt:?} {echo:?}"));
         Ok(self.replies.pop_front().unwrap_or(Reply::Interrupted))
+    }
+}
+
+impl Face for Typist {
+    fn read(&mut self) -> Result<Entry, Failure> {
+        Ok(self.entries.pop_front().unwrap_or(Entry::End))
+    }
+
+    fn began(&mut self, source: &CellSource) -> Result<(), Failure> {
+        self.seen.push(format!("began {}", source.code));
+        Ok(())
     }
 
     fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure> {

@@ -54,6 +54,11 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
                        it as text";
         return Err(Failure::argument("terminal", problem));
     }
+    if !settings.can_draw() {
+        let problem = "this terminal shows text alone, as its TERM says; inkcell read shows the notebook as text, \
+                       inkcell run runs it, inkcell edit changes it";
+        return Err(Failure::argument("terminal", problem));
+    }
     let (document, notebook) = Document::open(&settings.notebooks, &opening.path)?;
     let failed = |error| Failure::Io("cannot listen", error);
     let (sender, inputs) = sync_channel(WAITING);
@@ -87,11 +92,7 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
 
 /// Whether colours are wanted (<https://no-color.org>).
 fn colour(settings: &Settings) -> Colour {
-    let env = settings.parent_env();
-    match env.get("NO_COLOR").is_some_and(|value| !value.is_empty()) {
-        true => Colour::Off,
-        false => Colour::On,
-    }
+    if settings.may_colour() { Colour::On } else { Colour::Off }
 }
 
 /// How the terminal draws pictures.

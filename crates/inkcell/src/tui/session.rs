@@ -19,7 +19,6 @@ use inkcell_engine::registry::SessionName;
 
 use super::model::{Input, Lasting};
 use super::pages::{self, PAGE_LINES, last_first};
-use crate::cli::attach::stored_lines;
 use crate::cli::hosts::{HostArgs, everywhere};
 use crate::cli::{hosts, py, python};
 use crate::client::{AskHandle, Asked, Client, Step};
@@ -28,6 +27,7 @@ use crate::host::{
     Answer, Ask, Attention, Detached, HostEvent, KernelOptions, Life, Refusal, RunAsk,
 };
 use crate::render::execution::Page;
+use crate::screen::{asking, stored_lines};
 use crate::settings::Settings;
 
 /// How often a session is looked for where there is none.
@@ -212,9 +212,9 @@ impl Asking {
         let client = self.client.as_ref()?;
         let first = match wanted.first {
             Some(first) => first,
-            None => last_first(stored_lines(&wanted.artifact, (1, 1), client)?.total_lines),
+            None => last_first(stored_lines(&wanted.artifact, (1, 1), &asking(client))?.total_lines),
         };
-        stored_lines(&wanted.artifact, (first, first + PAGE_LINES - 1), client)
+        stored_lines(&wanted.artifact, (first, first + PAGE_LINES - 1), &asking(client))
     }
 
     /// The notebook's own session, as runs call it.

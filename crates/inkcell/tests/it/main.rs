@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod artifacts;
+mod attach_terminal;
 mod backends;
 mod bridge;
 mod cleaning;
 mod client;
+mod comfort;
 mod comparing;
 mod crash;
 mod differential;
@@ -36,6 +38,7 @@ mod no_room;
 mod notebook_runs;
 mod paths;
 mod power_cut;
+mod py_terminal;
 mod python;
 mod python_edges;
 mod python_signals;

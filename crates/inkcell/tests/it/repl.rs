@@ -235,18 +235,63 @@ fn much_output_is_shown_in_part() {
     prompt.leave();
 }
 
-/// Issue 9: a terminal that can do nothing is still typed at.
+/// Issue 9: a terminal that shows text alone is still typed at, gets text alone, and says what to use instead.
 #[test]
 fn a_dumb_terminal_is_enough() {
     let env = env();
     let mut command = command(&env, "off", &["repl"]);
     command.env("TERM", "dumb");
-    let mut pty = Pty::start(command, USUAL);
+    let mut pty = Pty::start(command, Size { rows: 60, columns: 80 });
+    pty.wait_for("inkcell py CODE");
     pty.wait_for(">>>");
-    pty.send("if True:\r    print(6 * 7)\r\r");
-    pty.wait_for("\n  42\n");
+    pty.send("print('\\x1b[31m', 6 * 7)\r");
+    pty.wait_for("\n 42\n");
+    pty.send("name = input('who? ')\r");
+    pty.wait_for("\nwho? ");
+    pty.send("Ada\r");
+    pty.send("name\r");
+    pty.wait_for("\n'Ada'\n");
+    pty.send("import time; print('go'); time.sleep(600)\r");
+    pty.wait_for("\ngo\n");
+    pty.send("\u{3}");
+    pty.wait_for("Interrupted");
     pty.send("\u{4}");
     assert!(pty.end().success());
+    assert!(!pty.seen().contains(&0x1b), "{:?}", String::from_utf8_lossy(pty.seen()));
+}
+
+/// Issue 9: a new kernel, another session, and a notebook that is there already.
+#[test]
+fn a_prompt_restarts_moves_and_saves() {
+    let mut prompt = Prompt::at("on", Size { rows: 60, columns: 120 });
+    finish(command(&prompt.env, "on", &["py", "--session", "other", "there = 7"]), b"").ok();
+    prompt.cell("here = 1");
+    prompt.cell(":restart");
+    prompt.pty.wait_for("Restarted; variables are gone.");
+    prompt.cell("here");
+    prompt.pty.wait_for("NameError: name 'here' is not defined");
+    prompt.cell(":attach nowhere");
+    prompt.pty.wait_for("error: there is no session nowhere");
+    prompt.cell(":attach other");
+    prompt.pty.wait_for("Now in session other of ");
+    prompt.cell("print('there', there)");
+    prompt.pty.wait_for("\n  there 7\n");
+    prompt.cell(":save work.ipynb");
+    prompt.pty.wait_for("Saved 3 cells to work.ipynb.");
+    prompt.cell(":save work.ipynb ");
+    prompt.pty.wait_for("error: work.ipynb is there already");
+    prompt.pty.wait_for("hint: :save! work.ipynb writes over it");
+    prompt.cell("last = 3");
+    prompt.cell(":save! work.ipynb");
+    prompt.pty.wait_for("Saved 4 cells to work.ipynb.");
+    prompt.leave();
+    let notebook: serde_json::Value =
+        serde_json::from_slice(&prompt.env.get("work.ipynb")).expect("JSON");
+    assert_eq!(notebook["cells"][1]["outputs"][0]["ename"], "NameError");
+    assert_eq!(notebook["cells"][2]["outputs"][0]["text"][0], "there 7\n");
+    assert_eq!(notebook["cells"][3]["source"][0], "last = 3");
+    let ran = finish(command(&prompt.env, "on", &["py", "--session", "other", "last"]), b"").ok();
+    assert_eq!(ran.stdout, "3\n");
 }
 
 /// Issue 9: no prompt and no escapes where standard input is no terminal; lines that code asks for come from there.

@@ -129,7 +129,7 @@ fn code(cell: &Cell, layout: Layout<'_>) -> Vec<Line> {
         return rows;
     }
     let hidden = rows.split_off(PREVIEW).len();
-    rows.extend(more(hidden, layout.area.width));
+    rows.extend(more(hidden, layout.more, layout.area.width));
     rows.extend(marked.filter(|(at, _)| *at >= PREVIEW).map(|(_, line)| line));
     rows
 }

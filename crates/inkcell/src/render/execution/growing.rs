@@ -88,7 +88,7 @@ impl Growing {
             ExecEvent::UpdateDisplay { id, data } => self.update(id, data),
             ExecEvent::ClearOutput { wait: true } => self.is_to_be_cleared = true,
             ExecEvent::ClearOutput { wait: false } => self.clear(),
-            ExecEvent::InputRequested { .. } => self.mark(Mark::InputRequested.to_string()),
+            ExecEvent::InputRequested { prompt, .. } => self.question(prompt),
             ExecEvent::Finished(outcome) => self.finish(outcome),
             ExecEvent::Started { .. } => {}
         }
@@ -181,6 +181,14 @@ impl Growing {
     fn mark(&mut self, mark: String) {
         self.flush();
         self.add(None, Shown::Mark(mark));
+    }
+
+    /// Somebody may answer; where nobody does, the report says so.
+    fn question(&mut self, prompt: &str) {
+        self.begin_output();
+        self.flush();
+        self.text(&cleaned(prompt));
+        self.mark("[the code asks for input]".to_owned());
     }
 
     fn begin_output(&mut self) {

@@ -2,6 +2,8 @@
 //!
 //! Owns the look of a prompt. It must not know keys, clocks or terminals; the spinner turns when it is told.
 
+use std::borrow::Cow;
+
 use inkcell_engine::CallEvent;
 use inkcell_engine::api::{CellReport, CellSource, State};
 
@@ -11,11 +13,14 @@ use super::cache::Cache;
 use super::cell::Cell;
 use super::ends::exit_code;
 use super::frame::{Frame, Line, Role};
-use super::output::{self, Layout, remark};
+use super::output::{self, EXPANDS, Layout, remark};
 use super::width::{Wrap, wrap};
-use super::{Area, Renderer};
+use super::{Area, Expansion, Page, Renderer};
 
 const PREVIEW: usize = 20;
+
+/// What shows everything where nothing is kept and no key can be pressed.
+pub(crate) const STREAMS: &str = "--view stream shows everything";
 
 const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 
@@ -24,6 +29,10 @@ pub(crate) struct Interactive {
     cell: Cell,
     heading: Heading,
     turns: u64,
+    /// The key that stops it.
+    stops: &'static str,
+    /// How what is left out can be seen.
+    more: Cow<'static, str>,
     cache: Cache,
     gallery: Option<Gallery>,
 }
@@ -38,8 +47,35 @@ enum Heading {
 
 impl Interactive {
     pub(crate) fn new(source: CellSource) -> Interactive {
-        let (cell, cache) = (Cell::new(source), Cache::default());
-        Interactive { cell, heading: Heading::Code, turns: 0, cache, gallery: None }
+        Interactive {
+            cell: Cell::new(source),
+            heading: Heading::Code,
+            turns: 0,
+            stops: "esc",
+            more: EXPANDS.into(),
+            cache: Cache::default(),
+            gallery: None,
+        }
+    }
+
+    /// Only signals come from whoever watches.
+    pub(crate) fn without_keys(self) -> Interactive {
+        Interactive { stops: "ctrl+c", more: STREAMS.into(), ..self }
+    }
+
+    /// From now on what is left out is seen in another way.
+    pub(crate) fn seen_later(&mut self, more: String) {
+        (self.more, self.cache) = (more.into(), Cache::default());
+    }
+
+    /// The stored output, by its id, where there is more than is kept.
+    pub(crate) fn artifact(&self) -> Option<&str> {
+        self.cell.artifact()
+    }
+
+    /// Shows a page of it in the expanded view (B:T-11), or again what was kept.
+    pub(crate) fn turn_to(&mut self, page: Option<Page>) {
+        self.cell.page(page);
     }
 
     /// Leaves the code out, because whoever typed it sees it above.
@@ -69,7 +105,8 @@ impl Interactive {
 
     fn rows(&mut self, area: Area) -> Vec<Line> {
         let (cell, heading) = (&self.cell, self.heading);
-        let layout = Layout { area, preview: PREVIEW, gallery: self.gallery.as_ref() };
+        let gallery = self.gallery.as_ref();
+        let layout = Layout { area, preview: PREVIEW, gallery, more: &self.more };
         self.cache.rows(area, cell.revision(), || rows(cell, heading, layout)).to_vec()
     }
 
@@ -90,7 +127,7 @@ impl Renderer for Interactive {
         let mut lines = self.rows(area);
         if !self.cell.state().is_end() {
             let turn = usize::try_from(self.turns % SPINNER.len() as u64).unwrap_or(0);
-            let waiting = format!("{} Running… (esc to cancel)", SPINNER[turn]);
+            let waiting = format!("{} Running… ({} to cancel)", SPINNER[turn], self.stops);
             lines.extend(remark(Role::Dim, &waiting, area.width));
         }
         Frame { lines }
@@ -114,7 +151,11 @@ fn rows(cell: &Cell, heading: Heading, layout: Layout<'_>) -> Vec<Line> {
         }
         rows.extend(wrap(&line, area.width, Wrap::Anywhere));
     }
-    rows.extend(output::rows(&cell.content(), cell.status(), layout));
+    let page = cell.shown_page().filter(|_| area.expansion == Expansion::Expanded);
+    rows.extend(match page {
+        Some(page) => output::page_rows(page, cell.status(), layout),
+        None => output::rows(&cell.content(), cell.status(), layout),
+    });
     let ended = match cell.state() {
         State::Cancelled | State::TimedOut => Some("(cancelled)".to_owned()),
         state => exit_code(state, cell.end()).map(|code| format!("(exit {code})")),

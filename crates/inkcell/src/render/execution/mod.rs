@@ -35,7 +35,7 @@ use super::place;
 use block::{PREVIEW, Place, timeout_line};
 use cache::Cache;
 use cell::Cell;
-use output::{Layout, remark};
+use output::{EXPANDS, Layout, remark};
 
 pub(crate) use cell::Page;
 pub(crate) use frame::{Frame, Line, Paint, Picture, Role};
@@ -103,19 +103,11 @@ impl Execution {
     }
 
     /// Shows where it works, unless that is where the session is anyway (B:T-23).
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
-    )]
     pub(crate) fn with_cwd(self, cwd: &Path, session: &Path) -> Execution {
         Execution { cwd: place::shown_cwd(cwd, session), ..self }
     }
 
     /// Draws pictures.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
-    )]
     pub(crate) fn with_gallery(self, gallery: Gallery) -> Execution {
         Execution { gallery: Some(gallery), ..self }
     }
@@ -131,38 +123,6 @@ impl Execution {
             cell.report(report);
         }
         self.notice.clone_from(&report.withheld_hint);
-    }
-
-    /// Events were forgotten before they could be shown: the cell that runs says so.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
-    )]
-    pub(crate) fn missed(&mut self, events: u64) {
-        let running = self.cells.iter_mut().find(|(cell, _)| !cell.state().is_end());
-        if let Some((cell, _)) = running {
-            cell.missed(events);
-        }
-    }
-
-    /// The id of the stored output of a cell, for whoever turns its pages.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
-    )]
-    pub(crate) fn artifact(&self, cell: usize) -> Option<&str> {
-        self.cells.get(cell).and_then(|(cell, _)| cell.artifact())
-    }
-
-    /// Shows a page of the stored output in the expanded view of a cell (B:T-11), or again what was kept.
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "whoever watches a call has a transcript of its session")
-    )]
-    pub(crate) fn turn_to(&mut self, cell: usize, page: Option<Page>) {
-        if let Some((cell, _)) = self.cells.get_mut(cell) {
-            cell.page(page);
-        }
     }
 
     /// How often blocks were made: a frame of what did not change makes none (B:T-04).
@@ -181,7 +141,8 @@ impl Renderer for Execution {
 
     fn frame(&mut self, area: Area) -> Frame {
         let area = area.at_least_one_wide();
-        let layout = Layout { area, preview: PREVIEW, gallery: self.gallery.as_ref() };
+        let gallery = self.gallery.as_ref();
+        let layout = Layout { area, preview: PREVIEW, gallery, more: EXPANDS };
         let of = self.cells.len();
         let mut lines: Vec<Line> = Vec::new();
         if let Some(cwd) = &self.cwd {

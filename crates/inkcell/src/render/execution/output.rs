@@ -27,7 +27,12 @@ pub(in crate::render) struct Layout<'a> {
     pub(in crate::render) preview: usize,
     /// What draws pictures, where they can be drawn.
     pub(in crate::render) gallery: Option<&'a Gallery>,
+    /// How what is left out can be seen.
+    pub(in crate::render) more: &'a str,
 }
+
+/// What shows more where somebody can press keys.
+pub(in crate::render) const EXPANDS: &str = "ctrl+o to expand";
 
 impl Layout<'_> {
     /// Columns left of what the program wrote; none where there is no room for them.
@@ -166,14 +171,14 @@ fn last_rows(mut rows: Vec<Line>, layout: Layout<'_>) -> Vec<Line> {
     if hidden == 0 {
         return rows;
     }
-    let mut shown = more(hidden, layout.area.width);
+    let mut shown = more(hidden, layout.more, layout.area.width);
     shown.extend(rows.split_off(hidden));
     shown
 }
 
 /// The line that says how many lines are not shown.
-pub(in crate::render) fn more(hidden: usize, width: usize) -> Vec<Line> {
-    let hint = format!("… {hidden} more {} (ctrl+o to expand)", plural(hidden, "line"));
+pub(in crate::render) fn more(hidden: usize, how: &str, width: usize) -> Vec<Line> {
+    let hint = format!("… {hidden} more {} ({how})", plural(hidden, "line"));
     remark(Role::Dim, &hint, width)
 }
 

@@ -20,7 +20,7 @@ use super::cell::{Cell, Content, Item, Page, Status};
 use super::frame::{Line, Role};
 use super::growing::{Growing, HELD_BYTES, HELD_LINES};
 use super::lines::Lines;
-use super::output::{self, Layout, more, remark};
+use super::output::{self, EXPANDS, Layout, more, remark};
 use super::traceback::cleaned;
 use super::width::{Wrap, wrap};
 use super::{Area, Expansion, highlight, markdown, status};
@@ -87,7 +87,7 @@ pub(crate) fn source_rows(text: &str, language: Language, area: Area) -> Vec<Lin
         hidden += rows.split_off(SOURCE_PREVIEW).len();
     }
     if hidden > 0 {
-        rows.extend(more(hidden, width));
+        rows.extend(more(hidden, EXPANDS, width));
     }
     rows
 }
@@ -160,7 +160,7 @@ pub(crate) fn output_rows(outputs: &[OutputView<'_>], showing: Showing<'_>) -> (
 
 fn content_rows(mut content: Content, status: Status, showing: Showing<'_>) -> Vec<Line> {
     let area = showing.area.at_least_one_wide();
-    let layout = Layout { area, preview: PREVIEW, gallery: showing.gallery };
+    let layout = Layout { area, preview: PREVIEW, gallery: showing.gallery, more: EXPANDS };
     let mut rows = Vec::new();
     if let Some(page) = showing.page.filter(|_| area.expansion == Expansion::Expanded) {
         rows.extend(output::page_rows(page, status, layout));

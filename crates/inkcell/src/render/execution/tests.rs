@@ -324,20 +324,39 @@ fn a_preview_is_ten_rows_from_the_end() {
 /// B:T-11: the expanded view can show pages of what is stored.
 #[test]
 fn pages_of_the_artifact_are_shown_when_expanded() {
-    let mut execution = cut();
-    assert_eq!(execution.artifact(0), Some("abcd1234abcd1234"));
-    assert_eq!(execution.artifact(1), None);
-    let collapsed = execution.frame(COLLAPSED);
-    let page = Page { first_line: 3, total_lines: 1000, text: numbered(3, 5) };
-    execution.turn_to(0, Some(page));
-    let frame = plain(&execution.frame(EXPANDED));
-    assert!(
-        frame.contains("Output\nLines 3-5 of 1000\n  line 3\n  line 4\n  line 5\n["),
-        "{frame}"
-    );
-    assert_eq!(execution.frame(COLLAPSED), collapsed);
-    execution.turn_to(0, None);
-    assert!(plain(&execution.frame(EXPANDED)).contains("line 1000"));
+    let mut shown = Interactive::new(source("1"));
+    let mut stored = cell(source("1"), State::Done, 10);
+    stored.output = text("kept");
+    stored.output.artifact = Some(Stored { id: "abcd1234abcd1234".to_owned(), bytes: 9 });
+    shown.report(&stored);
+    assert_eq!(shown.artifact(), Some("abcd1234abcd1234"));
+    let collapsed = shown.frame(COLLAPSED);
+    shown.turn_to(Some(Page { first_line: 3, total_lines: 1000, text: numbered(3, 5) }));
+    let frame = plain(&shown.frame(EXPANDED));
+    assert_eq!(frame, ">>> 1\nLines 3-5 of 1000\n  line 3\n  line 4\n  line 5\n");
+    assert_eq!(shown.frame(COLLAPSED), collapsed);
+    shown.turn_to(None);
+    assert!(plain(&shown.frame(EXPANDED)).contains("  kept\n"));
+}
+
+/// B:T-20: what is left out is a key away while there are keys, and a command away after; each says so.
+#[test]
+fn what_is_left_out_is_found_as_it_is_said() {
+    let much = |shown: &mut Interactive| {
+        let data = numbered(1, 30).into_bytes().into();
+        shown.event(&(0, ExecEvent::Stream { name: StreamName::Stdout, data }));
+        plain(&shown.frame(COLLAPSED))
+    };
+    let mut shown = Interactive::new(source("f()"));
+    let frame = much(&mut shown);
+    assert!(frame.contains("… 10 more lines (ctrl+o to expand)\n  line 11\n"), "{frame}");
+    assert!(frame.ends_with("⠋ Running… (esc to cancel)\n"), "{frame}");
+    shown.seen_later("inkcell result x1 shows them".to_owned());
+    let frame = plain(&shown.still(COLLAPSED));
+    assert!(frame.contains("… 10 more lines (inkcell result x1 shows them)\n"), "{frame}");
+    let frame = much(&mut Interactive::new(source("f()")).without_keys());
+    assert!(frame.contains("… 10 more lines (--view stream shows everything)"), "{frame}");
+    assert!(frame.ends_with("Running… (ctrl+c to cancel)\n"), "{frame}");
 }
 
 /// B:T-12, B:T-15

@@ -16,7 +16,7 @@ use super::execution::block::{self, PREVIEW, Place};
 use super::execution::cache::Cache;
 use super::execution::cell::Cell;
 use super::execution::frame::{Frame, Line, Role};
-use super::execution::output::{Layout, remark};
+use super::execution::output::{EXPANDS, Layout, remark};
 use super::execution::{Area, Page};
 use super::image::Gallery;
 use super::notebook_edit::{Edit, NotebookEdit};
@@ -122,7 +122,7 @@ impl Transcript {
             // Pictures are drawn once, when nothing is painted over them any more.
             match block {
                 Block::Cell(run) => {
-                    let layout = Layout { area, preview: PREVIEW, gallery: None };
+                    let layout = Layout { area, preview: PREVIEW, gallery: None, more: EXPANDS };
                     let (cell, place) = (&run.cell, run.place);
                     let make = || block::rows(cell, place, layout);
                     lines.extend_from_slice(run.cache.rows(area, cell.revision(), make));
@@ -143,7 +143,7 @@ impl Transcript {
             match self.blocks.pop_front() {
                 Some(Block::Cell(run)) => {
                     let gallery = self.gallery.as_ref();
-                    let layout = Layout { area, preview: PREVIEW, gallery };
+                    let layout = Layout { area, preview: PREVIEW, gallery, more: EXPANDS };
                     lines.extend(block::rows(&run.cell, run.place, layout));
                 }
                 Some(Block::Edit(mut edit)) => lines.extend_from_slice(edit.rows(area)),

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write as _};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -21,10 +21,10 @@ use reedline::{
 use crate::exit::Failure;
 use crate::render::execution::{Role, highlighted};
 use crate::render::live::Colour;
-use crate::repl::face::{Echo, Entry, Reply};
-use crate::repl::keys::Keys;
+use crate::repl::face::Entry;
 use crate::repl::whole::{Whole, whole};
 use crate::repl::{Shared, locked};
+use crate::screen::{self, Echo, Keys, Reply};
 
 /// How many cells are remembered from one prompt to the next.
 const REMEMBERED: usize = 5000;
@@ -86,9 +86,7 @@ impl Editor {
         if let Some(history) = kept {
             line = line.with_history(Box::new(history));
         }
-        let term = settings.surroundings.get("TERM");
-        let is_possible = term.is_some_and(|term| term != "dumb" && !term.is_empty());
-        Ok(Editor { line, is_possible })
+        Ok(Editor { line, is_possible: true })
     }
 
     /// Lets a cell be typed, which begins with what was typed before the prompt was there.
@@ -110,28 +108,26 @@ impl Editor {
             }
         }
     }
+}
 
-    /// The same, line by line, as the terminal itself lets them be typed.
-    pub(super) fn read_plainly(&mut self, keys: &mut Keys) -> Result<Entry, Failure> {
-        let mut cell = String::new();
-        loop {
-            let prompt = if cell.is_empty() { PROMPT } else { INDENT };
-            keys.expect_line(Echo::Shown);
-            let mut stdout = io::stdout().lock();
-            let shown = stdout.write_all(prompt.as_bytes()).and_then(|()| stdout.flush());
-            shown.map_err(Failure::of_output)?;
-            drop(stdout);
-            let line = match keys.line(&mut || true) {
-                Reply::Given(InputReply::Line(line)) => line,
-                Reply::Given(_) => return Ok(Entry::End),
-                Reply::Interrupted | Reply::Overtaken => return Ok(Entry::Dropped),
-            };
-            cell.push_str(&line);
-            if whole(&cell) == Whole::Yes {
-                return Ok(Entry::Text(cell));
-            }
-            cell.push('\n');
+/// Lets a cell be typed line by line, as the terminal itself lets them be typed.
+pub(crate) fn read_plainly(keys: &mut Keys) -> Result<Entry, Failure> {
+    let mut cell = String::new();
+    keys.forget();
+    loop {
+        let prompt = if cell.is_empty() { PROMPT } else { INDENT };
+        keys.expect_line(Echo::Shown);
+        screen::write(prompt)?;
+        let line = match keys.line(&mut || true) {
+            Reply::Given(InputReply::Line(line)) => line,
+            Reply::Given(_) => return Ok(Entry::End),
+            Reply::Interrupted | Reply::Overtaken => return Ok(Entry::Dropped),
+        };
+        cell.push_str(&line);
+        if whole(&cell) == Whole::Yes {
+            return Ok(Entry::Text(cell));
         }
+        cell.push('\n');
     }
 }
 

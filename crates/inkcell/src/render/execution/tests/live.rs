@@ -25,16 +25,6 @@ fn a_report_has_the_last_word() {
     assert!(!frame.contains("late"));
 }
 
-/// A watcher that was too slow sees that something is missing.
-#[test]
-fn what_was_missed_is_said() {
-    let mut execution = growing();
-    execution.missed(7);
-    execution.event(&(0, printed("on\n")));
-    let frame = plain(&execution.frame(COLLAPSED));
-    assert!(frame.contains("   30%\n[… 7 events were not seen …]\n  on\n"), "{frame}");
-}
-
 /// Displays are updated in their places, cleared when told, and counted as the engine does it.
 #[test]
 fn displays_are_live() {

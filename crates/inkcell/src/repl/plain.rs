@@ -1,0 +1,100 @@
+//! The prompt at a terminal that shows text and nothing else: lines as the terminal lets them be typed, output as it comes.
+//!
+//! Owns the turns of typing and running there. No escape sequence is ever written.
+
+use inkcell_engine::api::CellSource;
+use inkcell_engine::kernel::InputReply;
+
+use super::face::{Entry, Face};
+use super::terminal::read_plainly;
+use crate::exit::Failure;
+use crate::host::HostEvent;
+use crate::output::visible;
+use crate::render::ending::Summary;
+use crate::render::live::{Colour, Live, Show as _};
+use crate::screen::{self, Echo, Key, Keys, Reply, Watcher, Wish};
+
+pub(crate) struct Plain {
+    keys: Keys,
+    show: Live,
+}
+
+impl Plain {
+    pub(crate) fn new() -> Result<Plain, Failure> {
+        let keys = Keys::with_interrupts();
+        let keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
+        Ok(Plain { keys, show: Live::new(Colour::Off) })
+    }
+}
+
+impl Watcher for Plain {
+    fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
+        if let HostEvent::Aside(line) = event {
+            return self.warn(&line);
+        }
+        match event.into_kernel() {
+            Some((cell, event)) => self.show.event(cell, event).map_err(Failure::of_output),
+            None => Ok(()),
+        }
+    }
+
+    fn look(&mut self) -> Result<Wish, Failure> {
+        self.show.pause().map_err(Failure::of_output)?;
+        if self.keys.is_to_suspend() {
+            self.keys.suspend();
+        }
+        self.keys.place();
+        Ok(match self.keys.next() {
+            Some(Key::Stop) => Wish::Stop,
+            Some(Key::Expand | Key::Page(_)) | None => Wish::GoOn,
+        })
+    }
+
+    fn ask(
+        &mut self,
+        prompt: &str,
+        echo: Echo,
+        is_wanted: &mut dyn FnMut() -> bool,
+    ) -> Result<Reply, Failure> {
+        self.show.pause().map_err(Failure::of_output)?;
+        let shown: Vec<String> =
+            prompt.split('\n').map(|line| visible(line).into_owned()).collect();
+        self.keys.expect_line(echo);
+        screen::write(&shown.join("\n"))?;
+        let reply = self.keys.line(is_wanted);
+        if echo == Echo::Hidden || !matches!(reply, Reply::Given(InputReply::Line(_))) {
+            screen::write("\n")?;
+        }
+        Ok(reply)
+    }
+}
+
+impl Face for Plain {
+    fn read(&mut self) -> Result<Entry, Failure> {
+        read_plainly(&mut self.keys)
+    }
+
+    fn began(&mut self, _source: &CellSource) -> Result<(), Failure> {
+        self.keys.forget();
+        self.keys.watch();
+        Ok(())
+    }
+
+    fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure> {
+        self.keys.rest();
+        self.show.pause().map_err(Failure::of_output)?;
+        match summary {
+            Some(summary) => self.show.end(summary).map_err(Failure::of_output),
+            None => Ok(()),
+        }
+    }
+
+    fn say(&mut self, text: &str) -> Result<(), Failure> {
+        let lines: String = text.lines().map(|line| format!("{}\n", visible(line))).collect();
+        screen::write(&lines)
+    }
+
+    fn warn(&mut self, text: &str) -> Result<(), Failure> {
+        self.say(text)
+    }
+}
