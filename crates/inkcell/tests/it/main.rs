@@ -3,6 +3,7 @@
 
 mod artifacts;
 mod backends;
+mod batches;
 mod bridge;
 mod cleaning;
 mod client;
@@ -38,6 +39,7 @@ mod python;
 mod python_edges;
 mod python_signals;
 mod reading;
+mod recipes;
 mod repl;
 mod run_crash;
 mod run_told;
