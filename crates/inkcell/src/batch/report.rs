@@ -2,6 +2,7 @@
 //!
 //! Owns the shape of the report, its words and the exit code. It must not know how rows were run.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use serde::{Serialize, Serializer};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::Row;
 use crate::exit::Exit;
+use crate::output::count;
 
 /// All of it. What is counted is counted from the rows.
 #[derive(Clone, PartialEq, Debug)]
@@ -187,8 +189,13 @@ impl BatchReport {
             }
         }
         let counts = self.counts();
-        let plural = if counts.all == 1 { "" } else { "s" };
-        let mut parts = vec![format!("{} notebook{plural}: {} ok", counts.all, counts.ok)];
+        let inputs: HashSet<&str> = self.rows.iter().map(|row| row.row.input.as_str()).collect();
+        // A notebook with several values is run several times.
+        let what = match counts.all - inputs.len() {
+            0 => count(counts.all, "notebook"),
+            _ => format!("{} of {}", count(counts.all, "run"), count(inputs.len(), "notebook")),
+        };
+        let mut parts = vec![format!("{what}: {} ok", counts.ok)];
         for (count, word) in [
             (counts.failed, "failed"),
             (counts.cancelled, "interrupted"),

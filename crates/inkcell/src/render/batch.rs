@@ -220,7 +220,10 @@ impl Board {
             Following::Json => output.json(&report.to_json()),
             Following::Quiet => Ok(()),
             Following::Lines => {
-                report.lines(duration).iter().try_for_each(|line| output.line(line))
+                let mut lines = report.lines(duration);
+                // What was said on the way is not said again.
+                lines.retain(|line| !self.said.contains(line));
+                lines.iter().try_for_each(|line| output.line(line))
             }
         }
     }

@@ -4,6 +4,7 @@
 mod artifacts;
 mod attach_terminal;
 mod backends;
+mod batches;
 mod bridge;
 mod cleaning;
 mod client;
@@ -43,6 +44,7 @@ mod python;
 mod python_edges;
 mod python_signals;
 mod reading;
+mod recipes;
 mod repl;
 mod run_crash;
 mod run_told;

@@ -105,7 +105,9 @@ def serve(session, command):
 
     channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
-        reason = _quiet(session) or why_not(session, channel.fileno())
+        reason = why_not(session, channel.fileno())
+        if reason is None:
+            reason = _quiet(session)
         channel.connect(b"\0" + command["name"].encode())
 
         def say(kind, fields):

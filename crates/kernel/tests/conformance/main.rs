@@ -114,6 +114,7 @@ mod ask;
 mod asking;
 mod basic;
 mod bench;
+mod copies;
 mod death;
 mod environment;
 mod faults_channel;

@@ -1,0 +1,341 @@
+//! Many notebooks in one command, with the real binary.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
+
+use inkcell_testkit::env::{TestEnv, finish};
+use inkcell_testkit::need::jupyter_server;
+use inkcell_testkit::notebooks::pretty;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::env;
+use crate::gateways::{Elsewhere, PATIENT, TOKEN};
+use crate::notebook_runs::{notebook, outputs, ran, run, until};
+use crate::running::Running;
+
+/// A notebook whose second cell has the defaults.
+fn with_parameters(before: &str, defaults: &str, after: &[&str]) -> String {
+    let cell = |(at, (source, tags)): (usize, (&str, Value))| {
+        json!({"cell_type": "code", "execution_count": null, "id": format!("c{at}"),
+            "metadata": {"tags": tags}, "outputs": [], "source": source})
+    };
+    let mut cells = vec![(before, json!([])), (defaults, json!(["parameters"]))];
+    cells.extend(after.iter().map(|source| (*source, json!([]))));
+    let cells: Vec<Value> = cells.into_iter().enumerate().map(cell).collect();
+    pretty(&json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+}
+
+fn put(env: &TestEnv, notebooks: &[(&str, &[&str])]) {
+    std::fs::create_dir_all(env.path("nb")).expect("a folder");
+    for (name, cells) in notebooks {
+        env.put(name, notebook(cells));
+    }
+}
+
+fn report(env: &TestEnv) -> Value {
+    serde_json::from_slice(&env.get("report.json")).expect("JSON")
+}
+
+/// Fate and number of tries of each row.
+fn fates(env: &TestEnv) -> Vec<(String, usize)> {
+    let report = report(env);
+    let rows = report["notebooks"].as_array().expect("rows");
+    let fate = |row: &Value| {
+        let status = row["status"].as_str().expect("a word").to_owned();
+        (status, row["tries"].as_array().expect("tries").len())
+    };
+    rows.iter().map(fate).collect()
+}
+
+/// One dies, one hangs, one is wrong, and none of them keeps the others from ending well. Everything is told in the
+/// summary, in the JUnit file and in JSON.
+#[test]
+fn one_dying_one_hanging_one_wrong() {
+    let env = env();
+    put(
+        &env,
+        &[
+            ("nb/a.ipynb", &["print('well')"]),
+            ("nb/dies.ipynb", &["import os", "os.kill(os.getpid(), 9)"]),
+            ("nb/hangs.ipynb", &["import time", "time.sleep(600)"]),
+            ("nb/wrong.ipynb", &["raise ValueError('<wrong> & \"bad\"')", "'never'"]),
+            ("nb/z.ipynb", &["'last'"]),
+        ],
+    );
+    let args =
+        ["nb/*.ipynb", "-j", "2", "--timeout", "5", "--junit", "j.xml", "--report", "report.json"];
+    let done = ran(&env, &args).exits(1);
+    for line in [
+        "failed: nb/dies.ipynb: cell 1 (c1): the kernel was killed by signal 9",
+        "failed: nb/hangs.ipynb: cell 1 (c1): did not end within 5.0 s",
+        "failed: nb/wrong.ipynb: cell 0 (c0): ValueError: <wrong> & \"bad\"",
+        "5 notebooks: 2 ok, 3 failed in",
+    ] {
+        assert!(done.stdout.contains(line), "{done:?}");
+    }
+    assert_eq!(done.stderr.lines().filter(|line| line.contains("/5] ")).count(), 5, "{done:?}");
+    assert!(outputs(&env, "nb/a.ipynb", 0).contains("well"));
+    assert!(outputs(&env, "nb/z.ipynb", 0).contains("last"));
+    assert!(
+        outputs(&env, "nb/hangs.ipynb", 1).contains("Error")
+            || !outputs(&env, "nb/hangs.ipynb", 1).is_empty()
+    );
+    let report = report(&env);
+    let exits: Vec<&Value> = report["notebooks"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| &row["tries"][0]["exit"])
+        .collect();
+    assert_eq!(exits, [0, 7, 124, 1, 0]);
+    well_formed(&env, "j.xml", (5, 2, 1));
+}
+
+/// A reader of XML that is not ours takes the file, and finds so many tests, failures and errors.
+fn well_formed(env: &TestEnv, name: &str, wanted: (u32, u32, u32)) {
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let code = "import sys, xml.etree.ElementTree as e\ns = e.parse(sys.argv[1]).getroot()[0]\n\
+                print(len(s.findall('testcase')), len(s.findall('testcase/failure')), \
+                len(s.findall('testcase/error')), s.get('tests'), s.get('failures'), s.get('errors'))";
+    let mut command = Command::new(python);
+    command.args(["-c", code]).arg(env.path(name));
+    let (tests, failures, errors) = wanted;
+    let wanted = format!("{tests} {failures} {errors} {tests} {failures} {errors}");
+    assert_eq!(finish(command, b"").ok().stdout.trim(), wanted);
+}
+
+/// The code is that of all that failed where they agree.
+#[test]
+fn exit_codes_are_those_of_the_table() {
+    let env = env();
+    put(&env, &[("a.ipynb", &["1"]), ("b.ipynb", &["import os; os._exit(3)"])]);
+    env.put("broken.ipynb", "{");
+    ran(&env, &["a.ipynb", "b.ipynb", "-q"]).exits(7);
+    ran(&env, &["a.ipynb", "broken.ipynb", "-q"]).exits(2);
+    ran(&env, &["a.ipynb", "b.ipynb", "broken.ipynb", "-q"]).exits(1);
+    ran(&env, &["a.ipynb", "a.ipynb", "-q"]).exits(0);
+}
+
+/// Nothing is begun after the first that failed; without it all are.
+#[test]
+fn the_first_failure_can_stop_the_rest() {
+    let env = env();
+    put(&env, &[("a.ipynb", &["1 / 0"]), ("b.ipynb", &["1"]), ("c.ipynb", &["1"])]);
+    let args = ["a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
+    ran(&env, &[&args[..], &["--fail-fast"]].concat()).exits(1);
+    let word = |fate: &str, tries| (fate.to_owned(), tries);
+    assert_eq!(fates(&env), [word("failed", 1), word("not_run", 0), word("not_run", 0)]);
+    ran(&env, &args).exits(1);
+    assert_eq!(fates(&env), [word("failed", 1), word("ok", 1), word("ok", 1)]);
+}
+
+/// Those that failed are tried once more, and both tries are told.
+#[test]
+fn what_failed_is_tried_again() {
+    let env = env();
+    let flaky = "import os, pathlib\np = pathlib.Path('seen')\nwas = p.exists()\np.touch()\nassert was, 'not yet'";
+    put(&env, &[("flaky.ipynb", &[flaky]), ("never.ipynb", &["1 / 0"]), ("well.ipynb", &["1"])]);
+    let args = ["flaky.ipynb", "never.ipynb", "well.ipynb", "--retry-failed"];
+    let files = ["--junit", "j.xml", "--report", "report.json"];
+    let done = ran(&env, &[&args[..], &files].concat()).exits(1);
+    assert!(done.stdout.contains("ok at the second try: flaky.ipynb"), "{done:?}");
+    assert!(done.stdout.contains("failed twice: never.ipynb"), "{done:?}");
+    let word = |fate: &str, tries| (fate.to_owned(), tries);
+    assert_eq!(fates(&env), [word("ok", 2), word("failed", 2), word("ok", 1)]);
+    let first = &report(&env)["notebooks"][0]["tries"][0];
+    assert_eq!(first["error"]["message"], "cell 0 (c0): AssertionError: not yet");
+    well_formed(&env, "j.xml", (3, 1, 0));
+}
+
+/// After kill -9 of the batch, what ended well and has not changed is not run again; what was cut off or edited is.
+#[test]
+fn a_killed_batch_is_taken_up() {
+    let env = env();
+    let counting = |name: &str, more: &str| {
+        format!(
+            "import pathlib\nwith pathlib.Path('{name}.log').open('a') as f: _ = f.write('x')\n{more}"
+        )
+    };
+    let waiting =
+        counting("c", "import time\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)");
+    env.put("a.ipynb", notebook(&[&counting("a", "'a'")]));
+    env.put("b.ipynb", notebook(&[&counting("b", "'b'")]));
+    env.put("c.ipynb", notebook(&[&waiting]));
+    let times =
+        |name: &str| std::fs::read(env.path(&format!("{name}.log"))).map_or(0, |log| log.len());
+    let args = ["a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
+    let mut command = run(&env, &args);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+    until(|| times("c") == 1);
+    child.kill().expect("it is killed");
+    child.wait().expect("it is gone");
+    assert!(!env.path("report.json").exists());
+    env.put("go", "");
+    env.put("b.ipynb", notebook(&[&counting("b", "'edited'")]));
+    let resumed = [&args[..], &["--resume"]].concat();
+    let done = ran(&env, &resumed).exits(0);
+    assert!(done.stderr.contains("[1/3] done before  a.ipynb"), "{done:?}");
+    assert!(done.stdout.contains("3 notebooks: 2 ok, 1 done before"), "{done:?}");
+    assert_eq!((times("a"), times("b"), times("c")), (1, 2, 2));
+    // All of it is done now; without the word it is run anew.
+    let done = ran(&env, &resumed).exits(0);
+    assert!(done.stdout.contains("3 notebooks: 0 ok, 3 done before"), "{done:?}");
+    ran(&env, &args).exits(0);
+    assert_eq!((times("a"), times("b"), times("c")), (2, 3, 3));
+}
+
+/// One Ctrl-C ends those that run and saves them, begins no other, and tells the summary.
+#[test]
+fn an_interrupt_ends_and_tells() {
+    let env = env();
+    let waits = "print('begun')\nopen('begun', 'w').close()\nimport time\ntime.sleep(600)";
+    put(&env, &[("a.ipynb", &["'first'", waits]), ("b.ipynb", &["1"])]);
+    let args = ["a.ipynb", "b.ipynb", "-j", "1", "--report", "report.json"];
+    let running = Running::start(run(&env, &args));
+    until(|| env.path("begun").exists());
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.status.signal(), Some(Signal::INT.as_raw()), "{ended:?}");
+    assert!(ended.stdout.contains("2 notebooks: 0 ok, 1 interrupted, 1 not run"), "{ended:?}");
+    assert!(outputs(&env, "a.ipynb", 0).contains("first"));
+    assert!(outputs(&env, "a.ipynb", 1).contains("begun"));
+    assert_eq!(report(&env)["status"], "cancelled");
+    assert_eq!(fates(&env)[1].0, "not_run");
+}
+
+/// Every notebook with every combination, values typed as those of -p are, each in its own file.
+#[test]
+fn a_matrix_has_a_row_for_each_combination() {
+    let env = env();
+    env.put("m.ipynb", with_parameters("1", "year = 0\nregion = ''", &["(year, region)"]));
+    let args = ["m.ipynb", "--matrix", "year=2022,2023", "region=a,b", "-r", "kind=1"];
+    let out = ["-o", "out/{stem}-{year}-{region}-{kind}.ipynb", "--report", "report.json"];
+    let done = ran(&env, &[&args[..], &out].concat()).exits(0);
+    assert!(done.stdout.contains("4 runs of 1 notebook: 4 ok"), "{done:?}");
+    for (year, region) in [(2022, "a"), (2022, "b"), (2023, "a"), (2023, "b")] {
+        let shown = outputs(&env, &format!("out/m-{year}-{region}-1.ipynb"), 3);
+        assert!(shown.contains(&format!("({year}, '{region}')")), "{shown}");
+    }
+    assert_eq!(report(&env)["notebooks"][2]["parameters"], json!({"year": "2023", "region": "a"}));
+    let untouched: Value = serde_json::from_slice(&env.get("m.ipynb")).expect("JSON");
+    assert_eq!(untouched["cells"].as_array().map(Vec::len), Some(3));
+}
+
+/// What rows have in common is run once, its outputs are in every file, and each row is a kernel of its own.
+#[test]
+fn rows_share_their_beginning() {
+    let env = env();
+    let before = "import os, pathlib\nwith pathlib.Path('runs').open('a') as f: _ = f.write('x')\nprint('loaded')";
+    let after = ["seen = globals().get('seen', 0) + year", "(seen, os.getpid())"];
+    env.put("m.ipynb", with_parameters(before, "year = 0", &after));
+    let args = ["m.ipynb", "--matrix", "year=1,2,3", "-o", "out/{year}.ipynb", "-j", "2"];
+    let done = ran(&env, &[&args[..], &["--share-prefix"]].concat()).exits(0);
+    assert!(!done.stdout.contains("note"), "{done:?}");
+    assert_eq!(env.get("runs"), b"x");
+    let mut processes = Vec::new();
+    for year in 1..=3 {
+        let name = format!("out/{year}.ipynb");
+        assert!(outputs(&env, &name, 0).contains("loaded"));
+        let shown = outputs(&env, &name, 4);
+        assert!(shown.contains(&format!("({year}, ")), "{shown}");
+        processes.push(shown);
+        let file: Value = serde_json::from_slice(&env.get(&name)).expect("JSON");
+        let counts: Vec<&Value> = file["cells"]
+            .as_array()
+            .expect("cells")
+            .iter()
+            .map(|cell| &cell["execution_count"])
+            .collect();
+        assert_eq!(counts, [1, 2, 3, 4, 5]);
+    }
+    processes.dedup();
+    assert_eq!(processes.len(), 3);
+    // Where it cannot be copied, every row runs all of it, and that is said.
+    env.put("m.ipynb", with_parameters("f = open('held', 'w')", "year = 0", &["year"]));
+    let done = ran(&env, &[&args[..], &["--share-prefix"]].concat()).exits(0);
+    assert!(done.stderr.contains("do not share their beginning, each runs it"), "{done:?}");
+    assert!(done.stderr.contains("held open"), "{done:?}");
+    assert!(outputs(&env, "out/3.ipynb", 3).contains('3'));
+}
+
+/// Bad input is refused before anything runs, in one sentence each.
+#[test]
+fn what_cannot_be_is_refused_before_anything_runs() {
+    let env = env();
+    put(&env, &[("a.ipynb", &["open('ran', 'w')"]), ("nb/a.ipynb", &["open('ran', 'w')"])]);
+    let table: &[(&[&str], i32, &str)] = &[
+        (&["nb"], 2, "nb is a folder, and not a notebook"),
+        (&["a.ipynb", "gone.ipynb"], 5, "there is no notebook gone.ipynb"),
+        (&["no/*.ipynb"], 5, "no notebook matches no/*.ipynb"),
+        (
+            &["a.ipynb", "nb/a.ipynb", "-o", "out/{stem}.ipynb"],
+            2,
+            "would both be written to out/a.ipynb",
+        ),
+        (&["a.ipynb", "nb/a.ipynb", "-o", "nb/a.ipynb"], 2, "would be written over nb/a.ipynb"),
+        (&["a.ipynb", "-j", "2", "-o", "{yaer}.ipynb"], 2, "there is no field {yaer}"),
+        (&["a.ipynb", "--matrix", "y="], 2, "y has no values, so nothing would run"),
+        (&["a.ipynb", "--matrix", "y=1,2"], 2, "each row needs an output of its own"),
+        (&["a.ipynb", "nb/a.ipynb", "--keep"], 2, "a batch keeps no session"),
+        (&["a.ipynb", "-"], 2, "a batch takes files"),
+        (&["a.ipynb", "--junit", "no/j.xml"], 2, "there is no folder"),
+        (&["a.ipynb", "-j", "0"], 2, "it is a number from 1 to 4096"),
+    ];
+    for (args, code, wanted) in table {
+        let done = ran(&env, args).exits(*code);
+        assert!(done.stderr.contains(wanted), "{args:?}: {done:?}");
+    }
+    assert!(!env.path("ran").exists() && !env.path("nb/ran").exists() && !env.path("out").exists());
+}
+
+/// For programs: an object a line, the last one with everything.
+#[test]
+fn programs_follow_by_lines_of_json() {
+    let env = env();
+    put(&env, &[("a.ipynb", &["1"]), ("b.ipynb", &["1 / 0"])]);
+    let done = ran(&env, &["a.ipynb", "b.ipynb", "-j", "1", "--json"]).exits(1);
+    let lines = done.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let lines: Vec<Value> = lines.collect();
+    let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
+    let of_one = ["notebook_started", "notebook_finished"];
+    assert_eq!(events, [&of_one[..], &of_one, &["batch_finished"]].concat());
+    assert_eq!(lines[4]["counts"]["failed"], 1);
+    assert_eq!(lines[3]["error"]["kind"], "ZeroDivisionError");
+}
+
+/// As many as were asked for run at once on a server elsewhere, with kernels of that server.
+#[test]
+fn a_batch_over_a_gateway() {
+    if !jupyter_server("a_batch_over_a_gateway") {
+        return;
+    }
+    let env = env();
+    let gateway = Elsewhere::start(&env);
+    put(
+        &env,
+        &[
+            ("nb/a.ipynb", &["x = 1", "print('there', x)"]),
+            ("nb/b.ipynb", &["print('too')"]),
+            ("nb/wrong.ipynb", &["1 / 0"]),
+        ],
+    );
+    let mut command = env.inkcell();
+    command.args([
+        "run",
+        "nb/*.ipynb",
+        "-j",
+        "32",
+        "--backend",
+        "gateway",
+        "--report",
+        "report.json",
+    ]);
+    command.env("INKCELL_GATEWAY_URL", &gateway.url).env("INKCELL_GATEWAY_TOKEN", TOKEN);
+    command.env("INKCELL_PYTHON_START_TIMEOUT", PATIENT);
+    let done = finish(command, b"").exits(1);
+    assert!(done.stdout.contains("3 notebooks: 2 ok, 1 failed"), "{done:?}");
+    assert!(outputs(&env, "nb/a.ipynb", 1).contains("there 1"));
+    assert!(outputs(&env, "nb/b.ipynb", 0).contains("too"));
+    assert_eq!(report(&env)["jobs"], 3);
+}

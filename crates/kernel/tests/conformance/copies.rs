@@ -1,0 +1,145 @@
+//! Copies of a kernel that has run something: they go on where it was, by themselves, and only where that is sound.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use inkcell_kernel::{Backend, DeathCause, Kernel, KernelEvents};
+use tokio_util::sync::CancellationToken;
+
+use crate::bench::{Bench, LIMIT, Start};
+
+/// What a kernel was, beside those that are copies of it.
+struct Original {
+    backend: Arc<dyn Backend>,
+    _kernel: Box<dyn Kernel>,
+    _events: KernelEvents,
+}
+
+/// Makes the kernel of a bench one that is copied, and a copy the kernel of the bench.
+async fn copied(bench: &mut Bench) -> Original {
+    let backend = bench.kernel().copies().await.expect("it can be copied");
+    let kernel = bench.kernel.take().expect("a kernel");
+    let (_, none) = KernelEvents::channel(1);
+    let events = std::mem::replace(&mut bench.events, none);
+    let original = Original { backend, _kernel: kernel, _events: events };
+    another(bench, &original).await;
+    original
+}
+
+/// Another copy in the place of the last one.
+async fn another(bench: &mut Bench, original: &Original) {
+    let cancel = CancellationToken::new();
+    let launched = original.backend.launch(&bench.spec, &cancel).await.expect("a copy");
+    (bench.kernel, bench.events) = (Some(launched.kernel), launched.events);
+}
+
+/// Names, folder, variables, counts and history are those of the original, and what a copy does is its own.
+async fn a_copy_goes_on_where_the_original_was(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import os\nx = [1]\nos.makedirs('deep', exist_ok=True)\nos.chdir('deep')\nos.environ['OWN'] = 'yes'";
+    bench.run(code).await.ok();
+    let first = bench.value("os.getpid()").await;
+    let original = copied(&mut bench).await;
+    let code = "x.append(2)\nx, os.path.basename(os.getcwd()), os.environ['OWN'], In[-2], os.getpgrp() == os.getpid()";
+    let wanted = "([1, 2], 'deep', 'yes', 'os.getpid()', True)";
+    assert_eq!(bench.value(code).await, wanted);
+    assert_ne!(bench.value("os.getpid()").await, first);
+    let ran = bench.run("print('said')\nos.system('echo raw')\n1 / 0").await;
+    assert_eq!(ran.error().name, "ZeroDivisionError");
+    let said = ran.stdout();
+    assert!(said.contains("said") && said.contains("raw"), "{said}");
+    // The next one knows nothing of it.
+    another(&mut bench, &original).await;
+    assert_eq!(bench.value("x").await, "[1]");
+    let ran = bench.run("os._exit(9)").await;
+    assert_eq!(ran.death.expect("a death").cause, DeathCause::Exit { code: 9 });
+    another(&mut bench, &original).await;
+    assert_eq!(bench.value("x").await, "[1]");
+}
+
+/// A copy has descriptors as any kernel has, and what its cells fork holds none of them.
+async fn a_copy_holds_nothing_of_the_original(start: Start) {
+    let mut bench = Bench::start(start).await;
+    let code = "import os\ndef held():\n    found = []\n    for fd in os.listdir('/proc/self/fd'):\n        try: \
+                found.append(os.readlink('/proc/self/fd/' + fd).split(':')[0])\n        except OSError: pass\n    \
+                return sorted(found)";
+    bench.run(code).await.ok();
+    let alone = bench.value("held()").await;
+    let _original = copied(&mut bench).await;
+    assert_eq!(bench.value("held()").await, alone);
+    let child = "r, w = os.pipe()\npid = os.fork()\nif pid == 0:\n    os.write(w, str(held().count('socket')).encode())\n    \
+                 os._exit(0)\nos.waitpid(pid, 0)\nos.read(r, 9)";
+    assert_eq!(bench.value(child).await, "b'0'");
+}
+
+/// Copies draw numbers of their own, unless somebody has decided which.
+async fn copies_draw_their_own_numbers(start: Start) {
+    for (code, is_same) in [("import random", false), ("import random\nrandom.seed(42)", true)] {
+        let mut bench = Bench::start(start).await;
+        bench.run(code).await.ok();
+        let original = copied(&mut bench).await;
+        let one = bench.value("random.random()").await;
+        another(&mut bench, &original).await;
+        let other = bench.value("random.random()").await;
+        assert_eq!(one == other, is_same, "{code}: {one} and {other}");
+    }
+}
+
+/// What a fork cannot copy is named, and the kernel goes on as if nobody had asked.
+async fn what_cannot_be_copied_is_told(start: Start) {
+    let table = [
+        (
+            "import threading\nstop = threading.Event()\nthreading.Thread(target=stop.wait).start()",
+            "the cells left 1 thread running",
+            "stop.set()",
+        ),
+        ("f = open('left.txt', 'w')", "left.txt open", "f.close()"),
+        ("import socket\ns = socket.socket()", "the cells left a connection open", "s.close()"),
+        (
+            "import subprocess\np = subprocess.Popen(['sleep', '600'])",
+            "the cells left a process running",
+            "p.kill(); p.wait()",
+        ),
+        (
+            "import tempfile\nt = tempfile.TemporaryDirectory()",
+            "removed when the process ends",
+            "t.cleanup()",
+        ),
+    ];
+    for (code, reason, undo) in table {
+        let mut bench = Bench::start(start).await;
+        bench.run(code).await.ok();
+        let told = bench.kernel().copies().await.err().expect("it cannot be copied").to_string();
+        assert!(told.contains(reason), "{told}");
+        bench.run(undo).await.ok();
+        assert_eq!(bench.value("6 * 7").await, "42");
+    }
+}
+
+/// Copies are ended by interrupts and with their host as any kernel is.
+async fn a_copy_listens_to_interrupts(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("import time").await.ok();
+    let _original = copied(&mut bench).await;
+    let request = bench.request("open('on', 'w').close()\ntime.sleep(600)");
+    let exec = request.exec;
+    bench.kernel().execute(request).expect("the kernel is there");
+    let begun = bench.cwd().join("on");
+    let wait = async {
+        while !begun.exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LIMIT, wait).await.expect("the cell begins");
+    bench.kernel().interrupt().expect("the kernel is there");
+    assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+    assert_eq!(bench.value("1").await, "1");
+}
+
+crate::on_every_backend!(
+    a_copy_goes_on_where_the_original_was,
+    a_copy_holds_nothing_of_the_original,
+    copies_draw_their_own_numbers,
+    what_cannot_be_copied_is_told,
+    a_copy_listens_to_interrupts,
+);
