@@ -19,6 +19,7 @@ use super::python::{KernelArgs, PythonArgs, seconds};
         inkcell run report.ipynb\n  \
         inkcell run report.ipynb -o done.ipynb --allow-errors\n  \
         inkcell run report.ipynb --cells 0,4-7,ab12\n  \
+        inkcell run report.ipynb --cells stale\n  \
         inkcell run - < report.ipynb > done.ipynb\n  \
         inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
         inkcell run --backend gateway report.ipynb\n  \
@@ -36,7 +37,8 @@ pub(crate) struct Run {
     /// Write here and leave the notebook alone.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
-    /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12.
+    /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12. The word stale means those that
+    /// are not fresh, and what they need.
     #[arg(long, value_name = "CELLS", allow_hyphen_values = true)]
     pub(crate) cells: Option<String>,
     /// Begin with this cell.
@@ -72,7 +74,7 @@ pub(crate) struct Run {
     /// Come back at once; the run goes on in its session, see inkcell result.
     #[arg(long)]
     pub(crate) detach: bool,
-    /// Note times and states in the file, as these do.
+    /// Note times and states in the file, as these do, or what inkcell keeps on record about each cell.
     #[arg(long, value_enum, value_name = "LIKE")]
     pub(crate) record: Option<RecordArg>,
     #[command(flatten)]
@@ -108,6 +110,8 @@ pub(crate) enum RecordArg {
     Jupyter,
     /// Times and states of cells and of the run, and a mark where it failed.
     Papermill,
+    /// What each cell used and made, so that also others know what is stale.
+    Inkcell,
 }
 
 impl From<RecordArg> for Stamps {
@@ -115,6 +119,7 @@ impl From<RecordArg> for Stamps {
         match given {
             RecordArg::Jupyter => Stamps::Jupyter,
             RecordArg::Papermill => Stamps::Papermill,
+            RecordArg::Inkcell => Stamps::Inkcell,
         }
     }
 }
