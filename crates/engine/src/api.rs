@@ -2,6 +2,7 @@
 //!
 //! Owns the shapes. Paths here are absolute. How an answer is worded is for the faces.
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -324,6 +325,20 @@ pub struct PythonReport {
     /// The notebook whose cells these are.
     #[serde(default)]
     pub notebook: Option<NotebookReport>,
+}
+
+impl PythonReport {
+    /// The same without cells that were asked for if they are stale, and are not: the notebook's part names them.
+    pub fn without_left_out(&self) -> Cow<'_, PythonReport> {
+        let is_left_out =
+            |cell: &CellReport| cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out);
+        if !self.cells.iter().any(is_left_out) {
+            return Cow::Borrowed(self);
+        }
+        let mut report = self.clone();
+        report.cells.retain(|cell| !is_left_out(cell));
+        Cow::Owned(report)
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_kernel::{
-    ExecEvent, History, InputMode, InputReply, KernelEvent, LaunchError, withheld_hint_for,
+    ExecEvent, History, InputMode, InputReply, KernelEvent, LaunchError, NamesWanted,
+    withheld_hint_for,
 };
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -23,11 +24,12 @@ use crate::error::{EngineError, Kind, SessionError};
 use crate::executions::Record;
 use crate::feeds::{Feed, SessionEvent};
 use crate::output::{CallBudget, Content, ModelOutput, OutputLimits, OutputSink, Spill, SpillFile};
-use crate::run::{Begun, NotebookRun, Onward};
+use crate::run::{Begun, NotebookRun, Onward, foresee};
 use crate::session::{
     CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, STUCK, Session, Turn, Waiting,
     shown_bytes,
 };
+use crate::staleness::Generation;
 use crate::tap::{Tap, TapState, a_while_after, gone};
 
 /// How many events may wait between a kernel and its sink.
@@ -158,15 +160,20 @@ impl Call {
                 // Cells may fail and the run goes on, but not beyond its own time.
                 return State::TimedOut;
             }
+            if let (0, Some(run)) = (index, &mut beside.notebook) {
+                foresee(run, session, &mut turn).await;
+            }
             let current = match &mut beside.notebook {
                 None => source.clone(),
-                Some(run) => match run.begin(index, &self.record).await {
-                    Begun::Run(source) => source,
-                    Begun::Gone => {
-                        self.end(index, State::NeverRun, None);
-                        continue;
+                Some(run) => {
+                    match run.begin(index, kernel_of(session, index).await, &self.record).await {
+                        Begun::Run(source) => source,
+                        Begun::LeftOut => {
+                            self.end(index, State::NeverRun, None);
+                            continue;
+                        }
                     }
-                },
+                }
             };
             let source = &current;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -182,7 +189,7 @@ impl Call {
             let state = self.run_cell((index, source), time, &mut turn, &mut budget, beside).await;
             self.record.change(|report| report.kernel = session.state().kernel);
             let onward = match &mut beside.notebook {
-                Some(run) => run.end(index, &self.record).await,
+                Some(run) => run.end(index, session.state().generation, &self.record).await,
                 None if state == State::Done => Onward::Next,
                 None => Onward::Stop(state),
             };
@@ -239,6 +246,10 @@ impl Call {
             timeout: time.map(|time| time.left),
             patience: of_call,
             input: self.input,
+            names: match notebook {
+                Some(_) => NamesWanted::Yes,
+                None => NamesWanted::No,
+            },
         };
         let replier = turn.replier();
         let run = turn.run_telling(request, listener, self.stopping.clone());
@@ -383,6 +394,10 @@ impl Call {
         if let Some(notebook) = notebook {
             notebook.hear(event);
         }
+        if let ExecEvent::Names(_) = event {
+            // For the record of the notebook alone.
+            return;
+        }
         if let ExecEvent::Started { count } = event {
             let count = *count;
             self.change_cell(index, |cell| cell.count = count);
@@ -492,6 +507,15 @@ fn told(
         }
         CellEnd::NotRun(NotRun::Closed | NotRun::Cancelled) => (State::NeverRun, None),
     }
+}
+
+/// The kernel that a session has now.
+async fn kernel_of(session: &Session, index: usize) -> Option<Generation> {
+    if index == 0 {
+        // One that was just taken away may be shown a moment longer.
+        session.settled().await;
+    }
+    session.state().generation
 }
 
 fn is_question(event: &KernelEvent) -> bool {

@@ -31,6 +31,7 @@ mod results;
 mod run;
 pub mod session;
 mod session_file;
+mod staleness;
 mod tap;
 mod verbs;
 
@@ -51,7 +52,8 @@ pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, 
 pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use run::{
-    CHEAP_SAVE, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, RunClock, RunFiles,
-    RunningRun, last_runs, notebook_kernel, opened_run, prepared,
+    CHEAP_SAVE, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, Records, RunClock, RunFiles, RunningRun,
+    cell_marks, last_runs, notebook_kernel, opened_run, prepared,
 };
+pub use staleness::{Because, Freshness, Generation, Trace, Why};
 pub use tap::Tapped;

@@ -3,7 +3,7 @@
 //! Owns which session a request means and how sessions are reported. How a session runs code, and when one
 //! is let go of, are decided elsewhere.
 
-use inkcell_kernel::{History, InputMode, KernelEvent};
+use inkcell_kernel::{History, InputMode, KernelEvent, NamesWanted};
 use tokio::sync::mpsc;
 
 use crate::api::{
@@ -216,6 +216,7 @@ async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
         timeout: None,
         patience: None,
         input: InputMode::Refuse,
+        names: NamesWanted::No,
     };
     let (listener, mut events) = mpsc::channel(16);
     let mut said = Vec::new();

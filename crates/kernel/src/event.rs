@@ -9,6 +9,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
+use crate::names::CodeNames;
 use crate::question::{Answer, AskId};
 
 /// Names one execution of one piece of code in one kernel. The engine makes these.
@@ -94,6 +95,8 @@ pub enum ExecEvent {
         /// Whether it was to be hidden.
         password: bool,
     },
+    /// What the code uses and makes: at most once, right before the end, where that was wanted and is known.
+    Names(Box<CodeNames>),
     /// The end: exactly once for each execution, unless the kernel dies.
     Finished(Outcome),
 }

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LaunchError;
 use crate::event::{Death, ExecId, KernelEvent};
 use crate::input::{InputMode, InputReply};
+use crate::names::NamesWanted;
 use crate::question::{AskId, Question};
 use crate::startup::Startup;
 
@@ -209,6 +210,8 @@ pub struct CodeRequest {
     pub cwd: Option<PathBuf>,
     /// Whether it may ask for lines of input.
     pub input: InputMode,
+    /// Whether its names are wanted.
+    pub names: NamesWanted,
 }
 
 /// Of variables only the names: their values are secrets.

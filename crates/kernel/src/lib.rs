@@ -14,6 +14,7 @@ mod jupyter;
 mod kernel;
 mod ladder;
 mod modules;
+mod names;
 mod process;
 mod python;
 mod question;
@@ -50,6 +51,7 @@ pub use kernel::{
 };
 pub use ladder::{Ladder, Rung};
 pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};
+pub use names::{BodyNames, CodeNames, FileRead, NamesWanted};
 pub use process::spawn_detached;
 pub use python::{
     Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder,

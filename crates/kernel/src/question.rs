@@ -38,6 +38,11 @@ pub enum Question {
         /// Where the cursor is in it, in characters.
         cursor: usize,
     },
+    /// The names that code will use and make, for each text the same as the end of its execution would tell.
+    Names {
+        /// The texts.
+        codes: Vec<String>,
+    },
 }
 
 /// What a kernel answers.

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     Backend, CodeRequest, ExecEvent, ExecId, ForkServer, History, InputMode, KernelEvent,
-    KernelSpec, LaunchError, Launched, MimeData, ModuleSearch, Prelude, ProjectModules,
-    RunnerBackend, RunnerConfig, Shell, Startup, find_modules,
+    KernelSpec, LaunchError, Launched, MimeData, ModuleSearch, NamesWanted, Prelude,
+    ProjectModules, RunnerBackend, RunnerConfig, Shell, Startup, find_modules,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -78,7 +78,8 @@ async fn evaluate(launched: &mut Launched, code: &str) -> (Option<String>, Vec<K
     let exec = ExecId(1);
     let (code, env) = (code.to_owned(), Vec::new());
     let (history, input) = (History::Store, InputMode::Refuse);
-    let request = CodeRequest { exec, code, history, env, cwd: None, input };
+    let request =
+        CodeRequest { exec, code, history, env, cwd: None, input, names: NamesWanted::No };
     launched.kernel.execute(request).unwrap();
     let (mut result, mut others) = (None, Vec::new());
     loop {

@@ -27,6 +27,7 @@ impl Cells {
         self.next += 1;
         launched.kernel.execute(CodeRequest {
             input: InputMode::Refuse,
+            names: inkcell_kernel::NamesWanted::No,
             exec: ExecId(self.next),
             code: code.to_owned(),
             history: History::Store,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{CellKernel, KernelMode, KernelName, Problem, Reading, Wanted};
 use crate::registry::SessionName;
+use crate::staleness::Why;
 
 /// Cells of a notebook to run, with their outputs written back.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -76,7 +77,7 @@ impl RunRequest {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CellChoice {
-    /// A list such as `0,3-5,ab12`.
+    /// A list such as `0,3-5,ab12`; `all`, or `stale`: those that are not fresh, and what they need.
     #[serde(default)]
     pub list: Option<String>,
     /// From this cell on.
@@ -85,6 +86,20 @@ pub struct CellChoice {
     /// Up to this cell, with it.
     #[serde(default)]
     pub to: Option<String>,
+}
+
+impl CellChoice {
+    /// All cells that are not fresh, and what they need.
+    pub fn stale() -> CellChoice {
+        CellChoice { list: Some(Self::STALE.to_owned()), ..CellChoice::default() }
+    }
+
+    const STALE: &str = "stale";
+
+    /// Whether those are meant.
+    pub fn is_stale(&self) -> bool {
+        self.list.as_deref() == Some(Self::STALE)
+    }
 }
 
 /// What happens after a cell that failed.
@@ -131,6 +146,8 @@ pub enum Stamps {
     Jupyter,
     /// What papermill notes: times, states, and a cell that says where it failed.
     Papermill,
+    /// What is on record about each cell, so that whoever gets the file knows what is stale.
+    Inkcell,
 }
 
 /// The notebook of a call that runs one.
@@ -146,6 +163,9 @@ pub struct NotebookReport {
     pub version: Option<String>,
     /// Cells that were chosen and are not for running: their tags say so.
     pub skipped: Vec<usize>,
+    /// Cells that were asked for if they are stale, and are not.
+    #[serde(default)]
+    pub fresh: Vec<usize>,
     /// Cells that a run before this one had finished.
     pub resumed: Vec<usize>,
     /// What its reader must know besides.
@@ -251,6 +271,16 @@ pub struct NotebookCell {
     /// How long it took the last time.
     #[serde(default, with = "crate::encoding::seconds_option")]
     pub last_took: Option<Duration>,
+    /// Why it was run or left out, where stale cells were asked for.
+    #[serde(default)]
+    pub why: Option<Why>,
+}
+
+impl NotebookCell {
+    /// Whether it need not run and was left out.
+    pub fn is_left_out(&self) -> bool {
+        self.why.as_ref().is_some_and(Why::is_left_out)
+    }
 }
 
 /// Whether what a cell showed is in its file.

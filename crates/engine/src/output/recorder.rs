@@ -199,6 +199,7 @@ impl OutputRecorder {
                 None
             }
             ExecEvent::Started { .. }
+            | ExecEvent::Names(_)
             | ExecEvent::InputRequested { .. }
             | ExecEvent::Finished(_) => None,
         }

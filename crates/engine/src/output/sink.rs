@@ -110,7 +110,7 @@ impl OutputSink {
                     self.show(None, &(lines.join("\n") + "\n"));
                 }
             }
-            ExecEvent::Started { .. } | ExecEvent::Finished(_) => {}
+            ExecEvent::Started { .. } | ExecEvent::Names(_) | ExecEvent::Finished(_) => {}
         }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use inkcell_kernel::{ExecEvent, Outcome};
+use inkcell_kernel::{CodeNames, ExecEvent, Outcome};
 use inkcell_notebook::NbOutput;
 
 use super::RunClock;
@@ -17,6 +17,7 @@ use super::known::KnownCell;
 use super::plan::Planned;
 use super::record::RanCell;
 use super::stamps::{CellStamps, Span};
+use super::trail::{EndedCell, Trail};
 use crate::api::{
     CellReport, CellSource, EndReport, NotebookCell, NotebookReport, OnError, PythonReport,
     RunNote, Stamps, State, WriteBack,
@@ -25,6 +26,7 @@ use crate::error::EngineError;
 use crate::executions::Record;
 use crate::notebooks::Keep;
 use crate::output::{OutputRecorder, Recorded, SizePolicy};
+use crate::staleness::{Generation, Why};
 
 /// Everything a run is made of.
 pub(crate) struct NotebookRun {
@@ -41,6 +43,7 @@ pub(crate) struct NotebookRun {
     put_again: BTreeSet<usize>,
     /// What is noted when the first cell begins.
     opening: Option<Opening>,
+    trail: Trail,
 }
 
 /// What holds for the whole run.
@@ -60,6 +63,7 @@ struct Now {
     started: Option<SystemTime>,
     count: Option<u32>,
     recorder: OutputRecorder,
+    names: Option<Box<CodeNames>>,
 }
 
 /// What happens after a cell.
@@ -81,8 +85,8 @@ pub(crate) struct Opening {
 /// A cell whose turn has come.
 pub(crate) enum Begun {
     Run(CellSource),
-    /// It is not in the file any more.
-    Gone,
+    /// It is not in the file any more, or need not run.
+    LeftOut,
 }
 
 impl NotebookRun {
@@ -91,14 +95,26 @@ impl NotebookRun {
         cells: Vec<Planned>,
         report: NotebookReport,
         rules: RunRules,
-        opening: Opening,
+        (opening, trail): (Opening, Trail),
     ) -> NotebookRun {
         let began = (rules.clock)();
         let displays = Displays::new(&cells, opening.known.clone());
         let opening = Some(opening);
         let (file, now, failed) = (Some(Box::new(file)), None, None);
         let put_again = BTreeSet::new();
-        NotebookRun { file, cells, report, rules, began, now, displays, failed, put_again, opening }
+        NotebookRun {
+            file,
+            cells,
+            report,
+            rules,
+            began,
+            now,
+            displays,
+            failed,
+            put_again,
+            opening,
+            trail,
+        }
     }
 
     /// The cells as a call is told of them.
@@ -127,9 +143,65 @@ impl NotebookRun {
         }
     }
 
+    /// Sources that will run and whose names nobody knows; none where that does not matter.
+    pub(crate) async fn unforeseen(&mut self) -> Vec<String> {
+        let trail = std::mem::take(&mut self.trail);
+        let looked = self.with_file(move |file| {
+            let sources = file.notebook().map(|notebook| trail.unforeseen(notebook));
+            Ok((trail, sources.unwrap_or_default()))
+        });
+        let Ok((trail, sources)) = looked.await else { return Vec::new() };
+        self.trail = trail;
+        sources
+    }
+
+    /// The names of a source that will run.
+    pub(crate) fn foresee(&mut self, source: &str, names: CodeNames) {
+        self.trail.foresee(source, names);
+    }
+
+    /// Decides which cells run, where that is to be seen, or was not foreseen.
+    async fn decide(&mut self, number: usize, record: &Record) {
+        if !self.trail.must_decide(number) {
+            return;
+        }
+        let planned: Vec<KnownCell> = self.cells.iter().map(|one| one.cell.clone()).collect();
+        let mut trail = std::mem::take(&mut self.trail);
+        let decided = self.with_file(move |file| {
+            // A file that cannot be read for a moment leaves what was decided before.
+            let _ = file.decide(&mut trail, number, &planned);
+            Ok(trail)
+        });
+        if let Ok(trail) = decided.await {
+            self.trail = trail;
+        }
+        record.change(|report| {
+            for (number, cell) in report.cells.iter_mut().enumerate().skip(number) {
+                if let Some(cell) = &mut cell.notebook {
+                    cell.why = self.trail.why(number).cloned();
+                }
+            }
+            let cells = report.cells.iter().filter_map(|cell| cell.notebook.as_ref());
+            let fresh = cells.filter(|cell| cell.is_left_out()).map(|cell| cell.index);
+            self.report.fresh = fresh.collect();
+            report.notebook = Some(self.report.clone());
+        });
+    }
+
     /// The cell as it is in the file now.
-    pub(crate) async fn begin(&mut self, number: usize, record: &Record) -> Begun {
-        let Some(planned) = self.cells.get(number).cloned() else { return Begun::Gone };
+    pub(crate) async fn begin(
+        &mut self,
+        number: usize,
+        kernel: Option<Generation>,
+        record: &Record,
+    ) -> Begun {
+        self.trail.in_kernel(kernel);
+        self.decide(number, record).await;
+        let why = self.trail.why(number).cloned();
+        if why.as_ref().is_some_and(Why::is_left_out) {
+            return Begun::LeftOut;
+        }
+        let Some(planned) = self.cells.get(number).cloned() else { return Begun::LeftOut };
         let known = planned.cell.clone();
         let opening = self.opening.take();
         let found = self.with_file(move |file| {
@@ -142,7 +214,7 @@ impl NotebookRun {
             Ok(Some(cell)) => cell,
             Ok(None) => {
                 tell(record, number, |cell| cell.written = WriteBack::Gone);
-                return Begun::Gone;
+                return Begun::LeftOut;
             }
             // A file that cannot be read for a moment does not stop what was planned.
             Err(_) => planned.cell.clone(),
@@ -151,13 +223,13 @@ impl NotebookRun {
         record.change(|report| {
             if let Some(told) = report.cells.get_mut(number) {
                 told.source.code.clone_from(&cell.source);
-                told.notebook = Some(in_notebook(&cell, planned.last_took));
+                told.notebook = Some(NotebookCell { why, ..in_notebook(&cell, planned.last_took) });
             }
         });
         // Without an id it is found again by what it is now.
         self.cells[number].cell.clone_from(&cell);
         let recorder = OutputRecorder::new(self.rules.outputs);
-        self.now = Some(Now { cell, started: None, count: None, recorder });
+        self.now = Some(Now { cell, started: None, count: None, recorder, names: None });
         Begun::Run(source)
     }
 
@@ -167,11 +239,19 @@ impl NotebookRun {
         if let ExecEvent::Started { count } = event {
             (now.started, now.count) = (Some((self.rules.clock)()), *count);
         }
+        if let ExecEvent::Names(names) = event {
+            now.names = Some(names.clone());
+        }
         now.recorder.push(event);
     }
 
     /// The cell is over: its outputs are made safe, and it is decided what comes next.
-    pub(crate) async fn end(&mut self, number: usize, record: &Record) -> Onward {
+    pub(crate) async fn end(
+        &mut self,
+        number: usize,
+        kernel: Option<Generation>,
+        record: &Record,
+    ) -> Onward {
         let Some(mut now) = self.now.take() else { return Onward::Next };
         let Some(report) = record.cell(number) else { return Onward::Stop(State::NeverRun) };
         let report = &report;
@@ -200,12 +280,23 @@ impl NotebookRun {
         self.find_displays(&recorded).await;
         let mut ran = RanCell::new(&now.cell, report);
         ran.displays = named(&recorded.displays);
+        ran.is_twin = self.file.as_ref().is_some_and(|file| file.is_twin(&now.cell));
+        self.trail.in_kernel(kernel);
+        let names = now.names.as_deref();
+        let above = match (names, &self.file) {
+            (None, Some(file)) => file.above(&now.cell),
+            _ => None,
+        };
+        self.trail.end(&mut ran, EndedCell { number, names, at: ended, above });
         let outputs = self.displays.fold(number, (now.cell, now.count), recorded);
         let urgency = match onward {
             Onward::Next => Urgency::WhenCheap,
             Onward::Stop(_) => Urgency::Now,
         };
-        let stamps = CellStamps::of(self.rules.stamps, span);
+        let stamps = match self.rules.stamps {
+            Stamps::Inkcell => CellStamps::record(&ran),
+            stamps => CellStamps::of(stamps, span),
+        };
         let shown = outputs.last().map_or(0, |(_, own)| own.outputs.len());
         tell(record, number, |cell| (cell.outputs, cell.written) = (shown, WriteBack::Kept));
         let saved = self
@@ -358,7 +449,7 @@ fn tell(record: &Record, number: usize, tell: impl FnOnce(&mut NotebookCell)) {
 
 fn in_notebook(cell: &KnownCell, last_took: Option<Duration>) -> NotebookCell {
     let (id, written) = (cell.id.clone(), WriteBack::NotYet);
-    NotebookCell { index: cell.index, id, outputs: 0, written, last_took }
+    NotebookCell { index: cell.index, id, outputs: 0, written, last_took, why: None }
 }
 
 fn kept_its_kernel(report: &CellReport) -> bool {

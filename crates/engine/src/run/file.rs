@@ -14,6 +14,7 @@ use super::journal::{CellOutputs, Journal};
 use super::known::{KnownCell, Sight, has_unique_ids};
 use super::record::{Past, RanCell, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
+use super::trail::{self, Trail};
 use crate::api::{Stamps, WriteBack};
 use crate::change::{Base, Effect, SaveOptions};
 use crate::error::{EngineError, SessionError};
@@ -166,6 +167,40 @@ impl RunFile {
             let _ = self.record.note_start(cell);
         }
         Ok(cell)
+    }
+
+    /// The notebook as it is now; none where it cannot be read.
+    pub(crate) fn notebook(&mut self) -> Option<&Notebook> {
+        self.look().ok()?;
+        self.seen.as_ref().map(|seen| &seen.notebook)
+    }
+
+    /// Whether other cells have the id of this one.
+    pub(crate) fn is_twin(&self, cell: &KnownCell) -> bool {
+        // Where all ids are different there was nothing to remember.
+        let (Some(_), Some(seen), Some(id)) = (&self.planned, &self.seen, &cell.id) else {
+            return false;
+        };
+        seen.notebook.cells().filter(|cell| cell.id().as_deref() == Some(id)).nth(1).is_some()
+    }
+
+    /// The cells with code above one, by id and position.
+    pub(crate) fn above(&self, cell: &KnownCell) -> Option<Vec<(Option<String>, usize)>> {
+        self.seen.as_ref().map(|seen| trail::above(&seen.notebook, cell))
+    }
+
+    /// Decides which of the planned cells run, from the one of this number on.
+    pub(crate) fn decide(
+        &mut self,
+        trail: &mut Trail,
+        from: usize,
+        planned: &[KnownCell],
+    ) -> Result<(), EngineError> {
+        let places = self.places(planned)?;
+        if let Some((notebook, _)) = self.sight() {
+            trail.decide(from, notebook, &places);
+        }
+        Ok(())
     }
 
     /// What a cell that ran before shows, when it is still what ran.

@@ -8,12 +8,15 @@ mod conduct;
 mod displays;
 mod file;
 mod fold;
+mod foresee;
 mod inject;
 mod journal;
 mod known;
 mod plan;
 mod record;
 mod stamps;
+mod standing;
+mod trail;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -25,8 +28,10 @@ use inkcell_notebook::CellKind;
 pub(crate) use conduct::{Begun, NotebookRun, Onward};
 pub use file::CHEAP_SAVE;
 pub(crate) use fold::recover;
+pub(crate) use foresee::foresee;
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
+pub use standing::{Records, cell_marks};
 
 use crate::api::{
     ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,
@@ -45,6 +50,7 @@ use fold::must_take_outputs;
 use inject::{KernelLanguage, Values};
 use plan::{Plan, Planned, chosen, plan, plan_of};
 use record::{Past, RunPlaces, RunRecord};
+use trail::{Choosing, Trail};
 
 /// Tells the time that is written into notebooks.
 pub type RunClock = fn() -> SystemTime;
@@ -128,6 +134,11 @@ pub(crate) fn prepare(
     files: &RunFiles,
 ) -> Result<PreparedRun, EngineError> {
     let notebooks = &files.notebooks;
+    if opened.request.start == RunStart::Resume && opened.request.cells.is_stale() {
+        let problem = "stale cells are found from the beginning; leave out --resume";
+        let argument = "--resume".to_owned();
+        return Err(EngineError::Argument { argument, problem: problem.to_owned() });
+    }
     let OpenedRun { request, opened, cwd, wanted } = opened;
     let values = Values::of(&request.parameters, kernel, &opened)?;
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
@@ -187,6 +198,9 @@ pub(crate) fn prepare(
     };
     // What this run does not come to is still known as it was.
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
+    let records = standing::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
+    let choosing = if request.cells.is_stale() { Choosing::Stale } else { Choosing::All };
+    let trail = Trail::new(choosing, records, past.held);
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {
         path: request.path,
@@ -194,6 +208,7 @@ pub(crate) fn prepare(
         cells: source.notebook.len(),
         version: None,
         skipped,
+        fresh: Vec::new(),
         resumed: resumed.iter().map(|planned| planned.cell.index).collect(),
         notes,
     };
@@ -207,7 +222,7 @@ pub(crate) fn prepare(
         stamps: request.stamps,
         clock: files.clock,
     };
-    let run = NotebookRun::new(file, cells, report, rules, Opening { known, done });
+    let run = NotebookRun::new(file, cells, report, rules, (Opening { known, done }, trail));
     let mut cells = run.sources();
     if let Some(first) = cells.first_mut() {
         first.kernel = request.kernel;

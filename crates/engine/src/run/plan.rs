@@ -15,10 +15,10 @@ use crate::kernels::is_python;
 use crate::notebooks::Opened;
 
 /// A cell with this tag is not run.
-const SKIP: &str = "skip-execution";
+pub(super) const SKIP: &str = "skip-execution";
 
 /// A cell with this tag may fail.
-const MAY_FAIL: &str = "raises-exception";
+pub(super) const MAY_FAIL: &str = "raises-exception";
 
 /// What is to be run.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,6 +83,13 @@ pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, Engin
 /// The positions that were chosen, in the order of the file.
 pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>, EngineError> {
     let count = opened.notebook.len();
+    if choice.is_stale() && (choice.from.is_some() || choice.to.is_some()) {
+        let problem = "stale cells are those of the whole notebook; leave out from and to";
+        return Err(EngineError::Argument {
+            argument: "cells".to_owned(),
+            problem: problem.to_owned(),
+        });
+    }
     let named = |name: &String| {
         let found = opened.notebook.find(&CellRef::Text(name.clone()));
         found.map_err(|error| EngineError::Ref { path: opened.shown.clone(), error })
@@ -99,6 +106,8 @@ pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>,
     }
     let picked = match choice.list.as_deref() {
         None | Some("all") => (0..count).collect(),
+        // Which of all is seen when their turn comes.
+        Some(_) if choice.is_stale() => (0..count).collect(),
         Some(list) => opened.pick_cells(list)?,
     };
     Ok(picked.into_iter().filter(|index| (from..=to).contains(index)).collect())

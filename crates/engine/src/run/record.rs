@@ -14,8 +14,10 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::known::KnownCell;
+use super::standing::Records;
 use crate::api::{CellReport, State};
 use crate::files::{file_key, private_folder};
+use crate::staleness::{Held, Trace};
 
 /// More of such a file is not read.
 const MAX_BYTES: u64 = 64 << 20;
@@ -47,25 +49,43 @@ pub struct RanCell {
     /// Its displays that later code may change: their names, and which outputs they are.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub displays: Vec<(String, usize)>,
+    /// Whether other cells had the same id, so that it is known by its position, too.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_twin: bool,
+    /// What it used and made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace: Option<Trace>,
 }
 
 impl RanCell {
     pub(crate) fn new(cell: &KnownCell, report: &CellReport) -> RanCell {
         RanCell {
-            id: cell.id.clone(),
-            index: cell.index,
             source: digest(&cell.source),
             count: report.count,
-            state: report.state,
             duration: report.duration,
+            ..RanCell::unknown(cell.id.clone(), cell.index, report.state)
+        }
+    }
+
+    /// A cell of which only the end is known.
+    pub(crate) fn unknown(id: Option<String>, index: usize, state: State) -> RanCell {
+        RanCell {
+            id,
+            index,
+            source: String::new(),
+            count: None,
+            state,
+            duration: Duration::ZERO,
             displays: Vec::new(),
+            is_twin: false,
+            trace: None,
         }
     }
 
     /// Whether it tells of this cell, whatever its source is now.
     pub fn is_of(&self, id: Option<&str>, index: usize) -> bool {
         match (&self.id, id) {
-            (Some(own), Some(id)) => own == id,
+            (Some(own), Some(id)) => own == id && (!self.is_twin || self.index == index),
             (None, None) => self.index == index,
             _ => false,
         }
@@ -106,12 +126,21 @@ pub struct OpenCell {
 /// How the cells of a notebook ran the last time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct LastRuns {
+    /// Whether outputs that are on record may not be in the file yet.
+    pub is_ahead: bool,
     /// The last word on each cell.
     pub cells: Vec<RanCell>,
     /// The cell that runs now.
     pub running: Option<OpenCell>,
     /// The cell that ran when the host of its run died.
     pub cut_off: Option<OpenCell>,
+}
+
+impl LastRuns {
+    /// The last word on a cell, to be looked up.
+    pub fn by_cell(&self) -> Records<'_> {
+        Records::new(&self.cells)
+    }
 }
 
 /// What is known of earlier runs.
@@ -123,6 +152,8 @@ pub(crate) struct Past {
     pub(crate) last: Vec<RanCell>,
     /// The cell of it that has begun and not ended.
     pub(crate) open: Option<OpenCell>,
+    /// What the kernel of the last run held at its end.
+    pub(crate) held: Held,
 }
 
 /// The file of a notebook, held by the run that is under way.
@@ -176,16 +207,25 @@ impl RunRecord {
     /// What is known of earlier runs, without taking anything.
     pub(crate) fn look(places: &RunPlaces) -> LastRuns {
         let Ok(mut file) = File::open(&places.record) else { return LastRuns::default() };
-        let Past { cells, open, .. } = read(&mut file).unwrap_or_default();
-        match open.is_some() && RunRecord::is_held(&file) {
-            true => LastRuns { cells, running: open, cut_off: None },
-            false => LastRuns { cells, running: None, cut_off: open },
+        let Past { cells, open, .. } = read(&mut file, |_| {}).unwrap_or_default();
+        // Between two cells, too, outputs may wait for the next save.
+        let is_held = RunRecord::is_held(&file);
+        let is_ahead = is_held || places.journal.exists();
+        match open.is_some() && is_held {
+            true => LastRuns { is_ahead, cells, running: open, cut_off: None },
+            false => LastRuns { is_ahead, cells, running: None, cut_off: open },
         }
     }
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
         self.file.seek(SeekFrom::Start(0))?;
-        read(&mut self.file)
+        let mut held = Held::default();
+        let past = read(&mut self.file, |cell| {
+            if let Some(trace) = &cell.trace {
+                held.take(trace);
+            }
+        })?;
+        Ok(Past { held, ..past })
     }
 
     /// Begins a run. What is known about other cells stays known.
@@ -235,7 +275,7 @@ struct Latest {
 
 impl Latest {
     fn put(&mut self, cell: RanCell) {
-        let place = cell.id.is_none().then_some(cell.index);
+        let place = (cell.id.is_none() || cell.is_twin).then_some(cell.index);
         match self.at.entry((cell.id.clone(), place)) {
             Entry::Occupied(known) => self.cells[*known.get()] = cell,
             Entry::Vacant(new) => {
@@ -251,7 +291,8 @@ fn line(line: &Line) -> io::Result<String> {
     Ok(format!("\n{}", serde_json::to_string(line)?))
 }
 
-fn read(file: &mut File) -> io::Result<Past> {
+/// `hear` is told of every cell in the order in which they ran, also of those that ran again since.
+fn read(file: &mut File, mut hear: impl FnMut(&RanCell)) -> io::Result<Past> {
     let mut text = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut text)?;
     let (mut cells, mut last) = (Latest::default(), Latest::default());
@@ -262,6 +303,7 @@ fn read(file: &mut File) -> io::Result<Past> {
             Ok(Line::Starts(cell)) => open = Some(cell),
             Ok(Line::Ended) => open = None,
             Ok(Line::Cell(cell)) => {
+                hear(&cell);
                 open = open.filter(|open| !cell.is_of(open.id.as_deref(), open.index));
                 last.put(cell.clone());
                 cells.put(cell);
@@ -270,7 +312,7 @@ fn read(file: &mut File) -> io::Result<Past> {
             Err(_) => {}
         }
     }
-    Ok(Past { cells: cells.cells, last: last.cells, open })
+    Ok(Past { cells: cells.cells, last: last.cells, open, held: Held::default() })
 }
 
 #[cfg(test)]

@@ -4,13 +4,20 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use inkcell_notebook::{CellKind, CellRef, EditOp, MetaChange, Notebook, Parameters, Place};
+use inkcell_notebook::{
+    CellKind, CellRef, CellView, EditOp, MetaChange, Notebook, Parameters, Place,
+};
 use serde_json::{Map, Value, json};
 
+use super::record::RanCell;
 use crate::api::{Stamps, State};
+use crate::staleness::Trace;
 
 /// Papermill knows the cells it put there by this tag.
 const MARKER_TAG: &str = "papermill-error-cell-tag";
+
+/// What inkcell itself notes with a cell is under this key.
+const OWN: &str = "inkcell";
 
 /// What stands at the top of a notebook whose run failed, around the count of the cell.
 const TOP: (&str, &str) = (
@@ -39,7 +46,7 @@ impl CellStamps {
     pub(crate) fn of(stamps: Stamps, span: Span) -> CellStamps {
         let Span { began, ended, state } = span;
         match stamps {
-            Stamps::Nothing => CellStamps(None),
+            Stamps::Nothing | Stamps::Inkcell => CellStamps(None),
             Stamps::Jupyter => CellStamps(Some((
                 "execution",
                 json!({
@@ -65,6 +72,13 @@ impl CellStamps {
         }
     }
 
+    /// What is on record about a cell, for whoever gets the file.
+    pub(crate) fn record(ran: &RanCell) -> CellStamps {
+        let RanCell { source, count, state, trace, .. } = ran;
+        let record = json!({"source": source, "count": count, "state": state, "trace": trace});
+        CellStamps(Some((OWN, record)))
+    }
+
     /// These, or the others where there are none.
     pub(crate) fn or(self, others: Option<CellStamps>) -> CellStamps {
         CellStamps(self.0.or_else(|| others?.0))
@@ -84,6 +98,23 @@ impl CellStamps {
         merged.extend(new.clone());
         Some(set(Some(cell), key, &Value::Object(merged)))
     }
+}
+
+/// What a cell has noted of its own last run; what nobody can read says nothing.
+pub(crate) fn recorded(cell: &CellView<'_>) -> Option<RanCell> {
+    #[derive(serde::Deserialize)]
+    struct Noted {
+        source: String,
+        count: Option<u32>,
+        state: State,
+        trace: Option<Trace>,
+    }
+    let json = cell.metadata_json();
+    memchr::memmem::find(json, b"\"inkcell\"")?;
+    let noted = metadata(json).remove(OWN)?;
+    let Noted { source, count, state, trace } = serde_json::from_value(noted).ok()?;
+    let id = cell.id().map(|id| id.into_owned());
+    Some(RanCell { source, count, trace, ..RanCell::unknown(id, cell.index(), state) })
 }
 
 impl Span {

@@ -24,6 +24,7 @@ use super::orphans::Orphans;
 use super::outbox::Outbox;
 use super::state::{Seen, SessionState};
 use super::waiting::{at, last_event, next_event, now, pending_or, room};
+use crate::staleness::Generation;
 
 /// How long a kernel that is shut down may take before it is made to.
 const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
@@ -101,6 +102,8 @@ pub(super) struct Parts {
 struct Actor {
     parts: Parts,
     kernel: Option<(Box<dyn Kernel>, KernelEvents)>,
+    /// Which of all kernels the last one is.
+    generation: Generation,
     starting: Option<(CancellationToken, BoxFuture<'static, Result<Launched, LaunchError>>)>,
     /// The events are kept until it is gone: a kernel whose events nobody takes is killed.
     ending: Option<(BoxFuture<'static, Death>, Option<KernelEvents>)>,
@@ -134,6 +137,7 @@ pub(super) async fn run(parts: Parts) {
     let actor = Actor {
         parts,
         kernel: None,
+        generation: Generation::default(),
         starting: None,
         ending: None,
         turns: HashMap::new(),
@@ -204,6 +208,7 @@ impl Actor {
             Woke::Launched(Ok(launched)) => {
                 self.starting = None;
                 self.kernel = Some((launched.kernel, launched.events));
+                self.generation = Generation::random();
                 Some(Input::Launched)
             }
             Woke::Launched(Err(error)) => {
@@ -494,7 +499,7 @@ impl Actor {
         }
         let machine = &self.parts.machine;
         let now_seen = Seen {
-            kernel: self.kernel.as_ref().map(|(kernel, _)| kernel.info()),
+            kernel: self.kernel.as_ref().map(|(kernel, _)| (kernel.info(), &self.generation)),
             code: self.job.as_ref().map(|(job, _)| &job.code),
             loss: machine.loss(),
             is_busy: !machine.is_idle(),

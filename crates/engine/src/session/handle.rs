@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use inkcell_kernel::{
     AskId, Backend, CodeRequest, Death, ExecId, History, InputMode, InputReply, KernelEvent,
-    KernelSpec, NoCopies, Question,
+    KernelSpec, NamesWanted, NoCopies, Question,
 };
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +41,8 @@ pub struct CellRequest {
     pub patience: Option<Duration>,
     /// Whether it may ask for lines of input.
     pub input: InputMode,
+    /// Whether its names are wanted.
+    pub names: NamesWanted,
 }
 
 /// Of variables only the names: their values are secrets.
@@ -80,6 +82,7 @@ impl Session {
         let (commands, queue) = mpsc::unbounded_channel();
         let state = SessionState {
             kernel: None,
+            generation: None,
             has_begun: loss.is_some(),
             is_busy: false,
             waiting: 0,
@@ -262,8 +265,8 @@ impl Turn {
         stopping: CancellationToken,
     ) -> Ran {
         let exec = ExecId(self.session.next());
-        let CellRequest { code, history, env, timeout, patience, input } = cell;
-        let code = CodeRequest { exec, code, history, env, cwd: None, input };
+        let CellRequest { code, history, env, timeout, patience, input, names } = cell;
+        let code = CodeRequest { exec, code, history, env, cwd: None, input, names };
         let (reply, answer) = oneshot::channel();
         let job = Job { code, timeout, patience, listener, reply, stopping };
         if self.session.commands.send(Command::Run(self.ticket, job)).is_err() {

@@ -8,12 +8,15 @@ use std::time::Instant;
 use inkcell_kernel::{CodeRequest, ExecId, KernelInfo};
 
 use super::end::Loss;
+use crate::staleness::Generation;
 
 /// What can be seen of a session at any time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SessionState {
     /// The kernel, when there is one.
     pub kernel: Option<KernelInfo>,
+    /// Which of all kernels there ever were it is.
+    pub generation: Option<Generation>,
     /// Whether there ever was one.
     pub has_begun: bool,
     /// Whether a call has its turn.
@@ -43,7 +46,7 @@ pub struct Running {
 
 /// What there is to be seen, without a copy of it.
 pub(super) struct Seen<'a> {
-    pub(super) kernel: Option<&'a KernelInfo>,
+    pub(super) kernel: Option<(&'a KernelInfo, &'a Generation)>,
     pub(super) code: Option<&'a CodeRequest>,
     pub(super) loss: Option<&'a Loss>,
     pub(super) is_busy: bool,
@@ -54,14 +57,12 @@ pub(super) struct Seen<'a> {
 impl Seen<'_> {
     /// Puts what is different into what is shown, and says whether anything was.
     pub(super) fn put_into(&self, shown: &mut SessionState, now: Instant) -> bool {
-        let kernel = shown.kernel.as_ref();
         let exec = self.code.map(|code| code.exec);
         let is_same_run = shown.running.as_ref().map(|run| run.exec) == exec;
         let is_same = shown.is_busy == self.is_busy
             && shown.waiting == self.waiting
             && shown.is_over == self.is_over
-            && kernel.is_some() == self.kernel.is_some()
-            && kernel.and_then(|info| info.pid) == self.kernel.and_then(|info| info.pid)
+            && shown.generation.as_ref() == self.kernel.map(|(_, generation)| generation)
             && is_same_run
             && shown.loss.as_ref() == self.loss;
         if is_same {
@@ -79,7 +80,9 @@ impl Seen<'_> {
             shown.running = self.code.map(run);
         }
         shown.has_begun |= self.kernel.is_some();
-        (shown.kernel, shown.loss) = (self.kernel.cloned(), self.loss.cloned());
+        shown.kernel = self.kernel.map(|(info, _)| info.clone());
+        shown.generation = self.kernel.map(|(_, generation)| generation.clone());
+        shown.loss = self.loss.cloned();
         (shown.is_busy, shown.waiting, shown.is_over) = (self.is_busy, self.waiting, self.is_over);
         true
     }

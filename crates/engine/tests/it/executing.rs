@@ -45,6 +45,7 @@ fn cell(timeout: Option<u64>) -> CellRequest {
         timeout: timeout.map(Duration::from_secs),
         patience: timeout.map(Duration::from_secs),
         input: InputMode::Refuse,
+        names: inkcell_kernel::NamesWanted::No,
     }
 }
 

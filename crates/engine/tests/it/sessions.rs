@@ -46,6 +46,7 @@ fn cell(code: &str) -> CellRequest {
         timeout,
         patience: timeout,
         input: InputMode::Refuse,
+        names: inkcell_kernel::NamesWanted::No,
     }
 }
 

@@ -25,6 +25,7 @@ use crate::batch::{is_axis, is_glob};
         inkcell run report.ipynb --cells 0,4-7,ab12\n  \
         inkcell run report.ipynb -o 2024.ipynb -p year 2024 -p region=north\n  \
         inkcell run report.ipynb --inspect\n  \
+        inkcell run report.ipynb --cells stale\n  \
         inkcell run - < report.ipynb > done.ipynb\n  \
         inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
         inkcell run --backend gateway report.ipynb\n  \
@@ -50,7 +51,8 @@ pub(crate) struct Run {
     /// the parameters.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
-    /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12.
+    /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12. The word stale means those that
+    /// are not fresh, and what they need.
     #[arg(long, value_name = "CELLS", allow_hyphen_values = true)]
     pub(crate) cells: Option<String>,
     /// Begin with this cell.
@@ -90,7 +92,7 @@ pub(crate) struct Run {
     /// Come back at once; the run goes on in its session, see inkcell result.
     #[arg(long)]
     pub(crate) detach: bool,
-    /// Note times and states in the file, as these do.
+    /// Note times and states in the file, as these do, or what inkcell keeps on record about each cell.
     #[arg(long, value_enum, value_name = "LIKE")]
     pub(crate) record: Option<RecordArg>,
     #[command(flatten)]
@@ -146,6 +148,8 @@ pub(crate) enum RecordArg {
     Jupyter,
     /// Times and states of cells and of the run, and a mark where it failed.
     Papermill,
+    /// What each cell used and made, so that also others know what is stale.
+    Inkcell,
 }
 
 impl From<RecordArg> for Stamps {
@@ -153,6 +157,7 @@ impl From<RecordArg> for Stamps {
         match given {
             RecordArg::Jupyter => Stamps::Jupyter,
             RecordArg::Papermill => Stamps::Papermill,
+            RecordArg::Inkcell => Stamps::Inkcell,
         }
     }
 }

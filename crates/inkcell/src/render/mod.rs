@@ -6,6 +6,7 @@ pub(crate) mod diff;
 pub(crate) mod display;
 pub(crate) mod ending;
 pub(crate) mod execution;
+pub(crate) mod freshness;
 pub(crate) mod hint;
 pub(crate) mod image;
 pub(crate) mod inspection;

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use inkcell_engine::api::State;
 use inkcell_engine::notebook::{CellView, Hit, OutlineCell, OutputDigest};
-use inkcell_engine::{LastRuns, OpenCell, Opened, RunningRun};
+use inkcell_engine::{Freshness, LastRuns, OpenCell, Opened, Records, RunningRun, cell_marks};
 use serde_json::{Value, json};
 
 use super::ending::status;
+use super::freshness;
 use super::run::duration;
 use crate::output::{Output, count};
 
@@ -16,6 +17,24 @@ use crate::output::{Output, count};
 struct Row {
     cell: OutlineCell,
     run: Option<Run>,
+    mark: Option<Freshness>,
+}
+
+impl Row {
+    /// How it ran and whether that still holds, in a few words.
+    fn words(&self) -> String {
+        match (&self.run, &self.mark) {
+            (Some(Run::Ended { state: State::Done, took, .. }), Some(Freshness::Fresh)) => {
+                format!("fresh {}", duration(*took))
+            }
+            (Some(run), Some(mark @ (Freshness::Stale(_) | Freshness::OutOfOrder(_)))) => {
+                format!("{}, {}", run.words(), freshness::words(mark))
+            }
+            (Some(run), _) => run.words(),
+            (None, Some(mark)) => freshness::words(mark),
+            (None, None) => String::new(),
+        }
+    }
 }
 
 /// How a cell ran.
@@ -33,7 +52,7 @@ enum Run {
 
 impl Run {
     /// What is known of a cell. One that somebody else has run since is another matter.
-    fn of(cell: &CellView<'_>, runs: &LastRuns) -> Option<Run> {
+    fn of(cell: &CellView<'_>, runs: &LastRuns, records: &Records<'_>) -> Option<Run> {
         let id = cell.id();
         let is_it = |open: &Option<OpenCell>| {
             let open = open.as_ref();
@@ -48,10 +67,11 @@ impl Run {
         if is_it(&runs.cut_off) {
             return Some(Run::CutOff);
         }
-        let ran = runs.cells.iter().find(|ran| ran.is_of(id.as_deref(), cell.index()))?;
+        let ran = records.of(id.as_deref(), cell.index())?;
         let is_changed = !ran.ran(&cell.source().text);
         let count = cell.execution_count();
-        if !is_changed && count.is_some() && count != ran.count.map(u64::from) {
+        let is_other = count.is_some() && count != ran.count.map(u64::from);
+        if !is_changed && is_other && !runs.is_ahead {
             return None;
         }
         Some(Run::Ended { state: ran.state, took: ran.duration, is_changed })
@@ -107,7 +127,17 @@ pub(crate) fn write(
 
 fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
     let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
-    cells.map(|cell| Row { cell: cell.outline(), run: Run::of(&cell, runs) }).collect()
+    let records = runs.by_cell();
+    let marks = cell_marks(opened, runs);
+    // Of a notebook that never ran here there is nothing to say.
+    let is_known = |mark: &&Freshness| !matches!(mark, Freshness::NeverRun | Freshness::Unknown);
+    let is_any_known = marks.values().any(|mark| is_known(&mark));
+    let row = |cell: CellView<'_>| {
+        let run = Run::of(&cell, runs, &records);
+        let mark = marks.get(&cell.index()).filter(|_| is_any_known).cloned();
+        Row { cell: cell.outline(), run, mark }
+    };
+    cells.map(row).collect()
 }
 
 /// One line a cell.
@@ -115,7 +145,7 @@ pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<St
     let rows = rows(opened, cells, runs);
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
-    let ran = |row: &Row| row.run.as_ref().map(Run::words).unwrap_or_default();
+    let ran = Row::words;
     let ids = width(&mut rows.iter().map(|row| id(row).chars().count()));
     let kinds = width(&mut rows.iter().map(|row| row.cell.kind.chars().count()));
     let digits = width(&mut rows.iter().map(|row| row.cell.index.to_string().len()));
@@ -182,7 +212,7 @@ fn head_json(path: &str, opened: &Opened) -> Value {
     })
 }
 
-fn json_row(Row { cell, run }: &Row) -> Value {
+fn json_row(Row { cell, run, mark }: &Row) -> Value {
     let outputs: Vec<Value> = cell.outputs.iter().map(digest_json).collect();
     let run = run.as_ref().map(Run::json);
     json!({
@@ -191,6 +221,7 @@ fn json_row(Row { cell, run }: &Row) -> Value {
         "type": cell.kind,
         "execution_count": cell.execution_count,
         "run": run,
+        "freshness": mark.as_ref().map(freshness::json),
         "lines": cell.lines,
         "first_line": cell.first_line,
         "tags": cell.tags,

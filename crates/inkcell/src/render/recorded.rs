@@ -57,6 +57,7 @@ impl RecordedCell {
             ExecEvent::ClearOutput { wait: true } => self.is_to_be_cleared = true,
             ExecEvent::ClearOutput { wait: false } => self.outputs.clear(),
             ExecEvent::Started { .. }
+            | ExecEvent::Names(_)
             | ExecEvent::InputRequested { .. }
             | ExecEvent::Finished(_) => {}
         }

@@ -12,7 +12,7 @@ use inkcell_engine::notebook::first_line;
 use serde_json::Value;
 
 use super::ending::{exception, status};
-use super::words;
+use super::{freshness, words};
 use crate::batch::Trouble;
 use crate::output::{Output, count, visible};
 use crate::setup::quoted;
@@ -95,13 +95,20 @@ impl Progress {
 
     /// Says which cells have begun and ended since the last time.
     fn tell_news(&mut self, report: &PythonReport) -> io::Result<()> {
-        let all = report.cells.len();
+        let all = report.cells.iter().filter(|cell| !is_left_out(cell)).count();
+        let mut number =
+            report.cells[..self.ended].iter().filter(|cell| !is_left_out(cell)).count();
         // A cell that vanished from the file never begins, and those after it do.
         let last = report.cells.iter().rposition(has_begun).map_or(0, |at| at + 1);
         for (at, cell) in report.cells.iter().enumerate().take(last).skip(self.ended) {
+            if is_left_out(cell) {
+                (self.begun, self.ended) = (self.begun.max(at + 1), at + 1);
+                continue;
+            }
+            number += 1;
             // A quick one has begun and ended since the last look, and is told as both, in this order.
             if self.begun <= at && has_begun(cell) && self.following == Following::Json {
-                print(&json::started(at + 1, all, cell))?;
+                print(&json::started(number, all, cell))?;
             }
             self.begun = self.begun.max(at + 1);
             if !cell.state.is_end() {
@@ -109,9 +116,9 @@ impl Progress {
             }
             self.ended = at + 1;
             match self.following {
-                Following::Json => print(&json::finished(at + 1, all, cell))?,
+                Following::Json => print(&json::finished(number, all, cell))?,
                 Following::Lines if self.status.is_none() => {
-                    let line = finished_line(self.ended, all, cell);
+                    let line = finished_line(number, all, cell);
                     // Nobody may be there to read it, which is no reason to stop.
                     drop(writeln!(io::stderr(), "{}", visible(&line)));
                 }
@@ -130,6 +137,7 @@ impl Progress {
         answer: Answer,
     ) -> io::Result<()> {
         self.tell_news(told)?;
+        let told = &*told.without_left_out();
         if let Some(status) = &mut self.status {
             status.clear()?;
         }
@@ -215,6 +223,11 @@ fn has_begun(cell: &CellReport) -> bool {
     !matches!(cell.state, State::Queued | State::NeverRun)
 }
 
+/// Whether it was asked for if it is stale, and is not.
+fn is_left_out(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(NotebookCell::is_left_out)
+}
+
 /// Whether anything of it was run: a kernel that was not ready in time has run nothing.
 fn has_run(cell: &CellReport) -> bool {
     cell.count.is_some() || cell.state == State::KernelDied
@@ -240,7 +253,9 @@ pub(crate) fn duration(time: Duration) -> String {
 /// The cell that runs, in one line: which, how long, what it wrote last, and when it may all be over.
 fn now(report: &PythonReport, number: usize, took: Duration, last_line: &str) -> String {
     let Some(cell) = report.cells.get(number) else { return String::new() };
-    let (at, all) = (number + 1, report.cells.len());
+    let is_told = |cell: &&CellReport| !is_left_out(cell);
+    let at = report.cells[..=number].iter().filter(is_told).count();
+    let all = report.cells.iter().filter(is_told).count();
     let mut text = format!("[{at}/{all}] {} {}", name(cell), duration(took));
     match left(report, number, took) {
         Some((left, Timed::All)) => text.push_str(&format!(", about {} left", duration(left))),
@@ -264,11 +279,12 @@ enum Timed {
 /// How long the rest may take, as far as it has been timed before.
 fn left(report: &PythonReport, number: usize, took: Duration) -> Option<(Duration, Timed)> {
     let rest = report.cells.get(number..)?;
+    let rest: Vec<&CellReport> = rest.iter().filter(|cell| !is_left_out(cell)).collect();
     let last = |cell: &CellReport| cell.notebook.as_ref()?.last_took;
-    let known = rest.iter().filter_map(last);
+    let known = rest.iter().copied().filter_map(last);
     let timed = if known.clone().count() == rest.len() { Timed::All } else { Timed::Some };
     // A cell that takes longer than the last time does not make the others quicker.
-    let over = rest.first().and_then(last).map_or(Duration::ZERO, |own| own.min(took));
+    let over = rest.first().copied().and_then(last).map_or(Duration::ZERO, |own| own.min(took));
     let left = known.reduce(|sum, took| sum + took)?.saturating_sub(over);
     // Nothing is known about the rest when all that is left was never timed.
     (timed == Timed::All || !left.is_zero()).then_some((left, timed))
@@ -301,7 +317,13 @@ pub(super) fn name(cell: &CellReport) -> String {
 fn finished_line(number: usize, all: usize, cell: &CellReport) -> String {
     let (state, code) = (ended(cell), first_line(&cell.source.code, 60));
     let took = if has_begun(cell) { duration(cell.duration) + " " } else { String::new() };
-    format!("[{number}/{all}] {} {state} {took} {code}", name(cell))
+    format!("[{number}/{all}] {} {state} {took} {code}{}", name(cell), because(cell))
+}
+
+/// Why a cell ran, where stale ones were asked for.
+fn because(cell: &CellReport) -> String {
+    let why = cell.notebook.as_ref().and_then(|cell| cell.why.as_ref());
+    why.map(|why| format!("  ({})", freshness::why(why))).unwrap_or_default()
 }
 
 /// The cell that stopped the run.
@@ -389,6 +411,10 @@ fn summary(told: &PythonReport, took: Duration) -> String {
             parts.push(format!("{some} of them failed, as allowed"));
         }
         some => parts.push(format!("{some} of them failed")),
+    }
+    let fresh = told.notebook.as_ref().map_or(0, |notebook| notebook.fresh.len());
+    if fresh > 0 {
+        parts.push(format!("{fresh} fresh"));
     }
     if stopped > 0 {
         parts.push(format!("{stopped} of them interrupted"));

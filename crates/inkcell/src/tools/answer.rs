@@ -54,6 +54,7 @@ pub(crate) async fn off_thread<T: Send + 'static>(
 
 fn make(desk: &Desk, followed: Followed, readers: Readers) -> Result<ToolReply, ToolError> {
     let Followed { report, asides } = followed;
+    let report = report.without_left_out().into_owned();
     if let Some(error) = not_begun(&report) {
         return Err(error);
     }

@@ -188,6 +188,7 @@ enum RunArg {
     None,
     Changed,
     ChangedAndBelow,
+    Stale,
 }
 
 /// What is to be done, decided before the file is opened.

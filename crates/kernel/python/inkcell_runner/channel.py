@@ -98,8 +98,8 @@ class Channel:
             if held is not None:
                 self.held = None
                 if kind == "done":
-                    # The id of the cell is the first of its fields too.
-                    fields, payload = held
+                    # The id of the cell is the first of its fields too; what follows it comes along.
+                    fields, payload = held[0] + fields[fields.find(",") :] if "," in fields else held[0], held[1]
                 else:
                     self._put("result", *held)
             if soon:

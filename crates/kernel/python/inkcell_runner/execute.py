@@ -195,10 +195,13 @@ class Executor:
             len(source) <= _SHORT
             and "\n" not in source
             and "=" not in source
+            and not self._session.wants_names
             and self._run_expression(source, filename, show)
         ):
             return
         tree, source = self._parse(source, filename)
+        if self._session.wants_names and self._session.tree is None:
+            self._session.tree = tree
         plain, shown = split(tree, self._interactivity())
         if shown and is_hidden(source):
             plain, shown = plain + shown, []

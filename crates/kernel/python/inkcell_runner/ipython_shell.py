@@ -153,6 +153,8 @@ class RunnerShell(InteractiveShell):
     async def run_ast_nodes(self, nodelist, cell_name, interactivity="last_expr", compiler=compile, result=None):
         if self._depth == 1:
             self._result = result
+            if self.session.wants_names and self.session.tree is None:
+                self.session.tree = list(nodelist)
         return await super().run_ast_nodes(nodelist, cell_name, interactivity, compiler, result)
 
     def _ends_the_cell(self, error):

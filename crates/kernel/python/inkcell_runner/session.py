@@ -14,6 +14,9 @@ from .execute import Executor, bare
 from .interrupt import Interrupt
 from .streams import Descriptors, Streams
 
+# The names of a longer cell are not looked for: it is data, or made by a program.
+_MAX_NAMED = 200_000
+
 _BINARY = ("image/png", "image/jpeg", "image/gif", "image/webp", "application/pdf")
 
 
@@ -56,6 +59,8 @@ class Session:
         self.is_flushed = False
         # Whoever runs the cell answers when it asks for a line.
         self.may_ask = False
+        # Whoever runs the cell wants to know which names it uses and makes; its tree, once there is one.
+        self.wants_names, self.tree = False, None
         # The host has been told that cells may come.
         self.is_ready = False
         self.capturing = []
@@ -284,6 +289,7 @@ class Session:
         self._set_running(request["id"])
         silent = request.get("silent", False)
         self.may_ask = request.get("asks", False)
+        self.wants_names, self.tree = "names" in request and len(request["code"]) <= _MAX_NAMED, None
         number = self.count + 1
         self.streams.install()
         error = None
@@ -423,6 +429,18 @@ class Session:
             name, value, text = bare(error, self.executor.sources)
             return name, value, [text], [text]
 
+    def _names(self):
+        """What the cell uses and makes, as a field of its last frame; nothing where that is not known."""
+        tree, self.tree, self.wants_names = self.tree, None, False
+        try:
+            from .names import find
+
+            found = None if tree is None else find(tree, self)
+            return "" if found is None else ',"names":' + to_json(found)
+        except BaseException:
+            # Nothing can be imported any more, or an interrupt came late; how the cell ended is not concerned.
+            return ""
+
     def _finish(self, error):
         """Reports the end. An error that cannot be sent ends the process: it must never pass for success."""
         if not self.is_flushed:
@@ -441,7 +459,7 @@ class Session:
                 + ',"ename":%s,"evalue":%s,"traceback":%s,"plain":%s'
                 % (to_json(name), to_json(value), to_json(coloured), to_json(plain)),
             )
-        self.channel.send("done", self._tag)
+        self.channel.send("done", self._tag + self._names() if self.wants_names else self._tag)
         self.is_flushed = False
         self._set_running(None)
         # For the next cell, while the host is busy with this one.

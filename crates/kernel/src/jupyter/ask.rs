@@ -71,6 +71,11 @@ pub(crate) fn ask(
             let request = speaker.request(Channel::Shell, "inspect_request", &content);
             Ok(Asking { id, request, form: Form::Inspect { name: name.clone() } })
         }
+        Question::Names { .. } => {
+            let why =
+                "Only a Python kernel that inkcell started knows names of code that has not run.";
+            Err(Answer::Failed(why.to_owned()))
+        }
         Question::Variables { .. } | Question::Variable { .. } | Question::Table { .. } => {
             let why = "Only a Python kernel that inkcell started can be asked for its variables; in others, run code \
                        that shows them.";

@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
 use crate::input::InputReply;
+use crate::names::CodeNames;
 use crate::question::Question;
 
 /// A line longer than this is no frame of ours.
@@ -41,6 +42,8 @@ pub(crate) enum Command<'a> {
         silent: bool,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         asks: bool,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        names: bool,
         #[serde(skip_serializing_if = "serde_json::Map::is_empty")]
         env: serde_json::Map<String, serde_json::Value>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -72,6 +75,7 @@ pub(crate) enum Asked<'a> {
     Table { name: &'a str },
     Help { name: &'a str },
     Complete { code: &'a str, cursor: usize },
+    Names { codes: &'a [String] },
 }
 
 impl<'a> From<&'a Question> for Asked<'a> {
@@ -82,6 +86,7 @@ impl<'a> From<&'a Question> for Asked<'a> {
             Question::Table { name } => Asked::Table { name },
             Question::Help { name } => Asked::Help { name },
             Question::Complete { code, cursor } => Asked::Complete { code, cursor: *cursor },
+            Question::Names { codes } => Asked::Names { codes },
         }
     }
 }
@@ -167,6 +172,7 @@ pub(crate) enum Frame {
     Done {
         id: u64,
         value: Option<Value>,
+        names: Option<Box<CodeNames>>,
     },
     Answer {
         id: u64,
@@ -253,6 +259,7 @@ struct Header<'a> {
     traceback: Option<Vec<String>>,
     plain: Option<Vec<String>>,
     failed: Option<String>,
+    names: Option<Box<CodeNames>>,
 }
 
 impl Header<'_> {
@@ -295,7 +302,7 @@ impl Header<'_> {
                     }
                     None => None,
                 };
-                Frame::Done { id: self.id?, value }
+                Frame::Done { id: self.id?, value, names: self.names }
             }
             "answer" => Frame::Answer { id: self.id?, failed: self.failed },
             _ => return None,

@@ -111,6 +111,7 @@ impl Kernel for RunnerKernel {
             code: &request.code,
             silent: request.history == History::Silent,
             asks: request.input == InputMode::Ask,
+            names: request.names == crate::names::NamesWanted::Yes,
             env,
             cwd: request.cwd.map(|cwd| cwd.display().to_string()),
         })

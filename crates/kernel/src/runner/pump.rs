@@ -211,9 +211,12 @@ impl Pump {
             Frame::Error { ename, evalue, traceback, plain, .. } => {
                 self.error = Some(PyError { name: ename, value: evalue, traceback, plain });
             }
-            Frame::Done { id, value } => {
+            Frame::Done { id, value, names } => {
                 if let Some(value) = value {
                     self.result(id, value, payload).await;
+                }
+                if let Some(names) = names {
+                    self.exec(Some(id), ExecEvent::Names(names)).await;
                 }
                 let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
                 // Whoever takes this event may ask at once.

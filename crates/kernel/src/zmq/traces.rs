@@ -14,6 +14,7 @@ use crate::jupyter::fold::{Channel, Effect, Fold};
 use crate::jupyter::message::Message;
 use crate::jupyter::sign::{Checker, Signer};
 use crate::kernel::{CodeRequest, History};
+use crate::names::NamesWanted;
 use crate::zmq::zmtp::{self, Decoder, Incoming};
 
 const KEY: &str = "key";
@@ -132,7 +133,15 @@ impl Reading {
         let mut fold = Fold::new("me".to_owned(), Beginning::default());
         let (code, env) = (String::new(), Vec::new());
         let (history, input) = (History::Store, InputMode::Refuse);
-        let request = CodeRequest { exec: ExecId(1), code, history, env, cwd: None, input };
+        let request = CodeRequest {
+            exec: ExecId(1),
+            code,
+            history,
+            env,
+            cwd: None,
+            input,
+            names: NamesWanted::No,
+        };
         fold.begin(&request, "r".to_owned());
         Reading { fold, checker: Checker::new(Signer::new(KEY)) }
     }
@@ -166,6 +175,7 @@ fn event_line(event: &ExecEvent) -> String {
         ExecEvent::Result { count, data } => format!("result {count} {}", bundle(data)),
         ExecEvent::ClearOutput { wait } => format!("clear, wait {wait}"),
         ExecEvent::InputRequested { prompt, .. } => format!("asks {prompt:?}"),
+        ExecEvent::Names(names) => format!("makes {:?}", names.makes),
         ExecEvent::Finished(Outcome::Error(error)) => {
             format!("fails {}: {} in {} lines", error.name, error.value, error.plain.len())
         }

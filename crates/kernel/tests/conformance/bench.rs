@@ -255,6 +255,7 @@ impl Bench {
             env: Vec::new(),
             cwd: None,
             input: InputMode::Refuse,
+            names: inkcell_kernel::NamesWanted::No,
         }
     }
 

@@ -32,6 +32,7 @@ async fn every_way_to_die_has_its_cause(start: Start) {
             env: Vec::new(),
             cwd: None,
             input: inkcell_kernel::InputMode::Refuse,
+            names: inkcell_kernel::NamesWanted::No,
         };
         assert!(bench.kernel().execute(request).is_err());
     }

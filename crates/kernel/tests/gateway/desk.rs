@@ -90,6 +90,7 @@ pub(crate) fn request(exec: u64, code: &str) -> CodeRequest {
         env: Vec::new(),
         cwd: None,
         input: inkcell_kernel::InputMode::Refuse,
+        names: inkcell_kernel::NamesWanted::No,
     }
 }
 

@@ -1,6 +1,8 @@
 use std::collections::BTreeMap;
 
-use inkcell_kernel::{History, InputMode, KernelEvent, Ladder, Prelude, Rung, Shell, Startup};
+use inkcell_kernel::{
+    History, InputMode, KernelEvent, Ladder, NamesWanted, Prelude, Rung, Shell, Startup,
+};
 
 use super::*;
 
@@ -26,7 +28,7 @@ async fn launch(backend: &ScriptedBackend) -> Launched {
 fn request(exec: u64, code: &str) -> CodeRequest {
     let (exec, code) = (ExecId(exec), code.to_owned());
     let (history, input) = (History::Store, InputMode::Refuse);
-    CodeRequest { exec, code, history, env: Vec::new(), cwd: None, input }
+    CodeRequest { exec, code, history, env: Vec::new(), cwd: None, input, names: NamesWanted::No }
 }
 
 /// The events up to the end of the execution or of the kernel.

@@ -66,6 +66,7 @@ async fn launch(task: &Task) -> Result<Launched> {
 async fn drive(launched: &mut Launched, number: u64) -> Result<()> {
     let request = CodeRequest {
         input: InputMode::Refuse,
+        names: inkcell_kernel::NamesWanted::No,
         exec: ExecId(number),
         code: "1".to_owned(),
         history: History::Store,

@@ -249,6 +249,7 @@ async fn drive(
     let (code, env) = (code.to_owned(), Vec::new());
     launched.kernel.execute(CodeRequest {
         input: InputMode::Refuse,
+        names: inkcell_kernel::NamesWanted::No,
         exec,
         code,
         history: History::Store,

@@ -12,6 +12,7 @@ use crate::output::{
     Counts, ImageItem, JsonItem, Mark, Notice, Part, RichItem, RichKind, Stored, Truncation,
 };
 use crate::session::{CloseReason, Loss};
+use crate::staleness::{Because, Freshness, Why};
 
 /// Numbers that follow from a seed.
 pub(super) struct Dice(u64);
@@ -219,6 +220,7 @@ impl Dice {
             written: self.text(),
             cells: self.number() as usize,
             version: self.maybe(Dice::text),
+            fresh: vec![self.number() as usize],
             skipped: self.some(|dice| dice.number() as usize),
             resumed: self.some(|dice| dice.number() as usize),
             notes: self.some(Dice::run_note),
@@ -245,12 +247,31 @@ impl Dice {
         }
     }
 
+    fn why(&mut self) -> Why {
+        let (name, cell) = (self.text(), self.maybe(|dice| dice.number() as usize));
+        let name = Because::Name { name, cell };
+        let because = self.one(&[name, Because::Cell(3), Because::File("a.csv".to_owned())]);
+        let marks = [
+            Freshness::Fresh,
+            Freshness::NeverRun,
+            Freshness::Unknown,
+            Freshness::Changed,
+            Freshness::Failed,
+            Freshness::Stale(because.clone()),
+            Freshness::OutOfOrder(because),
+        ];
+        let marked = Why::Marked(self.one(&marks));
+        let needed = Why::Needed { name: self.maybe(Dice::text), by: self.number() as usize };
+        self.one(&[marked, needed])
+    }
+
     fn notebook_cell(&mut self) -> NotebookCell {
         NotebookCell {
             index: self.number() as usize,
             id: self.maybe(Dice::text),
             outputs: self.number() as usize,
             last_took: self.maybe(Dice::time),
+            why: self.maybe(Dice::why),
             written: self.one(&[
                 WriteBack::NotYet,
                 WriteBack::Kept,

@@ -140,6 +140,8 @@ fn what_was_kept_for_another_file_goes_into_it() {
         state: crate::api::State::Done,
         duration: Duration::ZERO,
         displays: Vec::new(),
+        is_twin: false,
+        trace: None,
     };
     file.record.note(&ran).expect("a note");
     file.journal.keep(&one).expect("it is kept");

@@ -16,6 +16,8 @@ fn the_last_word_on_each_cell_is_known() {
         state,
         duration: Duration::from_millis(1500),
         displays: vec![("d".to_owned(), 1)],
+        is_twin: false,
+        trace: None,
     };
     let (one, two) = (cell(Some("a"), 0, "x"), cell(None, 1, "y"));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");

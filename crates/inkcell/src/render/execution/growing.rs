@@ -90,7 +90,7 @@ impl Growing {
             ExecEvent::ClearOutput { wait: false } => self.clear(),
             ExecEvent::InputRequested { prompt, .. } => self.question(prompt),
             ExecEvent::Finished(outcome) => self.finish(outcome),
-            ExecEvent::Started { .. } => {}
+            ExecEvent::Started { .. } | ExecEvent::Names(_) => {}
         }
         self.keep_to_limits();
     }

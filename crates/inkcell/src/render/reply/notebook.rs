@@ -4,8 +4,11 @@
 
 use inkcell_engine::api::{CellReport, NotebookReport, PythonReport, State};
 
+use inkcell_engine::Why;
+
 use super::{Terms, annotation, exit_code, joined, never_run, output};
 use crate::output::count;
+use crate::render::freshness;
 use crate::render::run::{name, notes};
 
 /// So many cells in a row that ran and showed nothing are told in one line.
@@ -23,7 +26,9 @@ pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
     });
     let told: Vec<(&CellReport, String)> = told.collect();
     let mut blocks = Vec::new();
-    for group in told.chunk_by(|one, two| is_silent(one) && is_silent(two)) {
+    // Where each cell has a reason it is told of each.
+    let is_one_of_many = |told: &(&CellReport, String)| is_silent(told) && reason(told.0).is_none();
+    for group in told.chunk_by(|one, two| is_one_of_many(one) && is_one_of_many(two)) {
         match group {
             [(first, _), .., (last, _)] if group.len() >= MANY => {
                 let (first, last) = (name(first), name(last));
@@ -34,6 +39,11 @@ pub(super) fn cells(report: &PythonReport, terms: Terms) -> String {
         }
     }
     joined(blocks)
+}
+
+/// Why a cell ran, where stale ones were asked for.
+fn reason(cell: &CellReport) -> Option<&Why> {
+    cell.notebook.as_ref()?.why.as_ref()
 }
 
 fn is_waiting(state: State) -> bool {
@@ -47,7 +57,11 @@ fn is_silent((cell, output): &(&CellReport, String)) -> bool {
 
 fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
     let (cell, output) = told;
-    let name = name(cell);
+    let named = name(cell);
+    let name = match reason(cell) {
+        Some(why) => format!("{named}, {}", freshness::why(why)),
+        None => named.clone(),
+    };
     let head = match cell.state {
         State::Done if is_silent(told) => format!("[{name}] (ok)"),
         State::Done if output.is_empty() => {
@@ -56,7 +70,7 @@ fn block(told: &(&CellReport, String), run: State) -> [Option<String>; 2] {
         _ if output.is_empty() => format!("[{name}]"),
         _ => format!("[{name}]\n{output}"),
     };
-    [Some(head), ending(cell, run).map(|words| format!("{} {words}", capital(&name)))]
+    [Some(head), ending(cell, run).map(|words| format!("{} {words}", capital(&named)))]
 }
 
 /// How a cell ended that did not end well.
@@ -118,6 +132,14 @@ fn over(report: &PythonReport, run: &NotebookReport) -> String {
         0 => String::new(),
         some => format!(", {some} skipped by tag"),
     };
+    let fresh = match run.fresh.len() {
+        0 => String::new(),
+        some => format!(", {some} fresh"),
+    };
+    if cells.is_empty() && !run.fresh.is_empty() {
+        let all = count(run.fresh.len(), "cell");
+        return format!("nothing is stale: {all} fresh{skipped}; the file is as it was");
+    }
     if cells.is_empty() {
         return format!("there was no cell to run{skipped}; the file is as it was");
     }
@@ -131,6 +153,7 @@ fn over(report: &PythonReport, run: &NotebookReport) -> String {
         let named = failed[..failed.len().min(NAMED)].join(", ");
         line.push_str(&format!(", {} failed: {named}{more}", failed.len()));
     }
+    line.push_str(&fresh);
     line.push_str(&skipped);
     match &run.version {
         _ if is_unsaved(report) => {}

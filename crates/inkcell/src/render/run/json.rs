@@ -9,7 +9,7 @@ use inkcell_engine::notebook::first_line;
 use serde_json::{Value, json};
 
 use crate::render::ending::{exception, status};
-use crate::render::words;
+use crate::render::{freshness, words};
 
 /// A cell has begun; what becomes of it is told at its end.
 pub(super) fn started(number: usize, all: usize, cell: &CellReport) -> Value {
@@ -22,6 +22,7 @@ pub(super) fn started(number: usize, all: usize, cell: &CellReport) -> Value {
         "index": place.map(|place| place.index),
         "id": place.and_then(|place| place.id.clone()),
         "first_line": first_line(&cell.source.code, 80),
+        "why": place.and_then(|place| place.why.as_ref()).map(freshness::why_json),
         "expected_seconds": expected.map(|expected| expected.as_secs_f64()),
     })
 }
@@ -42,6 +43,7 @@ fn cell(cell: &CellReport) -> Value {
         "index": place.map(|place| place.index),
         "id": place.and_then(|place| place.id.clone()),
         "status": status(cell.state),
+        "why": place.and_then(|place| place.why.as_ref()).map(freshness::why_json),
         "seconds": cell.duration.as_secs_f64(),
         "count": cell.count,
         "outputs": place.map(|place| place.outputs),
@@ -63,6 +65,7 @@ pub(super) fn end(told: &PythonReport, took: Duration, notes: &[String]) -> Valu
         "version": notebook.and_then(|notebook| notebook.version.clone()),
         "cells": told.cells.iter().map(cell).collect::<Vec<_>>(),
         "skipped": notebook.map(|notebook| notebook.skipped.clone()),
+        "fresh": notebook.map(|notebook| notebook.fresh.clone()),
         "resumed": notebook.map(|notebook| notebook.resumed.clone()),
         "notes": notes,
     })

@@ -5,7 +5,7 @@
 use inkcell_engine::api::{CellReport, PythonReport, State, WriteBack};
 use inkcell_engine::notebook::first_line;
 
-use super::{duration, ended, has_run};
+use super::{because, duration, ended, has_run};
 use crate::output::count;
 use crate::render::ending::exception;
 
@@ -61,7 +61,7 @@ fn row(cell: &CellReport) -> [String; 6] {
 
 /// The first line of a cell, and the exception of one that failed.
 fn what(cell: &CellReport) -> String {
-    let code = first_line(&cell.source.code, 50);
+    let code = first_line(&cell.source.code, 50) + &because(cell);
     match exception(cell).filter(|_| cell.state == State::Error && cell.exit_status().is_none()) {
         Some(error) => {
             let said = format!("{}: {}", error.name, error.value);

@@ -23,6 +23,7 @@ fn cell(index: usize, state: State, millis: u64) -> CellReport {
             outputs: index % 3,
             written: WriteBack::Saved,
             last_took: Some(Duration::from_secs(10)),
+            why: None,
         }),
     }
 }
@@ -43,6 +44,7 @@ fn told(state: State, cells: Vec<CellReport>) -> PythonReport {
             written: "a.ipynb".to_owned(),
             cells: 9,
             version: None,
+            fresh: Vec::new(),
             skipped: vec![7],
             resumed: Vec::new(),
             notes: Vec::new(),

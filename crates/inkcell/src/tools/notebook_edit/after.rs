@@ -26,6 +26,7 @@ pub(super) fn chosen(saved: &Saved<EditReport>, run: RunArg) -> Option<CellChoic
     };
     match run {
         RunArg::None => None,
+        RunArg::Stale => Some(CellChoice::stale()),
         RunArg::Changed => {
             let changes = saved.value.changes.iter().filter(is_changed);
             let indexes: BTreeSet<usize> = changes.filter_map(|change| change.index).collect();

@@ -77,6 +77,7 @@ pub(super) fn began(id: &str, index: usize, cell: usize) -> Input {
         outputs: 0,
         written: WriteBack::NotYet,
         last_took: None,
+        why: None,
     };
     Input::Session(Box::new(SessionEvent::Began {
         execution: ExecutionId("run-1".to_owned()),

@@ -15,6 +15,7 @@ KINDS = {
     "table": "table",
     "help": "docs",
     "complete": "complete",
+    "names": "names",
 }
 
 

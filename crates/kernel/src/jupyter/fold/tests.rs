@@ -53,7 +53,8 @@ fn running(history: History) -> Fold {
 }
 
 fn request(history: History, input: InputMode) -> CodeRequest {
-    CodeRequest { exec: EXEC, code: String::new(), history, env: Vec::new(), cwd: None, input }
+    let (code, env, names) = (String::new(), Vec::new(), crate::NamesWanted::No);
+    CodeRequest { exec: EXEC, code, history, env, cwd: None, input, names }
 }
 
 /// Each effect as a line.
@@ -87,6 +88,7 @@ fn exec_line(event: &ExecEvent) -> String {
         ExecEvent::Result { count, data } => format!("result {count} {}", plain(data)),
         ExecEvent::ClearOutput { wait } => format!("clear {wait}"),
         ExecEvent::InputRequested { prompt, password } => format!("input {prompt:?} {password}"),
+        ExecEvent::Names(names) => format!("makes {:?}", names.makes),
         ExecEvent::Finished(Outcome::Error(error)) => format!("failed {}", error.name),
         ExecEvent::Finished(outcome) => format!("{outcome:?}").to_lowercase(),
     }

@@ -91,6 +91,7 @@ fn commands_are_lines() {
         code: "print('a\n')\n",
         silent: false,
         asks: false,
+        names: false,
         env: serde_json::Map::new(),
         cwd: None,
     };
@@ -121,10 +122,15 @@ fn an_end_may_bring_a_value() {
     };
     let parts = vec![Part("text/plain".to_owned(), 't', 1)];
     let value = Value { count: 3, parts, metadata: String::new() };
-    let wanted = Frame::Done { id: 4, value: Some(value) };
+    let wanted = Frame::Done { id: 4, value: Some(value), names: None };
     let whole = r#","count":3,"parts":[["text/plain","t",1]],"metadata":"","bytes":1"#;
     assert_eq!(done(whole), Ok(Some((wanted, Bytes::from_static(b"2")))));
-    assert_eq!(done(""), Ok(Some((Frame::Done { id: 4, value: None }, Bytes::new()))));
+    assert_eq!(done(""), Ok(Some((Frame::Done { id: 4, value: None, names: None }, Bytes::new()))));
+    let named = done(r#","names":{"uses":["a"],"makes":[],"later":{},"files":[["/x",3,-5]]}"#);
+    let files = vec![crate::FileRead("/x".to_owned(), 3, -5)];
+    let names = CodeNames { uses: vec!["a".to_owned()], files, ..CodeNames::default() };
+    let wanted = Frame::Done { id: 4, value: None, names: Some(Box::new(names)) };
+    assert_eq!(named, Ok(Some((wanted, Bytes::new()))));
     let torn = done(r#","parts":[["text/plain","t",1]],"bytes":1"#);
     assert_eq!(torn, Err(FrameError::NotAFrame("done".to_owned())));
 }

@@ -1,0 +1,151 @@
+//! The cells of a notebook as they stand, each with what is on record about it.
+//!
+//! Owns which record belongs to which cell, and whether the file shows what the record says. What follows is
+//! `staleness`'s.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::os::unix::fs::MetadataExt as _;
+
+use inkcell_kernel::{CodeNames, FileRead};
+use inkcell_notebook::{CellKind, CellView, Notebook};
+
+use super::plan::{MAY_FAIL, SKIP};
+use super::record::{LastRuns, RanCell, digest};
+use super::stamps;
+use crate::notebooks::Opened;
+use crate::staleness::{CellNow, Freshness, Known, Shows, marks};
+
+/// What is on record about a notebook, to be looked up by its cells.
+pub struct Records<'a> {
+    by_id: HashMap<&'a str, &'a RanCell>,
+    by_place: HashMap<(Option<&'a str>, usize), &'a RanCell>,
+}
+
+impl<'a> Records<'a> {
+    pub(crate) fn new(cells: &'a [RanCell]) -> Records<'a> {
+        let mut records = Records { by_id: HashMap::new(), by_place: HashMap::new() };
+        for cell in cells {
+            match &cell.id {
+                Some(id) if !cell.is_twin => drop(records.by_id.insert(id, cell)),
+                id => drop(records.by_place.insert((id.as_deref(), cell.index), cell)),
+            }
+        }
+        records
+    }
+
+    /// The last word on this cell, whatever its source is now.
+    pub fn of(&self, id: Option<&str>, index: usize) -> Option<&'a RanCell> {
+        let by_place = || self.by_place.get(&(id, index)).copied();
+        by_place().or_else(|| self.by_id.get(id?).copied())
+    }
+}
+
+/// How far the file may be behind what is on record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Behind {
+    No,
+    /// Outputs may wait to be put into it.
+    Maybe,
+}
+
+/// The cells that can be run.
+pub(crate) fn standing<'a>(
+    notebook: &Notebook,
+    records: &Records<'a>,
+    behind: Behind,
+    foreseen: &'a HashMap<String, CodeNames>,
+) -> Vec<CellNow<'a>> {
+    let code = notebook.cells().filter(|cell| is_code(cell));
+    let now = |cell: CellView<'_>| {
+        let tags = cell.tags();
+        if tags.iter().any(|tag| tag == SKIP) {
+            return None;
+        }
+        let id = cell.id();
+        let record = records.of(id.as_deref(), cell.index());
+        let own = digest(&cell.source().text);
+        let is_same = record.is_some_and(|record| record.source == own);
+        let known = |record: &'a RanCell| Known {
+            is_same,
+            state: record.state,
+            trace: record.trace.as_ref(),
+        };
+        Some(CellNow {
+            index: cell.index(),
+            known: record.map(known),
+            shows: shows(&cell, record, behind),
+            may_fail: tags.iter().any(|tag| tag == MAY_FAIL),
+            foreseen: foreseen.get(&own).filter(|_| !is_same),
+        })
+    };
+    code.filter_map(now).collect()
+}
+
+/// Whether a cell has code.
+pub(crate) fn is_code(cell: &CellView<'_>) -> bool {
+    cell.kind() == Some(CellKind::Code) && !cell.source().text.trim().is_empty()
+}
+
+/// Another program that runs a cell leaves another count there, and one that takes outputs away takes the count, too.
+fn shows(cell: &CellView<'_>, record: Option<&RanCell>, behind: Behind) -> Shows {
+    let count = cell.execution_count();
+    match record {
+        Some(_) if behind == Behind::Maybe => Shows::Recorded,
+        Some(record) if record.count.map(u64::from) == count => Shows::Recorded,
+        _ if count.is_none() && cell.outputs().is_empty() => Shows::Nothing,
+        _ => Shows::Another,
+    }
+}
+
+/// Whether files are what they were when they were read. Each is looked at once.
+#[derive(Default)]
+pub(crate) struct FilesNow(RefCell<HashMap<String, Option<(u64, i64)>>>);
+
+impl FilesNow {
+    pub(crate) fn is_changed(&self, FileRead(path, size, mtime): &FileRead) -> bool {
+        let mut known = self.0.borrow_mut();
+        let now = known.entry(path.clone()).or_insert_with(|| {
+            let found = std::fs::metadata(path).ok()?;
+            Some((found.size(), found.mtime() * 1_000_000_000 + found.mtime_nsec()))
+        });
+        *now != Some((*size, *mtime))
+    }
+}
+
+/// What there is to say about each cell of a notebook that can be run, by its position.
+pub fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness> {
+    let noted;
+    let cells = match with_noted(&opened.notebook, &runs.cells) {
+        Some(more) => {
+            noted = more;
+            &noted
+        }
+        None => &runs.cells,
+    };
+    let behind = if runs.is_ahead { Behind::Maybe } else { Behind::No };
+    let (foreseen, files) = (HashMap::new(), FilesNow::default());
+    let cells = standing(&opened.notebook, &Records::new(cells), behind, &foreseen);
+    let marks = marks(&cells, |file| files.is_changed(file));
+    cells.iter().map(|cell| cell.index).zip(marks).collect()
+}
+
+/// What is on record, with what the file itself has noted about later runs, or about runs elsewhere; none where it has
+/// noted nothing of that kind.
+pub(crate) fn with_noted(notebook: &Notebook, known: &[RanCell]) -> Option<Vec<RanCell>> {
+    let noted: Vec<RanCell> = notebook.cells().filter_map(|cell| stamps::recorded(&cell)).collect();
+    if noted.is_empty() {
+        return None;
+    }
+    let mut all = known.to_vec();
+    let ran = |cell: &RanCell| cell.trace.as_ref().map(|trace| trace.ran);
+    for cell in noted {
+        let old = all.iter_mut().find(|old| old.is_of(cell.id.as_deref(), cell.index));
+        match old {
+            Some(old) if ran(old) >= ran(&cell) => {}
+            Some(old) => *old = cell,
+            None => all.push(cell),
+        }
+    }
+    Some(all)
+}

@@ -1,0 +1,155 @@
+//! What a kernel holds: which execution has made each of its names.
+//!
+//! Owns the way from the names of code to what it saw. What it is compared with is the notebook, elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use inkcell_kernel::{BodyNames, CodeNames};
+
+use super::{EVERYTHING, Generation, Trace};
+
+/// What a kernel holds, as far as it comes from cells that are on record.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(crate) struct Held {
+    kernel: Option<Generation>,
+    makers: HashMap<String, Maker>,
+    /// The last execution that may have made everything.
+    all: Option<u64>,
+    /// What was done in it.
+    done: HashSet<u64>,
+    /// The greatest number of an execution, in whatever kernel.
+    last: u64,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Maker {
+    made: u64,
+    /// What its body takes, if it is a function.
+    later: Option<BodyNames>,
+}
+
+/// An execution that has ended.
+pub(crate) struct Ended<'a> {
+    pub(crate) names: Option<&'a CodeNames>,
+    /// The time, by which executions on other machines are told apart from those here.
+    pub(crate) micros: u64,
+    /// The execution of the same source whose work it was to do again.
+    pub(crate) again: Option<&'a Trace>,
+    /// The executions of all cells above it, where they are known.
+    pub(crate) above: Option<&'a [u64]>,
+}
+
+impl Held {
+    /// The kernel is this one; what another held is gone with it.
+    pub(crate) fn in_kernel(&mut self, kernel: Option<&Generation>) {
+        if self.kernel.as_ref() != kernel {
+            *self = Held { kernel: kernel.cloned(), last: self.last, ..Held::default() };
+        }
+    }
+
+    /// Executions yet to come have greater numbers than this one.
+    pub(crate) fn after(&mut self, ran: u64) {
+        self.last = self.last.max(ran);
+    }
+
+    /// Takes what an execution made.
+    pub(crate) fn take(&mut self, trace: &Trace) {
+        self.in_kernel(Some(&trace.kernel));
+        self.after(trace.ran);
+        let made = trace.made();
+        self.done.insert(made);
+        let Some(makes) = &trace.makes else {
+            self.makers.clear();
+            self.all = Some(made);
+            return;
+        };
+        for name in makes {
+            let later = trace.later.get(name).cloned();
+            self.makers.insert(name.clone(), Maker { made, later });
+        }
+    }
+
+    /// A name is what an execution yet to come will have made, or one that is known.
+    pub(super) fn put<'a>(&mut self, made: u64, names: impl IntoIterator<Item = &'a String>) {
+        self.done.insert(made);
+        for name in names {
+            self.makers.insert(name.clone(), Maker { made, later: None });
+        }
+    }
+
+    /// Everything may be what an execution yet to come will have made.
+    pub(super) fn put_all(&mut self, made: u64) {
+        self.done.insert(made);
+        self.makers.clear();
+        self.all = Some(made);
+    }
+
+    /// The execution that a name comes from.
+    pub(crate) fn maker(&self, name: &str) -> Option<u64> {
+        self.makers.get(name).map(|maker| maker.made).or(self.all)
+    }
+
+    /// Whether this was done here, whatever became of it since.
+    pub(super) fn has_done(&self, made: u64) -> bool {
+        self.done.contains(&made)
+    }
+
+    /// What there is to record of an execution, which is part of what is held from now on.
+    pub(crate) fn end(&mut self, kernel: &Generation, ended: Ended<'_>) -> Trace {
+        self.in_kernel(Some(kernel));
+        let ran = ended.micros.max(self.last + 1);
+        let mut trace = Trace {
+            kernel: kernel.clone(),
+            ran,
+            made: None,
+            saw: BTreeMap::new(),
+            makes: None,
+            later: BTreeMap::new(),
+            files: Vec::new(),
+        };
+        match ended.names {
+            Some(names) => {
+                let body =
+                    |name: &str| self.makers.get(name).and_then(|maker| maker.later.as_ref());
+                let (uses, makes) = closure(names, body);
+                let saw = uses.into_iter().map(|name| (name.to_owned(), self.maker(name)));
+                trace.saw = saw.collect();
+                trace.makes = Some(makes.into_iter().map(str::to_owned).collect());
+                (trace.later, trace.files) = (names.later.clone(), names.files.clone());
+            }
+            None => {
+                let above =
+                    ended.above.filter(|above| above.iter().all(|made| self.has_done(*made)));
+                let last = above.and_then(|above| above.iter().max().copied());
+                trace.saw.insert(EVERYTHING.to_owned(), last);
+            }
+        }
+        // On the same it has done the same, or the notebook could not be told from what it was.
+        let is_again = |old: &&Trace| old.saw == trace.saw && old.makes == trace.makes;
+        trace.made = ended.again.filter(is_again).map(Trace::made);
+        self.take(&trace);
+        trace
+    }
+}
+
+/// All names that code uses and makes, with those of the functions it uses, and of those that they use.
+pub(super) fn closure<'a>(
+    names: &'a CodeNames,
+    body: impl Fn(&str) -> Option<&'a BodyNames>,
+) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
+    let mut uses = BTreeSet::new();
+    let mut makes: BTreeSet<&str> = names.makes.iter().map(String::as_str).collect();
+    let mut open: Vec<&str> = names.uses.iter().map(String::as_str).collect();
+    while let Some(name) = open.pop() {
+        if !uses.insert(name) {
+            continue;
+        }
+        if let Some(body) = body(name) {
+            // What the code itself has made before is its own.
+            let is_own = |name: &&String| names.makes.contains(name) && !names.uses.contains(name);
+            open.extend(body.uses.iter().filter(|name| !is_own(name)).map(String::as_str));
+            makes.extend(body.makes.iter().map(String::as_str));
+        }
+    }
+    (uses, makes)
+}

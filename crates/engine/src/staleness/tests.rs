@@ -1,0 +1,420 @@
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+
+/// A cell of a notebook that is not there: its version stands for its source.
+#[derive(Clone, Debug)]
+struct Cell {
+    id: usize,
+    version: u32,
+    /// None: they cannot be known.
+    names: Option<CodeNames>,
+}
+
+#[derive(Clone, Debug)]
+struct Record {
+    version: u32,
+    state: State,
+    trace: Trace,
+}
+
+/// A notebook, its kernel, and what is on record.
+#[derive(Default)]
+struct Bench {
+    cells: Vec<Cell>,
+    records: HashMap<usize, Record>,
+    held: Held,
+    kernels: u32,
+    next: u32,
+    changed_files: BTreeSet<String>,
+}
+
+fn names(uses: &[&str], makes: &[&str]) -> CodeNames {
+    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    CodeNames { uses: texts(uses), makes: texts(makes), ..CodeNames::default() }
+}
+
+impl Bench {
+    /// Cells with what they use and make, which nobody has run.
+    fn of(cells: &[(&[&str], &[&str])]) -> Bench {
+        let mut bench = Bench { kernels: 1, ..Bench::default() };
+        for (uses, makes) in cells {
+            bench.insert(bench.cells.len(), Some(names(uses, makes)));
+        }
+        bench
+    }
+
+    fn insert(&mut self, place: usize, names: Option<CodeNames>) {
+        self.next += 1;
+        self.cells.insert(place, Cell { id: self.next as usize, version: self.next, names });
+    }
+
+    fn edit(&mut self, place: usize, names: Option<CodeNames>) {
+        self.next += 1;
+        (self.cells[place].version, self.cells[place].names) = (self.next, names);
+    }
+
+    fn kernel(&self) -> Generation {
+        Generation(self.kernels.to_string())
+    }
+
+    fn new_kernel(&mut self) {
+        self.kernels += 1;
+        self.held.in_kernel(Some(&self.kernel()));
+    }
+
+    fn now(&self, foresight: Foresight) -> Vec<CellNow<'_>> {
+        let now = |(index, cell): (usize, &Cell)| {
+            let record = self.records.get(&cell.id);
+            let is_same = record.is_some_and(|record| record.version == cell.version);
+            CellNow {
+                index,
+                known: record.map(|record| Known {
+                    is_same,
+                    state: record.state,
+                    trace: Some(&record.trace),
+                }),
+                shows: if record.is_some() { Shows::Recorded } else { Shows::Nothing },
+                may_fail: false,
+                foreseen: None,
+            }
+        };
+        let cells = self.cells.iter().enumerate().map(now);
+        cells
+            .zip(&self.cells)
+            .map(|(now, cell)| {
+                let is_new = !now.known.is_some_and(|known| known.is_same);
+                let is_foreseen = foresight == Foresight::Asked && is_new;
+                CellNow { foreseen: cell.names.as_ref().filter(|_| is_foreseen), ..now }
+            })
+            .collect()
+    }
+
+    fn marks(&self) -> Vec<Freshness> {
+        marks(&self.now(Foresight::None), |file| self.changed_files.contains(&file.0))
+    }
+
+    fn run(&mut self, place: usize, why: Option<&Why>) {
+        let cell = self.cells[place].clone();
+        let made = |cell: &Cell| self.records.get(&cell.id).map(|record| record.trace.made());
+        let above: Option<Vec<u64>> = self.cells[..place].iter().map(made).collect();
+        let old = self.records.get(&cell.id).filter(|old| old.version == cell.version);
+        let again = old.map(|old| &old.trace);
+        let again = again.filter(|_| matches!(why, Some(Why::Needed { .. })));
+        let (names, above) = (cell.names.as_ref(), above.as_deref());
+        let kernel = self.kernel();
+        let trace = self.held.end(&kernel, Ended { names, micros: 0, again, above });
+        let (version, state) = (cell.version, State::Done);
+        self.records.insert(cell.id, Record { version, state, trace });
+    }
+
+    fn run_all(&mut self, places: &[usize]) {
+        places.iter().for_each(|place| self.run(*place, None));
+    }
+
+    fn needed(&self, foresight: Foresight) -> Vec<Option<Why>> {
+        let cells = self.now(foresight);
+        let marks = marks(&cells, |file| self.changed_files.contains(&file.0));
+        needed(&cells, &marks, &self.held)
+    }
+
+    /// Runs what is needed, decided anew at every cell; which cells ran.
+    fn run_stale(&mut self, foresight: Foresight) -> Vec<usize> {
+        let mut ran = Vec::new();
+        for place in 0..self.cells.len() {
+            if let Some(why) = self.needed(foresight).swap_remove(place) {
+                self.run(place, Some(&why));
+                ran.push(place);
+            }
+        }
+        ran
+    }
+}
+
+/// Whether the names of new cells are known before they run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Foresight {
+    None,
+    Asked,
+}
+
+fn stale(name: &str, cell: impl Into<Option<usize>>) -> Freshness {
+    Freshness::Stale(Because::Name { name: name.to_owned(), cell: cell.into() })
+}
+
+fn out_of_order(name: &str, cell: usize) -> Freshness {
+    Freshness::OutOfOrder(Because::Name { name: name.to_owned(), cell: Some(cell) })
+}
+
+fn is_needed(name: &str, by: usize) -> Option<Why> {
+    Some(Why::Needed { name: Some(name.to_owned()), by })
+}
+
+#[test]
+fn a_change_concerns_the_cell_and_what_depends_on_it() {
+    let mut bench =
+        Bench::of(&[(&[], &["x"]), (&["x"], &["y"]), (&[], &["z"]), (&["y"], &[]), (&["z"], &[])]);
+    assert_eq!(bench.marks(), vec![Freshness::NeverRun; 5]);
+    bench.run_all(&[0, 1, 2, 3, 4]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 5]);
+    bench.edit(0, Some(names(&[], &["x"])));
+    let fresh = || Freshness::Fresh;
+    let wanted = vec![Freshness::Changed, stale("x", 0), fresh(), stale("y", 1), fresh()];
+    assert_eq!(bench.marks(), wanted);
+    assert_eq!(bench.run_stale(Foresight::None), [0, 1, 3]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 5]);
+    // One that ran again has made something else, for all that can be told.
+    bench.run(1, None);
+    assert_eq!(bench.marks()[3], stale("y", 1));
+    // A new cell says nothing about others before it has run.
+    bench.run(3, None);
+    bench.insert(2, Some(names(&[], &["y"])));
+    let wanted = vec![fresh(), fresh(), Freshness::NeverRun, fresh(), fresh(), fresh()];
+    assert_eq!(bench.marks(), wanted);
+    assert_eq!(bench.run_stale(Foresight::None), [2, 4]);
+    // One that is gone leaves its names behind, in the kernel only.
+    bench.cells.remove(2);
+    assert_eq!(bench.marks()[3], stale("y", 1));
+    bench.cells.remove(1);
+    assert_eq!(bench.marks()[2], stale("y", None));
+}
+
+#[test]
+fn the_order_of_the_notebook_counts() {
+    let mut bench = Bench::of(&[(&[], &["x"]), (&["x"], &[]), (&[], &["x"])]);
+    bench.run_all(&[0, 2, 1]);
+    assert_eq!(bench.marks()[1], out_of_order("x", 2));
+    // What the kernel holds is not what the cell above made, which is made once more and is the same.
+    assert_eq!(bench.needed(Foresight::None)[0], is_needed("x", 1));
+    assert_eq!(bench.run_stale(Foresight::None), [0, 1]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 3]);
+}
+
+#[test]
+fn what_is_changed_in_place_twice_is_not_what_the_notebook_has() {
+    let mut bench = Bench::of(&[(&[], &["xs"]), (&["xs"], &["xs"]), (&["xs"], &[])]);
+    bench.run_all(&[0, 1, 2]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 3]);
+    bench.run(1, None);
+    assert_eq!(bench.marks()[1..], [stale("xs", 0), stale("xs", 1)]);
+    assert_eq!(bench.run_stale(Foresight::None), [0, 1, 2]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 3]);
+}
+
+#[test]
+fn what_a_function_uses_counts_for_those_who_use_the_function() {
+    let function = BodyNames { uses: vec!["k".to_owned()], makes: vec!["log".to_owned()] };
+    let mut definition = names(&[], &["f"]);
+    definition.later.insert("f".to_owned(), function);
+    let mut bench = Bench::of(&[(&[], &["log"]), (&[], &["k"]), (&["f"], &[]), (&["log"], &[])]);
+    bench.insert(1, Some(definition));
+    bench.run_all(&[0, 1, 2, 3, 4]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 5]);
+    bench.edit(2, Some(names(&[], &["k"])));
+    let marks = bench.marks();
+    assert_eq!(marks[1], Freshness::Fresh, "the definition itself does not look at it");
+    assert_eq!((&marks[3], &marks[4]), (&stale("k", 2), &stale("log", 3)));
+}
+
+#[test]
+fn a_cell_whose_names_are_unknown_may_use_and_make_everything() {
+    let mut bench = Bench::of(&[(&[], &["x"]), (&["y"], &[]), (&[], &[])]);
+    bench.insert(1, None);
+    bench.run_all(&[0, 1, 2, 3]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    bench.edit(0, Some(names(&[], &["x"])));
+    let because = Freshness::Stale(Because::Cell(0));
+    assert_eq!(
+        bench.marks(),
+        [Freshness::Changed, because.clone(), stale("y", 1), Freshness::Fresh]
+    );
+    bench.run(0, None);
+    assert_eq!(bench.marks(), [Freshness::Fresh, because, stale("y", 1), Freshness::Fresh]);
+    assert_eq!(bench.run_stale(Foresight::None), [1, 2]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    // In a kernel in which nothing else ran it has not seen what it should have.
+    bench.new_kernel();
+    bench.run(1, None);
+    assert_eq!(bench.marks()[1], Freshness::Stale(Because::Cell(0)));
+}
+
+/// Kernels that say nothing about names: only the order is known.
+#[test]
+fn without_names_a_notebook_is_run_from_the_first_change_on() {
+    let mut bench = Bench::of(&[]);
+    (0..4).for_each(|place| bench.insert(place, None));
+    bench.run_all(&[0, 1, 2, 3]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    bench.edit(1, None);
+    assert_eq!(bench.run_stale(Foresight::None), [1, 2, 3]);
+    bench.new_kernel();
+    bench.edit(2, None);
+    assert_eq!(bench.run_stale(Foresight::None), [0, 1, 2, 3]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+}
+
+#[test]
+fn a_kernel_that_is_gone_needs_what_makes_the_names() {
+    let cells: &[(&[&str], &[&str])] =
+        &[(&[], &["x"]), (&[], &["big"]), (&["x"], &["y"]), (&["big"], &[]), (&["y"], &[])];
+    let mut bench = Bench::of(cells);
+    bench.run_all(&[0, 1, 2, 3, 4]);
+    bench.new_kernel();
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 5], "what is shown is as right as before");
+    bench.edit(4, Some(names(&["y"], &[])));
+    let wanted = vec![is_needed("x", 2), None, is_needed("y", 4), None];
+    assert_eq!(bench.needed(Foresight::Asked)[..4], wanted);
+    // Who does not know what it will use must have everything there.
+    let all = bench.needed(Foresight::None);
+    assert!(all.iter().all(Option::is_some), "{all:?}");
+    assert_eq!(bench.run_stale(Foresight::Asked), [0, 2, 4]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 5], "what ran again has made the same");
+}
+
+#[test]
+fn what_a_cell_is_by_itself() {
+    let mut bench = Bench::of(&[(&[], &["x"]), (&["x"], &[])]);
+    let mut first = names(&[], &["x"]);
+    first.files = vec![FileRead("/data.csv".to_owned(), 1, 2)];
+    bench.edit(0, Some(first));
+    bench.run_all(&[0, 1]);
+    bench.changed_files.insert("/data.csv".to_owned());
+    let because = Freshness::Stale(Because::File("/data.csv".to_owned()));
+    assert_eq!(bench.marks(), [because, stale("x", 0)]);
+    bench.changed_files.clear();
+    let own = |bench: &Bench, shows, may_fail| {
+        let mut cells = bench.now(Foresight::None);
+        (cells[0].shows, cells[0].may_fail) = (shows, may_fail);
+        marks(&cells, |_| false).swap_remove(0)
+    };
+    assert_eq!(own(&bench, Shows::Nothing, false), Freshness::NeverRun);
+    assert_eq!(own(&bench, Shows::Another, false), Freshness::Unknown);
+    for record in bench.records.values_mut() {
+        record.state = State::Error;
+    }
+    assert_eq!(own(&bench, Shows::Recorded, false), Freshness::Failed);
+    assert_eq!(own(&bench, Shows::Recorded, true), Freshness::Fresh);
+    bench.records.clear();
+    assert_eq!(own(&bench, Shows::Another, false), Freshness::Unknown);
+}
+
+const NAMES: [&str; 4] = ["a", "b", "c", "d"];
+
+#[derive(Clone, Debug)]
+enum Step {
+    Edit(usize, Option<CodeNames>),
+    Insert(usize, Option<CodeNames>),
+    Delete(usize),
+    Run(usize),
+    NewKernel,
+}
+
+fn some_names() -> impl Strategy<Value = Option<CodeNames>> {
+    let some = || proptest::sample::subsequence(NAMES.to_vec(), 0..=2);
+    let known = (some(), some()).prop_map(|(uses, makes)| names(&uses, &makes));
+    proptest::option::weighted(0.9, known)
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        3 => (any::<usize>(), some_names()).prop_map(|(at, names)| Step::Edit(at, names)),
+        1 => (any::<usize>(), some_names()).prop_map(|(at, names)| Step::Insert(at, names)),
+        1 => any::<usize>().prop_map(Step::Delete),
+        3 => any::<usize>().prop_map(Step::Run),
+        1 => Just(Step::NewKernel),
+    ]
+}
+
+/// A notebook whose first cell makes every name, so that every name comes from somewhere.
+fn notebook(cells: Vec<Option<CodeNames>>) -> Bench {
+    let mut bench = Bench::of(&[(&[], &NAMES)]);
+    for (place, names) in cells.into_iter().enumerate() {
+        bench.insert(place + 1, names);
+    }
+    bench
+}
+
+fn take(bench: &mut Bench, step: Step) {
+    let last = bench.cells.len() - 1;
+    match step {
+        Step::Edit(at, names) if last > 0 => bench.edit(1 + at % last, names),
+        Step::Insert(at, names) => bench.insert(1 + at % (last + 1), names),
+        Step::Delete(at) if last > 0 => drop(bench.cells.remove(1 + at % last)),
+        Step::Run(at) => bench.run(at % (last + 1), None),
+        Step::Edit(..) | Step::Delete(_) => {}
+        Step::NewKernel => bench.new_kernel(),
+    }
+}
+
+/// Which cells depend on one, by names alone: through whoever is nearest above.
+fn dependents(bench: &Bench, on: usize) -> BTreeSet<usize> {
+    let mut found = BTreeSet::from([on]);
+    for (place, cell) in bench.cells.iter().enumerate().skip(on + 1) {
+        let maker = |name: &String| {
+            let makes =
+                |cell: &Cell| cell.names.as_ref().is_none_or(|names| names.makes.contains(name));
+            (0..place).rev().find(|above| makes(&bench.cells[*above]))
+        };
+        let depends = match &cell.names {
+            Some(names) => names.uses.iter().filter_map(maker).any(|above| found.contains(&above)),
+            None => true,
+        };
+        if depends {
+            found.insert(place);
+        }
+    }
+    found
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    /// A notebook that was just run from top to bottom in a new kernel is fresh, whatever came before.
+    #[test]
+    fn what_was_just_run_is_fresh(
+        cells in proptest::collection::vec(some_names(), 0..8),
+        steps in proptest::collection::vec(step(), 0..12),
+    ) {
+        let mut bench = notebook(cells);
+        steps.into_iter().for_each(|step| take(&mut bench, step));
+        bench.new_kernel();
+        bench.run_all(&(0..bench.cells.len()).collect::<Vec<_>>());
+        prop_assert_eq!(bench.marks(), vec![Freshness::Fresh; bench.cells.len()]);
+        prop_assert!(bench.needed(Foresight::None).iter().all(Option::is_none));
+    }
+
+    /// A change marks the cell and what depends on it, and nothing else.
+    #[test]
+    fn a_change_marks_what_depends_on_it(
+        cells in proptest::collection::vec(some_names(), 1..8),
+        at in any::<usize>(),
+    ) {
+        let mut bench = notebook(cells);
+        bench.run_all(&(0..bench.cells.len()).collect::<Vec<_>>());
+        let at = at % bench.cells.len();
+        let same = bench.cells[at].names.clone();
+        bench.edit(at, same);
+        let marks = bench.marks();
+        let marked: BTreeSet<usize> =
+            (0..marks.len()).filter(|place| marks[*place] != Freshness::Fresh).collect();
+        prop_assert_eq!(marked, dependents(&bench, at));
+        prop_assert_eq!(&marks[at], &Freshness::Changed);
+    }
+
+    /// Running what is needed, in order, makes everything fresh, in whatever state notebook and kernel are.
+    #[test]
+    fn running_what_is_needed_makes_all_fresh(
+        cells in proptest::collection::vec(some_names(), 0..8),
+        steps in proptest::collection::vec(step(), 0..16),
+        is_asked in any::<bool>(),
+    ) {
+        let foresight = if is_asked { Foresight::Asked } else { Foresight::None };
+        let mut bench = notebook(cells);
+        steps.into_iter().for_each(|step| take(&mut bench, step));
+        bench.run_stale(foresight);
+        prop_assert_eq!(bench.marks(), vec![Freshness::Fresh; bench.cells.len()]);
+        prop_assert_eq!(bench.run_stale(foresight), Vec::<usize>::new());
+    }
+}

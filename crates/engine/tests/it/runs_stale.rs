@@ -1,0 +1,254 @@
+//! Cells that are stale: which they are after runs on real kernels, and runs of what is needed.
+
+use inkcell_engine::api::{
+    CellChoice, CellKernel, OnError, PythonReport, RunRequest, Stamps, State,
+};
+use inkcell_engine::{Because, Freshness, LastRuns, Why, cell_marks, last_runs};
+use inkcell_testkit::notebooks::pretty;
+use serde_json::{Value, json};
+
+use crate::runs::{Rig, states};
+
+fn stale(rig: &Rig) -> RunRequest {
+    RunRequest { cells: CellChoice::stale(), ..rig.request() }
+}
+
+/// What there is to say about the cells, in the order of the file.
+fn marks(rig: &Rig) -> Vec<Freshness> {
+    marks_if(rig, |runs| runs)
+}
+
+fn marks_if(rig: &Rig, change: impl FnOnce(LastRuns) -> LastRuns) -> Vec<Freshness> {
+    let opened = rig.files.notebooks.read("a.ipynb").expect("the notebook");
+    let runs = change(last_runs(&rig.files.notebooks, &opened));
+    let marks = cell_marks(&opened, &runs);
+    (0..opened.notebook.len()).filter_map(|index| marks.get(&index).cloned()).collect()
+}
+
+fn edit(rig: &Rig, change: impl FnOnce(&mut Vec<Value>)) {
+    let mut file = rig.file("a.ipynb");
+    change(file["cells"].as_array_mut().expect("cells"));
+    std::fs::write(rig.desk.dir.path().join("a.ipynb"), pretty(&file)).expect("a file");
+}
+
+fn set(rig: &Rig, cell: usize, source: &str) {
+    edit(rig, |cells| cells[cell]["source"] = source.into());
+}
+
+/// The cells that ran, by position, and why.
+fn ran(report: &PythonReport) -> Vec<(usize, Why)> {
+    let cells = report.cells.iter().filter_map(|cell| cell.notebook.as_ref());
+    let why = |cell: &inkcell_engine::api::NotebookCell| {
+        Some((cell.index, cell.why.clone().expect("a reason")))
+    };
+    cells.filter(|cell| !cell.is_left_out()).filter_map(why).collect()
+}
+
+fn places(report: &PythonReport) -> Vec<usize> {
+    ran(report).into_iter().map(|(index, _)| index).collect()
+}
+
+fn because(name: &str, cell: usize) -> Because {
+    Because::Name { name: name.to_owned(), cell: Some(cell) }
+}
+
+fn changed() -> Why {
+    Why::Marked(Freshness::Changed)
+}
+
+fn stale_for(name: &str, cell: usize) -> Why {
+    Why::Marked(Freshness::Stale(because(name, cell)))
+}
+
+/// A change concerns the cell and what depends on it; those run, in order, in the kernel that is there.
+#[tokio::test]
+async fn stale_cells_run_and_say_why() {
+    let rig = Rig::new();
+    rig.code(&["x = 1", "def f(): return x + 1", "z = 5", "y = f()\ny", "z", "y + z"]);
+    assert_eq!(marks(&rig), vec![Freshness::NeverRun; 6]);
+    let report = rig.run(rig.request()).await;
+    assert_eq!(report.state, State::Done);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 6]);
+    set(&rig, 0, "x = 10");
+    let of = |name, cell| Freshness::Stale(because(name, cell));
+    let fresh = || Freshness::Fresh;
+    let wanted = [Freshness::Changed, fresh(), fresh(), of("x", 0), fresh(), of("y", 3)];
+    assert_eq!(marks(&rig), wanted);
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(report.state, State::Done);
+    let wanted = [(0, changed()), (3, stale_for("x", 0)), (5, stale_for("y", 3))];
+    assert_eq!(ran(&report), wanted);
+    assert_eq!(report.notebook.expect("a notebook").fresh, [1, 2, 4]);
+    assert_eq!((rig.shown(3), rig.shown(5)), (vec!["11".to_owned()], vec!["16".to_owned()]));
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 6]);
+    // Nothing is left to do, and the file stays as it is.
+    let before = rig.file("a.ipynb");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!((report.state, ran(&report)), (State::Done, Vec::new()));
+    assert_eq!(rig.file("a.ipynb"), before);
+}
+
+/// A kernel that has forgotten everything needs the cells that make the names, and no others. They have made the same,
+/// so nothing else becomes stale.
+#[tokio::test]
+async fn a_new_kernel_needs_what_makes_the_names() {
+    let rig = Rig::new();
+    rig.code(&["import math", "a = 2", "big = 'never'", "b = math.sqrt(a)", "big", "round(b, 2)"]);
+    rig.run(rig.request()).await;
+    set(&rig, 5, "round(b, 1)");
+    let fresh = |request| RunRequest { kernel: CellKernel::Fresh, ..request };
+    let report = rig.run(fresh(stale(&rig))).await;
+    assert_eq!(places(&report), [0, 1, 3, 5], "{:?}", ran(&report));
+    let needed = Why::Needed { name: Some("b".to_owned()), by: 5 };
+    assert_eq!(ran(&report)[2].1, needed);
+    assert_eq!(rig.shown(5), ["1.4"]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 6]);
+    // The other kernel is not there to be asked, either: only the next run needs its name.
+    set(&rig, 4, "big.upper()");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [2, 4]);
+    assert_eq!(rig.shown(4), ["'NEVER'"]);
+}
+
+/// A new version of a cell makes other names: what depends on those runs as well, and what does not is left out.
+#[tokio::test]
+async fn what_turns_out_different_is_decided_anew() {
+    let rig = Rig::new();
+    rig.code(&["n = 1", "m = 1", "k = 1", "n", "k"]);
+    rig.run(rig.request()).await;
+    // Nobody can tell before it runs what this makes; afterwards it is a cell that may have made everything.
+    set(&rig, 1, "exec('n = 7')");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [1, 3], "{:?}", ran(&report));
+    assert_eq!((rig.shown(3), rig.shown(4)), (vec!["7".to_owned()], vec!["1".to_owned()]));
+    set(&rig, 1, "k = 2");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [0, 1, 2, 3, 4], "what it had made is not told from the rest");
+    assert_eq!((rig.shown(3), rig.shown(4)), (vec!["1".to_owned()], vec!["1".to_owned()]));
+    // And one that tells before it runs.
+    set(&rig, 1, "n = 3");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(ran(&report), [(1, changed()), (3, stale_for("n", 1))]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
+}
+
+/// What changes in place is begun anew, cells that ran in another order are told, and one that failed is run again.
+#[tokio::test]
+async fn order_failures_and_changes_in_place() {
+    let rig = Rig::new();
+    rig.code(&["xs = []", "xs.append(1)", "len(xs)", "xs = [1, 2, 3]"]);
+    rig.run(rig.request()).await;
+    let only = |list: &str| RunRequest {
+        cells: CellChoice { list: Some(list.to_owned()), ..CellChoice::default() },
+        ..rig.request()
+    };
+    rig.run(only("2")).await;
+    assert_eq!(marks(&rig)[2], Freshness::OutOfOrder(because("xs", 3)));
+    assert_eq!(rig.shown(2), ["3"]);
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [0, 1, 2]);
+    assert_eq!(rig.shown(2), ["1"]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 4]);
+    set(&rig, 1, "xs.append(1 / 0)");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(report.state, State::Error);
+    assert_eq!(marks(&rig)[1..3], [Freshness::Failed, Freshness::Stale(because("xs", 1))]);
+    // A cell that may fail and does is as it should be.
+    edit(&rig, |cells| cells[1]["metadata"] = json!({"tags": ["raises-exception"]}));
+    assert_eq!(marks(&rig)[1], Freshness::Fresh);
+    let report = rig.run(RunRequest { on_error: OnError::GoOn, ..stale(&rig) }).await;
+    assert_eq!(places(&report), [0, 1, 2]);
+}
+
+/// Cells without ids are known by their positions, and so are those that share one.
+#[tokio::test]
+async fn cells_without_ids_of_their_own_are_known_by_position() {
+    for ids in [json!(null), json!("twin")] {
+        let rig = Rig::new();
+        rig.code(&["x = 1", "x", "x + 1", "5"]);
+        edit(&rig, |cells| {
+            for cell in cells {
+                let cell = cell.as_object_mut().expect("a cell");
+                match &ids {
+                    Value::Null => drop(cell.remove("id")),
+                    id => drop(cell.insert("id".to_owned(), id.clone())),
+                }
+            }
+        });
+        if ids.is_null() {
+            let mut file = rig.file("a.ipynb");
+            file["nbformat_minor"] = 4.into();
+            std::fs::write(rig.desk.dir.path().join("a.ipynb"), pretty(&file)).expect("a file");
+        }
+        rig.run(rig.request()).await;
+        assert_eq!(marks(&rig), vec![Freshness::Fresh; 4], "{ids}");
+        set(&rig, 0, "x = 2");
+        let report = rig.run(stale(&rig)).await;
+        assert_eq!(places(&report), [0, 1, 2], "{ids}");
+        assert_eq!((rig.shown(1), rig.shown(2)), (vec!["2".to_owned()], vec!["3".to_owned()]));
+        assert_eq!(marks(&rig), vec![Freshness::Fresh; 4], "{ids}");
+    }
+}
+
+/// What is on record travels with the file where that was asked for, and a file that is read is looked at.
+#[tokio::test]
+async fn records_travel_with_the_file() {
+    let rig = Rig::new();
+    let data = rig.desk.dir.path().join("data.txt");
+    std::fs::write(&data, "one").expect("a file");
+    rig.code(&["text = open('data.txt').read()", "text", "1"]);
+    let report = rig.run(RunRequest { stamps: Stamps::Inkcell, ..rig.request() }).await;
+    assert_eq!(states(&report), [State::Done; 3]);
+    let noted = &rig.file("a.ipynb")["cells"][0]["metadata"]["inkcell"];
+    assert_eq!(noted["trace"]["makes"], json!(["text"]));
+    assert_eq!(noted["state"], "done");
+    std::fs::remove_dir_all(rig.desk.dir.path().join("state")).expect("what is known is gone");
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 3]);
+    std::fs::write(&data, "two and more").expect("a file");
+    let path = data.canonicalize().expect("a path").display().to_string();
+    let of_file = Freshness::Stale(Because::File(path));
+    let of_text = Freshness::Stale(because("text", 0));
+    assert_eq!(marks(&rig), [of_file, of_text, Freshness::Fresh]);
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [0, 1]);
+    assert_eq!(rig.shown(1), ["'two and more'"]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 3]);
+}
+
+/// Outputs that wait to be put into the file are no run of somebody else's; another count in the file is.
+#[tokio::test]
+async fn outputs_that_wait_are_not_taken_for_others_changes() {
+    let rig = Rig::new();
+    rig.code(&["1", "2"]);
+    rig.run(rig.request()).await;
+    edit(&rig, |cells| cells[0]["execution_count"] = 40.into());
+    assert_eq!(marks(&rig), [Freshness::Unknown, Freshness::Fresh]);
+    let ahead = marks_if(&rig, |runs| LastRuns { is_ahead: true, ..runs });
+    assert_eq!(ahead, vec![Freshness::Fresh; 2]);
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(ran(&report), [(0, Why::Marked(Freshness::Unknown))]);
+    // Outputs that somebody took away are made again.
+    edit(&rig, |cells| {
+        cells[1]["execution_count"] = json!(null);
+        cells[1]["outputs"] = json!([]);
+    });
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(ran(&report), [(1, Why::Marked(Freshness::NeverRun))]);
+}
+
+/// Stale cells are those of the whole notebook: a part of it, or the rest of an earlier run, is something else.
+#[tokio::test]
+async fn stale_and_a_part_do_not_go_together() {
+    let rig = Rig::new();
+    rig.code(&["1"]);
+    let from = CellChoice { from: Some("0".to_owned()), ..CellChoice::stale() };
+    let refused = [
+        RunRequest { cells: from, ..rig.request() },
+        RunRequest { start: inkcell_engine::api::RunStart::Resume, ..stale(&rig) },
+    ];
+    for request in refused {
+        let answer = rig.desk.engine.notebook(request, &rig.files, crate::faults_kit::ME).await;
+        let error = answer.expect_err("it is refused").to_string();
+        assert!(error.contains("stale cells") && error.contains("leave out"), "{error}");
+    }
+}

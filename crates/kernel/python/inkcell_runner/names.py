@@ -1,0 +1,645 @@
+"""Which names a cell uses and makes, and which files it reads: for whoever wants to know what is stale.
+
+Owns what can be told from the tree of a cell and a look at the namespace after it ran. It runs nothing, evaluates
+nothing, and asks no value of the user's for anything. What it cannot tell is an `Unknown`, and nothing is said then.
+
+`uses` are names whose value comes from before the cell, `makes` those that it binds, takes away or changes in
+place; a name that is changed is in both. `later` has for each function or class of the cell what its body uses and
+makes, which counts for whoever uses the function. A name that is bound on some ways only counts as used too.
+"""
+
+import _ast
+import builtins
+import os
+import sys
+
+# More names are those of a cell that a program made.
+_MAX_NAMES = 2_000
+_MAX_FILES = 50
+
+# Methods that change what they are called on, also where their value is shown.
+_CHANGING = frozenset(
+    "add append appendleft backward clear compile difference_update discard extend extendleft fill fit fit_transform"
+    " insert intersection_update load_state_dict partial_fit pop popitem popleft put remove reverse rotate seed"
+    " setdefault sort step symmetric_difference_update train update write writelines zero_grad".split()
+)
+
+# Methods that are called for what they show or write elsewhere. Others whose value nobody takes are for an effect.
+_LOOKING = frozenset(
+    "boxplot close count describe display flush get head hist index info items join keys plot print sample save"
+    " savefig show summary tail values".split()
+)
+_LOOKING_BEGIN = ("to_", "get_", "is_", "has_", "save_", "plot_", "print_", "show_", "assert", "check")
+
+# Values of these cannot be changed in place.
+_FIXED = (str, bytes, int, float, complex, bool, tuple, frozenset, type(None))
+
+# Names whose meaning depends on what ran before, whatever it was.
+_RECENT = frozenset(("_", "__", "___", "_i", "_ii", "_iii", "In", "Out", "_oh", "_ih", "_dh"))
+
+_SEES_ALL = frozenset(("exec", "eval", "globals", "locals"))
+
+# Line magics that neither use nor make names.
+_PLAIN_MAGICS = frozenset(
+    "alias autoawait autocall autoreload automagic autosave bookmark cd clear colors conda config dirs env gui history"
+    " load_ext ls lsmagic magic matplotlib notebook pdb pip precision pwd pycat quickref reload_ext set_env sx system"
+    " tb unload_ext uv who whos xmode".split()
+)
+
+# Magics whose argument or body is code of this cell.
+_CODE_MAGICS = frozenset(("time", "timeit", "prun", "capture", "debug", "memit", "mprun"))
+
+# Cell magics whose body is no Python.
+_TEXT_MAGICS = frozenset("bash html HTML javascript js latex markdown sh svg writefile".split())
+
+_FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.Lambda)
+_COMPREHENSIONS = (_ast.ListComp, _ast.SetComp, _ast.DictComp, _ast.GeneratorExp)
+_TRIES = tuple(getattr(_ast, name) for name in ("Try", "TryStar") if hasattr(_ast, name))
+_MATCH = getattr(_ast, "Match", ())
+_TYPE_ALIAS = getattr(_ast, "TypeAlias", ())
+# Patterns that bind a name, with the field it is in.
+_PATTERNS = {
+    getattr(_ast, kind): field
+    for kind, field in (("MatchAs", "name"), ("MatchStar", "name"), ("MatchMapping", "rest"))
+    if hasattr(_ast, kind)
+}
+
+
+class Unknown(Exception):
+    """What a cell uses or makes cannot be told from its tree."""
+
+
+def find(tree, session):
+    """What is known of a cell: a value for a frame, or None."""
+    try:
+        body = tree.body if isinstance(tree, _ast.Module) else list(tree)
+        cell = _Cell(session)
+        cell.top(body)
+        return cell.told()
+    except Exception:
+        # Also a tree that is nested too deep. Whoever asks is told nothing, which is always true.
+        return None
+
+
+def _children(node):
+    for field in node._fields:
+        value = getattr(node, field, None)
+        if isinstance(value, list):
+            for item in value:
+                if isinstance(item, _ast.AST):
+                    yield item
+        elif isinstance(value, _ast.AST):
+            yield value
+
+
+def _base(node):
+    """The name that a chain of attributes and subscripts begins with, and how long the chain is."""
+    steps = 0
+    while isinstance(node, (_ast.Attribute, _ast.Subscript)):
+        node, steps = node.value, steps + 1
+    return (node.id if isinstance(node, _ast.Name) else None), steps
+
+
+def _imported(alias):
+    return alias.asname or alias.name.split(".", 1)[0]
+
+
+def _parameters(arguments):
+    every = [*getattr(arguments, "posonlyargs", ()), *arguments.args, *arguments.kwonlyargs]
+    every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
+    return every
+
+
+def _outside(node):
+    """What of a function or class is evaluated where it stands: decorators, defaults, annotations, bases."""
+    yield from getattr(node, "decorator_list", ())
+    if isinstance(node, _ast.ClassDef):
+        yield from node.bases
+        for keyword in node.keywords:
+            yield keyword.value
+        return
+    yield from node.args.defaults
+    for default in node.args.kw_defaults:
+        if default is not None:
+            yield default
+    for parameter in _parameters(node.args):
+        if parameter.annotation is not None:
+            yield parameter.annotation
+    if getattr(node, "returns", None) is not None:
+        yield node.returns
+
+
+class _Scope:
+    """The names of a function, class body or comprehension, and those of them that come from outside."""
+
+    def __init__(self, is_class=False):
+        self.is_class = is_class
+        self.loads, self.stores, self.changes = set(), set(), set()
+        self.globals = set()
+        # Of functions inside: what they take from here or from further out.
+        self.inner_uses, self.inner_makes = set(), set()
+
+    def free(self):
+        """Uses and makes that come from outside."""
+        own = self.stores - self.globals
+        makes = (self.changes - own) | (self.stores & self.globals)
+        uses = (self.loads | self.changes) - own
+        # What stands in a class is not seen by its methods.
+        seen = set() if self.is_class else own
+        makes |= self.inner_makes - seen
+        return uses | (self.inner_uses - seen) | makes, makes
+
+    def visit(self, node):
+        kind = type(node)
+        if kind is _ast.Name:
+            (self.loads if isinstance(node.ctx, _ast.Load) else self.stores).add(node.id)
+        elif kind in (_ast.Global, _ast.Nonlocal):
+            # Bound further out; whoever is there knows whether it is its own.
+            self.globals.update(node.names)
+        elif kind in (_ast.Import, _ast.ImportFrom):
+            for alias in node.names:
+                if alias.name == "*":
+                    raise Unknown
+                self.stores.add(_imported(alias))
+        elif kind in _FUNCTIONS or kind is _ast.ClassDef:
+            if kind is not _ast.Lambda:
+                self.stores.add(node.name)
+            for outside in _outside(node):
+                self.visit(outside)
+            uses, makes = _free(node)
+            self.inner_uses |= uses
+            self.inner_makes |= makes
+        elif kind in _COMPREHENSIONS:
+            uses, makes, walrus = _free_of_comprehension(node)
+            self.inner_uses |= uses
+            self.inner_makes |= makes
+            self.stores |= walrus
+        else:
+            if kind is _ast.ExceptHandler and node.name:
+                self.stores.add(node.name)
+            elif kind in _PATTERNS and getattr(node, _PATTERNS[kind]):
+                self.stores.add(getattr(node, _PATTERNS[kind]))
+            elif kind is _ast.Call:
+                self._call(node)
+            elif kind is _ast.AugAssign:
+                name, _ = _base(node.target)
+                if name is not None:
+                    (self.loads if isinstance(node.target, _ast.Name) else self.changes).add(name)
+            elif kind in (_ast.Attribute, _ast.Subscript) and not isinstance(node.ctx, _ast.Load):
+                name, _ = _base(node)
+                if name is not None:
+                    self.changes.add(name)
+            for child in _children(node):
+                self.visit(child)
+
+    def _call(self, node):
+        function = node.func
+        if isinstance(function, _ast.Name):
+            if function.id in _SEES_ALL:
+                raise Unknown
+        elif isinstance(function, _ast.Attribute):
+            name, _ = _base(function.value)
+            if name is not None and function.attr in _CHANGING:
+                self.changes.add(name)
+
+
+def _free(node):
+    """What the body of a function or class takes from outside."""
+    scope = _Scope(isinstance(node, _ast.ClassDef))
+    if not scope.is_class:
+        scope.stores.update(parameter.arg for parameter in _parameters(node.args))
+    scope.stores.update(part.name for part in getattr(node, "type_params", None) or ())
+    for child in [node.body] if isinstance(node, _ast.Lambda) else node.body:
+        scope.visit(child)
+    return scope.free()
+
+
+def _free_of_comprehension(node):
+    """The same of a comprehension, and the names that it binds around itself."""
+    scope = _Scope()
+    for child in _children(node):
+        scope.visit(child)
+    walrus = _walruses(node)
+    targets = set()
+    for generator in node.generators:
+        _targets(generator.target, targets)
+    # A walrus is a name of the scope around, which it may also be read from.
+    scope.stores = targets
+    uses, makes = scope.free()
+    return uses - walrus, makes, walrus
+
+
+def _targets(node, names):
+    if isinstance(node, _ast.Name):
+        names.add(node.id)
+    elif isinstance(node, (_ast.Tuple, _ast.List)):
+        for item in node.elts:
+            _targets(item, names)
+    elif isinstance(node, _ast.Starred):
+        _targets(node.value, names)
+
+
+def _walruses(node):
+    found, todo = set(), [node]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, _ast.NamedExpr):
+            found.add(one.target.id)
+        if not isinstance(one, _FUNCTIONS):
+            todo.extend(_children(one))
+    return found
+
+
+class _Cell:
+    """The names of a cell, in the order in which it comes to them."""
+
+    def __init__(self, session):
+        self.session = session
+        self.namespace = session.namespace
+        self.uses, self.makes, self.later = {}, {}, {}
+        # What is certainly bound by now, by the cell itself.
+        self.bound = set()
+        self.files = {}
+
+    # Names.
+
+    def used(self, name):
+        if name in _RECENT and name not in self.bound or name[:1] == "_" and name[1:].isdigit():
+            raise Unknown
+        if name not in self.bound:
+            self.uses[name] = True
+        self._used_later(name)
+
+    def _used_later(self, name):
+        """A function of this cell that is used: what its body takes is taken now."""
+        todo, seen = [name], set()
+        while todo:
+            one = todo.pop()
+            if one in seen:
+                continue
+            seen.add(one)
+            if one not in self.bound and one != name:
+                self.uses[one] = True
+            if one in self.later:
+                uses, makes = self.later[one]
+                for made in makes:
+                    self.makes[made] = True
+                todo.extend(uses)
+
+    def make(self, name):
+        self.makes[name] = True
+        self.bound.add(name)
+        self.later.pop(name, None)
+
+    def change(self, name):
+        self.used(name)
+        self.makes[name] = True
+
+    def define(self, name, function):
+        uses, makes = _free(function)
+        self.make(name)
+        self.later[name] = (uses, makes)
+
+    # Statements.
+
+    def top(self, body):
+        for at, node in enumerate(body):
+            self.statement(node, is_last=at == len(body) - 1)
+
+    def body(self, nodes):
+        for node in nodes:
+            self.statement(node)
+
+    def branches(self, ways):
+        """Ways of which one is taken; what is bound on some of them only may also come from before."""
+        before, every, anywhere = self.bound, None, set()
+        for nodes in ways:
+            self.bound = set(before)
+            self.body(nodes)
+            anywhere |= self.bound
+            if not (nodes and isinstance(nodes[-1], (_ast.Raise, _ast.Continue, _ast.Break))):
+                every = self.bound if every is None else every & self.bound
+        self.bound = before if every is None else every
+        for name in anywhere - self.bound:
+            self.uses[name] = True
+
+    def statement(self, node, is_last=False):
+        kind = type(node)
+        if kind is _ast.Expr:
+            self.expression_statement(node.value, is_last)
+        elif kind is _ast.Assign:
+            self.expression(node.value)
+            for target in node.targets:
+                self.bind(target)
+                if isinstance(node.value, _ast.Lambda) and isinstance(target, _ast.Name):
+                    self.define(target.id, node.value)
+        elif kind is _ast.AugAssign:
+            self.expression(node.value)
+            if isinstance(node.target, _ast.Name):
+                self.change(node.target.id)
+                self.bound.add(node.target.id)
+            else:
+                self.bind(node.target)
+        elif kind is _ast.AnnAssign:
+            self.expression(node.annotation)
+            if node.value is not None:
+                self.expression(node.value)
+                self.bind(node.target)
+        elif kind in (_ast.Import, _ast.ImportFrom):
+            for alias in node.names:
+                if alias.name == "*":
+                    raise Unknown
+                if getattr(node, "module", None) != "__future__":
+                    self.make(_imported(alias))
+        elif kind in (_ast.FunctionDef, _ast.AsyncFunctionDef):
+            for outside in _outside(node):
+                self.expression(outside)
+            self.define(node.name, node)
+        elif kind is _ast.ClassDef:
+            self.class_(node)
+        elif kind in (_ast.For, _ast.AsyncFor):
+            # A loop is taken to run at least once, as nearly all do.
+            self.expression(node.iter)
+            self.bind(node.target)
+            self.body(node.body)
+            self.body(node.orelse)
+        elif kind is _ast.While:
+            self.expression(node.test)
+            self.body(node.body)
+            self.body(node.orelse)
+        elif kind is _ast.If:
+            self.expression(node.test)
+            self.branches([node.body, node.orelse])
+        elif kind in (_ast.With, _ast.AsyncWith):
+            for item in node.items:
+                self.expression(item.context_expr)
+                if item.optional_vars is not None:
+                    self.bind(item.optional_vars)
+            self.body(node.body)
+        elif kind in _TRIES:
+            self.try_(node)
+        elif _MATCH and kind is _MATCH:
+            self.expression(node.subject)
+            self.branches([[case] for case in node.cases] + [[]])
+        elif kind.__name__ == "match_case":
+            self.pattern(node.pattern)
+            if node.guard is not None:
+                self.expression(node.guard)
+            self.body(node.body)
+        elif kind is _ast.Delete:
+            for target in node.targets:
+                if isinstance(target, _ast.Name):
+                    self.change(target.id)
+                    self.later.pop(target.id, None)
+                else:
+                    self.bind(target)
+        elif _TYPE_ALIAS and kind is _TYPE_ALIAS:
+            self.make(node.name.id)
+        else:
+            for child in _children(node):
+                self.expression(child)
+
+    def class_(self, node):
+        """Its body runs now, its methods later; which of the two a name is for is not told apart."""
+        for outside in _outside(node):
+            self.expression(outside)
+        at_once = _Scope(True)
+        for child in node.body:
+            if not isinstance(child, _FUNCTIONS):
+                at_once.visit(child)
+            else:
+                for outside in _outside(child):
+                    at_once.visit(outside)
+                at_once.stores.add(child.name)
+        own = at_once.stores
+        for name in at_once.loads - own:
+            self.used(name)
+        self.define(node.name, node)
+
+    def try_(self, node):
+        before = set(self.bound)
+        self.body(node.body)
+        self.body(node.orelse)
+        every, anywhere = self.bound, set(self.bound)
+        for handler in node.handlers:
+            self.bound = set(before)
+            if handler.type is not None:
+                self.expression(handler.type)
+            if handler.name:
+                self.make(handler.name)
+            self.body(handler.body)
+            # Python takes it away at the end of the handler.
+            self.bound.discard(handler.name)
+            anywhere |= self.bound
+            if not (handler.body and isinstance(handler.body[-1], _ast.Raise)):
+                every = every & self.bound
+        self.bound = every
+        for name in anywhere - every:
+            self.uses[name] = True
+        self.body(node.finalbody)
+
+    def pattern(self, node):
+        field = _PATTERNS.get(type(node))
+        if field is not None and getattr(node, field):
+            self.make(getattr(node, field))
+        for child in _children(node):
+            if isinstance(child, _ast.expr):
+                self.expression(child)
+            else:
+                self.pattern(child)
+
+    def bind(self, target):
+        if isinstance(target, _ast.Name):
+            self.make(target.id)
+        elif isinstance(target, (_ast.Tuple, _ast.List)):
+            for item in target.elts:
+                self.bind(item)
+        elif isinstance(target, _ast.Starred):
+            self.bind(target.value)
+        else:
+            for child in _children(target):
+                self.expression(child)
+            name, _ = _base(target)
+            if name is not None:
+                self.change(name)
+
+    # Expressions.
+
+    def expression_statement(self, node, is_last):
+        call = node.value if isinstance(node, _ast.Await) else node
+        self.expression(node)
+        if not isinstance(call, _ast.Call) or not isinstance(call.func, _ast.Attribute) or is_last:
+            return
+        # Nobody takes its value, so it is called for an effect.
+        method = call.func.attr
+        if method not in _LOOKING and not method.startswith(_LOOKING_BEGIN):
+            name, steps = _base(call.func)
+            if name is not None and steps == 1 and self.can_change(name, steps):
+                self.change(name)
+
+    def expression(self, node):
+        kind = type(node)
+        if kind is _ast.Name:
+            if isinstance(node.ctx, _ast.Load):
+                self.used(node.id)
+        elif kind is _ast.Constant:
+            pass
+        elif kind is _ast.NamedExpr:
+            self.expression(node.value)
+            self.make(node.target.id)
+        elif kind is _ast.Lambda:
+            for outside in _outside(node):
+                self.expression(outside)
+            self.taken(*_free(node))
+        elif kind in _COMPREHENSIONS:
+            uses, makes, walrus = _free_of_comprehension(node)
+            self.taken(uses, makes)
+            for name in walrus:
+                self.make(name)
+        else:
+            if kind is _ast.Call and self.call(node):
+                return
+            for child in _children(node):
+                self.expression(child)
+
+    def taken(self, uses, makes):
+        for name in uses:
+            self.used(name)
+        for name in makes:
+            self.change(name)
+
+    def call(self, node):
+        """What a call says besides its parts; True where it is a magic, which has been looked at."""
+        function = node.func
+        if isinstance(function, _ast.Name):
+            if function.id in _SEES_ALL or function.id in ("vars", "dir") and not node.args:
+                raise Unknown
+            if function.id in ("setattr", "delattr") and node.args:
+                name, _ = _base(node.args[0])
+                if name is not None:
+                    self.change(name)
+            self.file(node, function.id)
+        elif isinstance(function, _ast.Attribute):
+            if _is_shell(function.value):
+                self.magic(function.attr, node.args)
+                return True
+            name, steps = _base(function)
+            is_in_place = any(
+                word.arg == "inplace" and isinstance(word.value, _ast.Constant) and word.value.value is True
+                for word in node.keywords
+            )
+            if name is not None and (function.attr in _CHANGING or is_in_place) and self.can_change(name, steps):
+                self.change(name)
+            self.file(node, function.attr)
+        return False
+
+    def can_change(self, name, steps):
+        """Whether a call on it may change it, by what it is now: a function of a module changes nothing of it."""
+        value = self.namespace.get(name)
+        if isinstance(value, type(sys)):
+            return steps > 1
+        return type(value) not in _FIXED or name not in self.namespace
+
+    def magic(self, method, args):
+        texts = [arg.value for arg in args if isinstance(arg, _ast.Constant) and isinstance(arg.value, str)]
+        if len(texts) != len(args):
+            raise Unknown
+        if method in ("system", "getoutput", "getoutput_list"):
+            self.words(texts)
+        elif method == "run_line_magic" and texts[0] in _PLAIN_MAGICS:
+            self.words(texts[1:])
+        elif method in ("run_line_magic", "run_cell_magic") and texts[0] in _CODE_MAGICS:
+            # Options stand before the code, and a name to keep output in is made.
+            if texts[0] == "capture" or texts[1].lstrip().startswith("-"):
+                raise Unknown
+            for text in texts[1:]:
+                self.body(compile(text, "<names>", "exec", 0x0400 | 0x2000, True).body)
+        elif method == "run_cell_magic" and texts[0] in _TEXT_MAGICS:
+            self.words(texts[1:2])
+        else:
+            raise Unknown
+
+    def words(self, texts):
+        """Names that a line for the system takes from Python."""
+        for text in texts:
+            for mark in ("{", "$"):
+                for part in text.split(mark)[1:]:
+                    name = ""
+                    for letter in part:
+                        if not (name + letter).isidentifier():
+                            break
+                        name += letter
+                    if name in self.namespace:
+                        self.used(name)
+
+    # Files.
+
+    def file(self, node, function):
+        """A file that is read, where the call says which: by a literal, or by a name that is one."""
+        if function == "open":
+            mode = node.args[1] if len(node.args) > 1 else None
+            for word in node.keywords:
+                mode = word.value if word.arg == "mode" else mode
+            if mode is not None and not (isinstance(mode, _ast.Constant) and str(mode.value) in ("r", "rb", "rt")):
+                return
+        elif not (function.startswith(("read", "load", "imread", "scan_")) or function in ("genfromtxt", "fromfile")):
+            return
+        path = node.args[0] if node.args else None
+        holder = node.func.value if isinstance(node.func, _ast.Attribute) else None
+        if path is None and isinstance(holder, _ast.Call) and holder.args:
+            # Path("x").read_text()
+            path = holder.args[0]
+        elif path is None:
+            path = holder
+        if path is not None and len(self.files) < _MAX_FILES:
+            self.note_file(path)
+
+    def note_file(self, node):
+        value = None
+        if isinstance(node, _ast.Constant):
+            value = node.value
+        elif isinstance(node, _ast.Name):
+            value = self.namespace.get(node.id)
+        if type(value).__module__.split(".")[0] == "pathlib":
+            value = str(value)
+        if type(value) is not str or not value or len(value) > 4096 or "\0" in value:
+            return
+        try:
+            path = os.path.abspath(value)
+            found = os.stat(path)
+            if found.st_mode & 0o170000 == 0o100000:
+                self.files[path] = (found.st_size, found.st_mtime_ns)
+        except OSError:
+            # No file, such as an address or a text.
+            pass
+
+    # The answer.
+
+    def told(self):
+        hidden, namespace = self.session.hidden, self.namespace
+
+        def is_users(name):
+            """Not one that Python or the session brings along."""
+            if name in namespace:
+                return hidden.get(name, hidden) is not namespace[name]
+            return not hasattr(builtins, name)
+
+        def kept(names):
+            return sorted(filter(is_users, names))
+
+        makes = sorted(self.makes)
+        later = {}
+        for name, (uses, made) in self.later.items():
+            uses, made = kept(uses), sorted(made)
+            if uses or made:
+                later[name] = {"uses": uses, "makes": made}
+        told = {"uses": kept(self.uses), "makes": makes, "later": later}
+        told["files"] = [[path, *stamp] for path, stamp in self.files.items()]
+        if len(told["uses"]) + len(makes) + len(later) > _MAX_NAMES:
+            raise Unknown
+        return told
+
+
+def _is_shell(node):
+    """Whether it is `get_ipython()`."""
+    return isinstance(node, _ast.Call) and isinstance(node.func, _ast.Name) and node.func.id == "get_ipython"

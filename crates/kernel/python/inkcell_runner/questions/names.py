@@ -1,0 +1,41 @@
+"""Names that code will use and make, before it runs.
+
+Owns the way from text to a tree. What a tree tells is found where cells that ran are looked at.
+"""
+
+from ..names import find
+
+_ONLY_AST = 0x0400  # ast.PyCF_ONLY_AST
+_TOP_AWAIT = 0x2000  # ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+
+# All texts together; what is longer is not looked at.
+_MAX_TEXT = 4_000_000
+_MAX_CELL = 200_000
+
+
+def answer_names(session, question):
+    """For each text what is known of it, or None."""
+    left, found = _MAX_TEXT, []
+    for code in question["codes"]:
+        left -= len(code)
+        found.append(_names(session, code) if left > 0 and len(code) <= _MAX_CELL else None)
+    return {"names": found}
+
+
+def _names(session, code):
+    tree = None
+    if not code.lstrip().startswith("%%"):
+        tree = _tree(code)
+    if tree is None:
+        try:
+            tree = _tree(session.shell.transform_cell(code))
+        except Exception:
+            return None
+    return None if tree is None else find(tree, session)
+
+
+def _tree(code):
+    try:
+        return compile(code, "<names>", "exec", _ONLY_AST | _TOP_AWAIT, True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None

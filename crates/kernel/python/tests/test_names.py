@@ -1,0 +1,268 @@
+"""Which names a cell uses and makes: for whoever wants to know what is stale."""
+
+import importlib.util
+import sys
+import types
+
+import pytest
+from inkcell_runner import names
+
+
+def found(code, **namespace):
+    session = types.SimpleNamespace(namespace=namespace, hidden={})
+    flags = 0x0400 | 0x2000  # A tree only, and `await` at the top.
+    return names.find(compile(code, "<cell>", "exec", flags, True), session)
+
+
+TABLE = [
+    # What is bound.
+    ("x = 1", [], ["x"]),
+    ("x = y = z", ["z"], ["x", "y"]),
+    ("(a, [b, *c]), d = v", ["v"], ["a", "b", "c", "d"]),
+    ("x: int = y", ["y"], ["x"]),
+    ("x: int", [], []),
+    ("import numpy as np, os.path", [], ["np", "os"]),
+    ("from a import b, c as d", [], ["b", "d"]),
+    ("from __future__ import annotations", [], []),
+    ("for i in xs: total = i", ["xs"], ["i", "total"]),
+    ("with open(p) as f: text = f.read()", ["p"], ["f", "text"]),
+    ("if (n := size()) > 1: pass", ["size"], ["n"]),
+    ("[y := f(x) for x in xs]", ["f", "xs"], ["y"]),
+    ("del x", ["x"], ["x"]),
+    # What is used comes from before the cell.
+    ("x = 1\nprint(x)", [], ["x"]),
+    ("print(x)\nx = 1", ["x"], ["x"]),
+    ("x = x + 1", ["x"], ["x"]),
+    ("f'{a!r:>{width}}'", ["a", "width"], []),
+    ("xs[i:j].attr", ["i", "j", "xs"], []),
+    ("await task", ["task"], []),
+    ("assert ok, why", ["ok", "why"], []),
+    ("raise Problem(x)", ["Problem", "x"], []),
+    ("1 + 1", [], []),
+    ("", [], []),
+    # What is bound on some ways only may come from before.
+    ("if a: x = 1", ["a", "x"], ["x"]),
+    ("if a: x = 1\nelse: x = 2", ["a"], ["x"]),
+    ("if a: x = 1\nelse: raise ValueError", ["a"], ["x"]),
+    ("try: import m\nexcept ImportError: m = None", [], ["m"]),
+    ("try: x = f()\nexcept OSError: pass", ["f", "x"], ["x"]),
+    ("try: x = f()\nexcept OSError as e: raise", ["f"], ["e", "x"]),
+    ("try: x = f()\nfinally: done(x)", ["done", "f"], ["x"]),
+    # Comprehensions have names of their own.
+    ("[i * k for i in xs if i]", ["k", "xs"], []),
+    ("{k: v for k, v in d.items()}", ["d"], []),
+    ("ys = [[c for c in row] for row in rows]", ["rows"], ["ys"]),
+    # What is changed in place is used and made.
+    ("xs.append(1)", ["xs"], ["xs"]),
+    ("xs[0] = 1", ["xs"], ["xs"]),
+    ("x.a.b[0].c = y", ["x", "y"], ["x"]),
+    ("x += 1", ["x"], ["x"]),
+    ("x.n += 1", ["x"], ["x"]),
+    ("del d[k]", ["d", "k"], ["d"]),
+    ("a, x[0] = 1, 2", ["x"], ["a", "x"]),
+    ("setattr(x, 'a', 1)", ["x"], ["x"]),
+    ("df.drop(columns='a', inplace=True)", ["df"], ["df"]),
+    ("y = xs.pop()", ["xs"], ["xs", "y"]),
+    ("model.fit(X)", ["X", "model"], ["model"]),
+    ("model.tune(X)\nmodel.score(X)", ["X", "model"], ["model"]),
+    ("xs = []\nxs.append(1)", [], ["xs"]),
+    ("[xs.append(i) for i in ys]", ["xs", "ys"], ["xs"]),
+    # And what only looks, or whose value is shown, is not.
+    ("df.head()", ["df"], []),
+    ("df.info()\ndf.describe()", ["df"], []),
+    ("df.to_csv('x')\n1", ["df"], []),
+    ("y = df.dropna()", ["df"], ["y"]),
+    # Functions: what stands outside of their bodies is used now.
+    ("def f(a=b, *c: d) -> e: return g", ["b", "d", "e"], ["f"]),
+    ("@wrap\ndef f(): pass", ["wrap"], ["f"]),
+    ("def f(): return k\nf()", ["k"], ["f"]),
+    ("def f(): return k\nk = 1\nf()", [], ["f", "k"]),
+    ("def f(): return g()\ndef g(): return k\nf()", ["k"], ["f", "g"]),
+    ("sorted(xs, key=lambda x: x * k)", ["k", "xs"], []),
+    ("class A(B, metaclass=M): x = y", ["B", "M", "y"], ["A"]),
+    ("class A:\n    x = 1\n    y = x\n    def f(self): return k", [], ["A"]),
+]
+
+
+@pytest.mark.parametrize(("code", "uses", "makes"), TABLE)
+def test_names_of_a_cell(code, uses, makes):
+    told = found(code)
+    assert (told["uses"], told["makes"]) == (uses, makes)
+
+
+LATER = [
+    ("def f(a): return a + k", {"f": (["k"], [])}),
+    ("def f(): b = k\n", {"f": (["k"], [])}),
+    ("def f():\n    global n\n    n = 1", {"f": (["n"], ["n"])}),
+    ("def f(): cache[1] = log.append(2)", {"f": (["cache", "log"], ["cache", "log"])}),
+    ("def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += k\n    return g", {"f": (["k"], [])}),
+    ("def f(xs): return [x + k for x in xs]", {"f": (["k"], [])}),
+    ("f = lambda x: x + k", {"f": (["k"], [])}),
+    ("def f(): return f()", {"f": (["f"], [])}),
+    ("class A:\n    k = 1\n    def f(self): return k, self.k", {"A": (["k"], [])}),
+    ("def f():\n    try: pass\n    except E as e: return e", {"f": (["E"], [])}),
+    ("def f(): import os; return os", {}),
+    ("def f(): return len([])", {}),
+    ("def f(): return k\nf = 1", {}),
+]
+
+
+@pytest.mark.parametrize(("code", "later"), LATER)
+def test_what_a_function_takes_counts_for_whoever_uses_it(code, later):
+    told = found(code)["later"]
+    assert {name: (one["uses"], one["makes"]) for name, one in told.items()} == later
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from m import *",
+        "exec('x = 1')",
+        "eval(text)",
+        "globals()['x'] = 1",
+        "_ + 1",
+        "Out[3]",
+        "_12",
+        "get_ipython().run_line_magic('run', 'x.py')",
+        "get_ipython().run_cell_magic('unheard_of', '', 'x')",
+        "get_ipython().run_line_magic(name, '')",
+        "-" * 3000 + "1" if sys.version_info < (3, 12) else "x" + ".a" * 5000,
+        ";".join("x%d = 1" % at for at in range(3000)),
+    ],
+)
+def test_what_cannot_be_told_is_not_told(code):
+    """Nothing said is never wrong."""
+    try:
+        assert found(code) is None
+    except (RecursionError, MemoryError):
+        # Too deep for Python's own parser: such a cell has no tree.
+        pass
+
+
+def test_names_that_python_brings_along_are_not_the_users():
+    assert found("print(len(x))")["uses"] == ["x"]
+    # Unless somebody made them theirs.
+    assert found("print(len(x))", print=1)["uses"] == ["print", "x"]
+    session = types.SimpleNamespace(namespace={"tree": 5, "df": 6}, hidden={"tree": 5, "df": 7})
+    assert names.find(compile("tree, df", "", "exec", 0x0400), session)["uses"] == ["df"]
+
+
+def test_functions_of_modules_and_values_that_cannot_change_are_not_changed():
+    for code in ("m.seed(1)\n1", "m.clear()", "m.sort(xs)"):
+        assert found(code, m=sys)["makes"] == [], code
+    assert found("m.settings.update(a=1)", m=sys)["makes"] == ["m"]
+    assert found("m.settings['a'] = 1", m=sys)["makes"] == ["m"]
+    assert found("s.strip()\n1", s="text")["makes"] == []
+    assert found("s.strip()\n1", s=[])["makes"] == ["s"]
+
+
+def test_magics():
+    shell = "get_ipython()."
+    assert found(shell + "run_line_magic('matplotlib', 'inline')\nx") == found("x")
+    assert found(shell + "run_line_magic('time', 'y = f(x)')") == found("y = f(x)")
+    assert found(shell + "run_cell_magic('time', '', 'y = f(x)\\nz = y')") == found("y = f(x)\nz = y")
+    assert found(shell + "system('ls {folder} $other $PATH')", folder=1, other=2)["uses"] == ["folder", "other"]
+    assert found("x = " + shell + "getoutput('ls')")["makes"] == ["x"]
+    assert found(shell + "run_line_magic('timeit', '-n 3 f()')") is None
+    assert found(shell + "run_cell_magic('bash', '', 'ls')") == found("")
+
+
+def test_files_that_are_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in "abcd":
+        (tmp_path / name).write_text(name * 3)
+    place = {"path": str(tmp_path / "c"), "there": tmp_path / "d"}
+
+    def files(code):
+        return [(path[-1], size) for path, size, _ in found(code, **place)["files"]]
+
+    assert files("open('a')") == [("a", 3)]
+    assert files("with open('a', 'rb') as f: pass") == [("a", 3)]
+    assert files("pd.read_csv('b', sep=';')") == [("b", 3)]
+    assert files("np.load(path)") == [("c", 3)]
+    assert files("there.read_text()") == [("d", 3)]
+    assert files("Path('a').read_bytes()") == [("a", 3)]
+    for code in ("open('a', 'w')", "open('a', mode)", "open('none')", "json.loads('a b')", "df.to_csv('a')", "open('.')"):
+        assert files(code) == [], code
+    stamp = found("open('a')")["files"][0]
+    assert stamp == [str(tmp_path / "a"), 3, (tmp_path / "a").stat().st_mtime_ns]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 10), reason="there is no match statement")
+def test_patterns():
+    told = found("match v:\n    case [a, *b]: pass\n    case {'k': c, **d}: pass\n    case E(f=e) as g if h: pass")
+    assert told["makes"] == ["a", "b", "c", "d", "e", "g"]
+    assert {"v", "E", "h"} <= set(told["uses"])
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="there is no except*")
+def test_groups_of_exceptions():
+    assert found("try: f()\nexcept* E as e: g(e)")["uses"] == ["E", "f", "g"]
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="there are no type parameters")
+def test_type_parameters():
+    assert found("type A[T] = list[T]")["makes"] == ["A"]
+    assert found("def f[T](x: T) -> T: return k")["later"] == {"f": {"uses": ["k"], "makes": []}}
+
+
+# The same in a runner.
+
+
+def told(host, code, **fields):
+    return host.run(code, names=True, **fields)[-1][1].get("names")
+
+
+def test_the_end_of_a_cell_tells_its_names_when_they_are_wanted(host):
+    assert "names" not in host.run("x = 1")[-1][1]
+    assert told(host, "x = 1")["makes"] == ["x"]
+    # With a value, in the same frame.
+    events = host.run("x + len([])", names=True)
+    assert [event[0] for event in events] == ["started", "result", "done"]
+    assert events[-1][1]["names"]["uses"] == ["x"]
+    assert events[1][1] == {"text/plain": "1"}
+    # And of a cell that failed.
+    assert told(host, "y = 1\nx.nothing")["makes"] == ["y"]
+    assert told(host, "not python at all") is None
+    assert told(host, "%time z = x")["makes"] == ["z"]
+    assert told(host, "%%time\nz = x")["uses"] == ["x"]
+    assert told(host, "!echo {x}")["uses"] == ["x"]
+    assert told(host, "x = '" + "a" * 300_000 + "'") is None
+
+
+def test_looking_for_names_warns_nobody_twice(host):
+    assert host.text("'\\d'", names=True).count("Warning") <= 1
+    assert host.text("import warnings; warnings.warn('once')", names=True).count("once") <= 2
+
+
+def test_names_never_fail_a_cell(host):
+    """Whatever user code does to Python, a cell ends as it would."""
+    host.run("import builtins, sys\nsys.modules['inkcell_runner.names'] = None")
+    events = host.run("1 + 1", names=True)
+    assert events[-1][1]["status"] == "ok" and "names" not in events[-1][1]
+
+
+def test_names_can_be_asked_for_before_code_runs():
+    from inkcell_runner import questions
+
+    shell = types.SimpleNamespace(transform_cell=lambda code: code.replace("%time ", ""))
+    session = types.SimpleNamespace(namespace={}, hidden={}, shell=shell)
+    codes = ["y = x", "%time y = x", "from m import *", "not python at all", "'\\d'", "x" * 300_000]
+    answer = questions.answer(session, {"what": "names", "codes": codes})["names"]
+    assert answer[0] == answer[1] == found("y = x")
+    assert answer[2:] == [None, None, found("''"), None]
+
+
+@pytest.mark.skipif(not importlib.util.find_spec("IPython"), reason="IPython is not installed")
+def test_ipython_tells_names_too(tmp_path):
+    import os
+
+    from host import Host
+
+    one = Host(shell="ipython", cwd=str(tmp_path), env=dict(os.environ, HOME=str(tmp_path)))
+    try:
+        assert told(one, "x = 1\nx")["makes"] == ["x"]
+        assert told(one, "%%time\ny = x")["uses"] == ["x"]
+        assert told(one, "1 + x")["uses"] == ["x"]
+    finally:
+        one.close()
