@@ -52,8 +52,8 @@ pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, 
 pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use run::{
-    CHEAP_SAVE, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, Records, RunClock, RunFiles, RunningRun,
-    cell_marks, last_runs, notebook_kernel, opened_run, prepared,
+    CHEAP_SAVE, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, Records, RunClock, RunFiles,
+    RunningRun, cell_marks, last_runs, notebook_kernel, opened_run, prepared,
 };
 pub use staleness::{Because, Freshness, Generation, Trace, Why};
 pub use tap::Tapped;

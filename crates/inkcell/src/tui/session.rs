@@ -212,7 +212,9 @@ impl Asking {
         let client = self.client.as_ref()?;
         let first = match wanted.first {
             Some(first) => first,
-            None => last_first(stored_lines(&wanted.artifact, (1, 1), &asking(client))?.total_lines),
+            None => {
+                last_first(stored_lines(&wanted.artifact, (1, 1), &asking(client))?.total_lines)
+            }
         };
         stored_lines(&wanted.artifact, (first, first + PAGE_LINES - 1), &asking(client))
     }
