@@ -280,7 +280,7 @@ fn conduct(
     reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
     let mut progress = match settings.can_draw() {
         true => Progress::new(following),
-        false => Progress::new(following).as_text(),
+        false => Progress::new(following).without_drawing(),
     };
     let (done, put) = follow(&heard, &stopping, &mut progress, output);
     let mut report = match done {

@@ -65,7 +65,7 @@ impl Progress {
     }
 
     /// The terminal shows text and nothing else.
-    pub(crate) fn as_text(self) -> Progress {
+    pub(crate) fn without_drawing(self) -> Progress {
         Progress { status: None, ..self }
     }
 

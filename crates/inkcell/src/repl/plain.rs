@@ -21,7 +21,7 @@ pub(crate) struct Plain {
 
 impl Plain {
     pub(crate) fn new() -> Result<Plain, Failure> {
-        let keys = Keys::with_interrupts();
+        let keys = Keys::by_lines();
         let keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
         Ok(Plain { keys, show: Live::new(Colour::Off) })
     }

@@ -72,6 +72,8 @@ pub(crate) struct Keys {
     /// As the terminal was found; none where nobody types at one.
     found: Option<Termios>,
     without: LocalModes,
+    /// What it does not do while no line is asked for.
+    between: LocalModes,
     was_ours: bool,
     ahead: Vec<u8>,
 }
@@ -91,6 +93,15 @@ impl Keys {
         Keys::new(stop)
     }
 
+    /// From here on Ctrl-C does not end this process, and it is the only key: what is typed ahead waits in the terminal,
+    /// and is seen there.
+    pub(crate) fn by_lines() -> io::Result<Keys> {
+        let mut keys = Keys::with_interrupts()?;
+        keys.between = LocalModes::empty();
+        keys.set(keys.between);
+        Ok(keys)
+    }
+
     /// Whoever hears signals says so.
     pub(crate) fn new(stop: Waker) -> io::Result<Keys> {
         let found = match io::stdin().is_terminal() {
@@ -104,6 +115,7 @@ impl Keys {
             continued: Arc::default(),
             found,
             without: LocalModes::empty(),
+            between: AT_ONCE,
             was_ours: is_ours(),
             ahead: Vec::new(),
         };
@@ -113,7 +125,7 @@ impl Keys {
             signal_hook::flag::register_conditional_default(suspend, Arc::clone(&keys.is_usual))?;
             signal_hook::flag::register(suspend, Arc::clone(&keys.suspended))?;
         }
-        keys.set(AT_ONCE);
+        keys.set(keys.between);
         Ok(keys)
     }
 
@@ -189,7 +201,8 @@ impl Keys {
         if self.stop.take() {
             return Some(Key::Stop);
         }
-        while self.found.is_some() && is_ours() && is_ready(Duration::ZERO) {
+        let come_at_once = self.found.is_some() && self.between == AT_ONCE;
+        while come_at_once && is_ours() && is_ready(Duration::ZERO) {
             let mut typed = [0; 256];
             let Ok(length @ 1..) = rustix::io::read(io::stdin(), &mut typed) else { break };
             let mut typed = typed[..length].to_vec();
@@ -258,7 +271,7 @@ impl Keys {
                 break Reply::Given(InputReply::Line(String::from_utf8_lossy(&line).into_owned()));
             }
         };
-        self.set(AT_ONCE);
+        self.set(self.between);
         reply
     }
 }

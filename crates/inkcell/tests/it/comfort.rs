@@ -49,7 +49,7 @@ fn completions_are_complete_and_load() {
             let count = words.split(' ').count() - 1;
             let script = format!(
                 "source ./bash; COMP_WORDS=({words}); COMP_CWORD={count}; \
-                 _inkcell inkcell \"${{COMP_WORDS[-1]}}\" x; echo \"${{COMPREPLY[@]}}\""
+                 _inkcell inkcell \"${{COMP_WORDS[-1]}}\" \"${{COMP_WORDS[-2]}}\"; echo \"${{COMPREPLY[@]}}\""
             );
             let mut bash = env.command("bash");
             bash.args(["--norc", "-c", &script]);
