@@ -140,7 +140,8 @@ async fn converse(host: &Host, stream: UnixStream) -> io::Result<()> {
     let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
     let (read, mut write) = stream.into_split();
     let mut read = BufReader::with_capacity(64 << 10, read);
-    send(&mut write, &FromHost::Hello(Hello::own())).await?;
+    // Whoever only tells something may be gone before it is greeted, and is heard all the same.
+    let _ = send(&mut write, &FromHost::Hello(Hello::own())).await;
     let Some(frame) = receive(&mut read).await? else { return Ok(()) };
     let (caller, ask) = match frame {
         Ok(ToHost::Call { caller, ask }) => (caller, ask),

@@ -7,7 +7,7 @@ use inkcell_testkit::pty::{Pty, Size, USUAL};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::hosts::{Hosted, until};
+use crate::hosts::Hosted;
 use crate::running::Running;
 
 fn put(hosted: &Hosted, outputs: Value) {
@@ -33,13 +33,18 @@ fn edits_are_seen_by_whoever_watches() {
     pty.send("x");
     pty.wait_for("[1] ✓");
     let mut watching = Running::start(hosted.command(&["attach", "a.ipynb", "--json"]));
-    let mut edited = move |source: &str| {
-        until(source, || {
-            let said: Value = serde_json::from_str(&watching.line()).expect("JSON");
-            let edit = &said["event"]["edited"];
-            edit["source"] == source
-                && edit["path"].as_str().is_some_and(|p| p.ends_with("a.ipynb"))
-        });
+    // Lines are read on a thread, so that one that never comes is a failure and not a wait.
+    let (sender, lines) = std::sync::mpsc::channel();
+    std::thread::spawn(move || while sender.send(watching.line()).is_ok() {});
+    let edited = move |source: &str| loop {
+        let line = lines.recv_timeout(std::time::Duration::from_secs(180));
+        let line = line.unwrap_or_else(|_| panic!("nobody was told of {source}"));
+        let said: Value = serde_json::from_str(&line).expect("JSON");
+        let edit = &said["event"]["edited"];
+        let is_here = edit["path"].as_str().is_some_and(|path| path.ends_with("a.ipynb"));
+        if edit["source"] == source && is_here {
+            break;
+        }
     };
     pty.send("\rw = 0\r\x1b");
     pty.wait_for("saved");
