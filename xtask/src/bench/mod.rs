@@ -3,6 +3,7 @@
 //! Owns the list of families and their command lines. Nothing here is a test: a missed goal is
 //! printed, and only `--check` turns it into a failure. Must not know how a figure is taken.
 
+mod batch;
 mod cells;
 mod engine;
 mod family;
@@ -38,6 +39,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("run", "notebooks that are run, from the command line and by an agent, beside the peers"),
     ("zmq", "our client of Jupyter kernels beside jupyter_client, on the same kernel"),
     ("gateway", "our client of gateways beside Python's websocket clients, on the same server"),
+    ("batch", "many notebooks and many cells at once, and what is stale among them"),
     ("host", "commands at a host that is there, beside a bare client of its socket and nbclient"),
 ];
 
@@ -83,6 +85,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((family, _)) if family == "gateway" => {
             gateway::run(&gateway::GatewayArgs::parse_from(args))
         }
+        Some((family, _)) if family == "batch" => batch::run(&batch::BatchArgs::parse_from(args)),
         Some((family, _)) if family == "host" => host::run(&host::HostArgs::parse_from(args)),
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
