@@ -15,19 +15,21 @@ use super::peers::{self, Peer};
 use super::report::Goal;
 use super::run::{Arena, Size, folder};
 use super::sample::interleave_named;
+use super::stale::stale;
 use super::table::{Column, Shown, Table};
 use crate::workspace::Workspace;
 
-const FAMILY: Family = Family { name: "batch", title: "Batches of notebooks", notes: NOTES };
+const FAMILY: Family = Family { name: "batch", title: "Batches of notebooks, and stale cells", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Whole commands, from before the start to after the end; medians inside one table. They take turns within a round, each round begins with another one, one round before the first warms up. Goals are ratios of one run.",
     "Everybody uses the same interpreter and sees the same environment, made from a list. Each begins with fresh notebooks and must leave every one run, without an error; otherwise it has no figures.",
     "many: 20 notebooks of 10 small cells, two at a time. xargs -P 2 starts the next when one of two has ended.",
     "matrix: 20 combinations of a notebook whose first cell takes 3 s and does not use the parameters, beside 20 runs one after the other, and beside the same batch that shares nothing.",
+    "stale: the outline of a notebook of 1,000 cells that inkcell has run, each using what cells above it made, beside the outline of the same file under another name, of which nothing is on record.",
 ];
 
-const FAMILIES: [(&str, Measure); 2] = [("many", many), ("matrix", matrix)];
+const FAMILIES: [(&str, Measure); 3] = [("many", many), ("matrix", matrix), ("stale", stale)];
 
 type Measure = fn(&Arena, &Size) -> Result<Table>;
 

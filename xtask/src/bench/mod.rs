@@ -22,6 +22,7 @@ mod report;
 mod row;
 mod run;
 mod sample;
+mod stale;
 mod table;
 mod turns;
 mod zmq;
@@ -39,7 +40,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("run", "notebooks that are run, from the command line and by an agent, beside the peers"),
     ("zmq", "our client of Jupyter kernels beside jupyter_client, on the same kernel"),
     ("gateway", "our client of gateways beside Python's websocket clients, on the same server"),
-    ("batch", "many notebooks in one command, beside one command for each"),
+    ("batch", "many notebooks in one command, beside one command for each; which cells are stale"),
     ("host", "commands at a host that is there, beside a bare client of its socket and nbclient"),
 ];
 

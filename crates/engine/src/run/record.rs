@@ -233,7 +233,10 @@ impl RunRecord {
         let mut text = String::new();
         let size = self.file.seek(SeekFrom::End(0))?;
         let is_known = !known.is_empty() && size < ROOMY_BYTES;
-        for cell in known.iter().filter(|_| !is_known) {
+        // In the order in which they ran: what the kernel holds is told by the later ones.
+        let mut known: Vec<&RanCell> = known.iter().filter(|_| !is_known).collect();
+        known.sort_by_key(|cell| cell.trace.as_ref().map(|trace| trace.ran));
+        for &cell in &known {
             text.push_str(&line(&Line::Cell(cell.clone()))?);
         }
         text.push_str(&line(&Line::Began)?);

@@ -47,6 +47,8 @@ pub(crate) enum Behind {
     No,
     /// Outputs may wait to be put into it.
     Maybe,
+    /// Those of later executions than this may.
+    After(u64),
 }
 
 /// The cells that can be run.
@@ -56,12 +58,7 @@ pub(crate) fn standing<'a>(
     behind: Behind,
     foreseen: &'a HashMap<String, CodeNames>,
 ) -> Vec<CellNow<'a>> {
-    let code = notebook.cells().filter(|cell| is_code(cell));
     let now = |cell: CellView<'_>| {
-        let tags = cell.tags();
-        if tags.iter().any(|tag| tag == SKIP) {
-            return None;
-        }
         let id = cell.id();
         let record = records.of(id.as_deref(), cell.index());
         let own = digest(&cell.source().text);
@@ -71,27 +68,34 @@ pub(crate) fn standing<'a>(
             state: record.state,
             trace: record.trace.as_ref(),
         };
-        Some(CellNow {
+        CellNow {
             index: cell.index(),
             known: record.map(known),
             shows: shows(&cell, record, behind),
-            may_fail: tags.iter().any(|tag| tag == MAY_FAIL),
+            may_fail: cell.tags().iter().any(|tag| tag == MAY_FAIL),
             foreseen: foreseen.get(&own).filter(|_| !is_same),
-        })
+        }
     };
-    code.filter_map(now).collect()
+    notebook.cells().filter(can_run).map(now).collect()
 }
 
-/// Whether a cell has code.
-pub(crate) fn is_code(cell: &CellView<'_>) -> bool {
-    cell.kind() == Some(CellKind::Code) && !cell.source().text.trim().is_empty()
+/// Whether a cell has code, and may be run.
+pub(crate) fn can_run(cell: &CellView<'_>) -> bool {
+    cell.kind() == Some(CellKind::Code)
+        && !cell.source().text.trim().is_empty()
+        && !cell.tags().iter().any(|tag| tag == SKIP)
 }
 
 /// Another program that runs a cell leaves another count there, and one that takes outputs away takes the count, too.
 fn shows(cell: &CellView<'_>, record: Option<&RanCell>, behind: Behind) -> Shows {
     let count = cell.execution_count();
+    let is_waiting = |record: &RanCell| match behind {
+        Behind::No => false,
+        Behind::Maybe => true,
+        Behind::After(ran) => record.trace.as_ref().is_some_and(|trace| trace.ran > ran),
+    };
     match record {
-        Some(_) if behind == Behind::Maybe => Shows::Recorded,
+        Some(record) if is_waiting(record) => Shows::Recorded,
         Some(record) if record.count.map(u64::from) == count => Shows::Recorded,
         _ if count.is_none() && cell.outputs().is_empty() => Shows::Nothing,
         _ => Shows::Another,

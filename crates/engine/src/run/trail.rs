@@ -11,7 +11,7 @@ use inkcell_notebook::Notebook;
 
 use super::known::KnownCell;
 use super::record::{RanCell, digest};
-use super::standing::{Behind, FilesNow, Records, is_code, standing};
+use super::standing::{Behind, FilesNow, Records, can_run, standing};
 use crate::staleness::{Ended, Freshness, Generation, Held, Trace, Why, marks, needed};
 
 /// Which of the planned cells run.
@@ -35,6 +35,8 @@ pub(crate) struct Trail {
     /// Why each cell runs or does not, by its number in the run; empty before that was decided.
     whys: Vec<Why>,
     is_to_be_decided: bool,
+    /// Executions of this run have greater numbers.
+    began: u64,
 }
 
 /// What is to be known of a cell that has ended.
@@ -50,7 +52,8 @@ impl Trail {
     pub(crate) fn new(choosing: Choosing, records: Vec<RanCell>, mut held: Held) -> Trail {
         records.iter().filter_map(|ran| ran.trace.as_ref()).for_each(|trace| held.after(trace.ran));
         let is_to_be_decided = choosing == Choosing::Stale;
-        Trail { choosing, records, held, is_to_be_decided, ..Trail::default() }
+        let began = held.last();
+        Trail { choosing, records, held, is_to_be_decided, began, ..Trail::default() }
     }
 
     /// The kernel is this one. One that has changed holds nothing.
@@ -76,7 +79,7 @@ impl Trail {
             return Vec::new();
         }
         let records = Records::new(&self.records);
-        let cells = notebook.cells().filter(is_code);
+        let cells = notebook.cells().filter(can_run);
         let is_new = |id: Option<&str>, index, source: &str| {
             let own = digest(source);
             let is_known = records.of(id, index).is_some_and(|record| record.source == own);
@@ -97,7 +100,7 @@ impl Trail {
         self.is_to_be_decided = false;
         let records = Records::new(&self.records);
         // What this run has shown is safe, and maybe not in the file yet.
-        let behind = if from > 0 { Behind::Maybe } else { Behind::No };
+        let behind = Behind::After(self.began);
         let files = FilesNow::default();
         let cells = standing(notebook, &records, behind, &self.foreseen);
         let marks = marks(&cells, |file| files.is_changed(file));
@@ -121,13 +124,13 @@ impl Trail {
 
     /// Takes a cell that has ended, whose record is complete then.
     pub(crate) fn end(&mut self, ran: &mut RanCell, ended: EndedCell<'_>) {
-        let records = Records::new(&self.records);
-        let old = records.of(ran.id.as_deref(), ran.index);
+        let of = |id: Option<&str>, index| self.records.iter().find(|old| old.is_of(id, index));
+        let old = of(ran.id.as_deref(), ran.index);
         let old = old.filter(|old| old.source == ran.source).and_then(|old| old.trace.as_ref());
         let is_again = matches!(self.whys.get(ended.number), Some(Why::Needed { .. }));
         let above: Option<Vec<u64>> = ended.above.and_then(|above| {
             let made = |(id, index): &(Option<String>, usize)| {
-                records.of(id.as_deref(), *index)?.trace.as_ref().map(Trace::made)
+                of(id.as_deref(), *index)?.trace.as_ref().map(Trace::made)
             };
             above.iter().map(made).collect()
         });
@@ -137,9 +140,11 @@ impl Trail {
             let (names, above) = (ended.names, above.as_deref());
             self.held.end(kernel, Ended { names, micros, again, above })
         });
-        let foreseen = self.foreseen.get(&ran.source).map(|names| &names.makes);
-        let foreseen = foreseen.or_else(|| old?.makes.as_ref());
-        let is_foreseen = trace.as_ref().is_some_and(|trace| trace.makes.as_ref() == foreseen);
+        // What it made before counts as foreseen only where it is what ran then.
+        let foreseen = self.foreseen.get(&ran.source).map(|names| Some(&names.makes));
+        let foreseen = foreseen.or_else(|| old.map(|old| old.makes.as_ref()));
+        let made = trace.as_ref().map(|trace| trace.makes.as_ref());
+        let is_foreseen = made.is_some() && made == foreseen;
         self.is_to_be_decided |= self.choosing == Choosing::Stale && !is_foreseen;
         ran.trace = trace;
         let is_it = |old: &RanCell| old.is_of(ran.id.as_deref(), ran.index);
@@ -152,6 +157,6 @@ impl Trail {
 
 /// The cells with code above one, by id and position.
 pub(crate) fn above(notebook: &Notebook, cell: &KnownCell) -> Vec<(Option<String>, usize)> {
-    let cells = notebook.cells().take(cell.index).filter(is_code);
+    let cells = notebook.cells().take(cell.index).filter(can_run);
     cells.map(|cell| (cell.id().map(|id| id.into_owned()), cell.index())).collect()
 }

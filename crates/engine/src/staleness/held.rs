@@ -47,6 +47,11 @@ impl Held {
         }
     }
 
+    /// The greatest number of an execution so far.
+    pub(crate) fn last(&self) -> u64 {
+        self.last
+    }
+
     /// Executions yet to come have greater numbers than this one.
     pub(crate) fn after(&mut self, ran: u64) {
         self.last = self.last.max(ran);

@@ -157,7 +157,8 @@ async fn order_failures_and_changes_in_place() {
     edit(&rig, |cells| cells[1]["metadata"] = json!({"tags": ["raises-exception"]}));
     assert_eq!(marks(&rig)[1], Freshness::Fresh);
     let report = rig.run(RunRequest { on_error: OnError::GoOn, ..stale(&rig) }).await;
-    assert_eq!(places(&report), [0, 1, 2]);
+    assert_eq!(places(&report), [2]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 4]);
 }
 
 /// Cells without ids are known by their positions, and so are those that share one.
@@ -234,6 +235,30 @@ async fn outputs_that_wait_are_not_taken_for_others_changes() {
     });
     let report = rig.run(stale(&rig)).await;
     assert_eq!(ran(&report), [(1, Why::Marked(Freshness::NeverRun))]);
+}
+
+/// What another program ran is run again also when it was decided anew meanwhile; cells that are not for running do not
+/// stand in the way.
+#[tokio::test]
+async fn what_ran_elsewhere_is_run_whatever_else_turns_out() {
+    let rig = Rig::new();
+    let skipped = json!({"metadata": {"tags": ["skip-execution"]}});
+    rig.put(&[
+        ("n = 1", json!({})),
+        ("1 / 0", skipped),
+        ("exec('m = n')", json!({})),
+        ("m", json!({})),
+        ("'other'", json!({})),
+        ("'kept'", json!({})),
+    ]);
+    rig.run(rig.request()).await;
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
+    edit(&rig, |cells| cells[4]["execution_count"] = 70.into());
+    set(&rig, 0, "exec('n = 2')");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [0, 2, 3, 4], "{:?}", ran(&report));
+    assert_eq!(rig.shown(3), ["2"]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
 }
 
 /// Stale cells are those of the whole notebook: a part of it, or the rest of an earlier run, is something else.

@@ -400,7 +400,9 @@ fn summary(told: &PythonReport, took: Duration) -> String {
     let (ran, not_run) = (of(has_run), of(|cell| !has_run(cell)));
     let stopped = of(|cell| has_run(cell) && cell.state == State::Cancelled);
     let failed = ran - stopped - of(|cell| has_run(cell) && is_well(cell));
+    let fresh = told.notebook.as_ref().map_or(0, |notebook| notebook.fresh.len());
     let mut parts = match told.cells.len() {
+        0 if fresh > 0 => vec!["nothing is stale".to_owned()],
         0 => vec!["there was nothing to run".to_owned()],
         _ => vec![format!("{} ran", count(ran, "cell"))],
     };
@@ -412,7 +414,6 @@ fn summary(told: &PythonReport, took: Duration) -> String {
         }
         some => parts.push(format!("{some} of them failed")),
     }
-    let fresh = told.notebook.as_ref().map_or(0, |notebook| notebook.fresh.len());
     if fresh > 0 {
         parts.push(format!("{fresh} fresh"));
     }

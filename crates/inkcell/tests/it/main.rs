@@ -55,6 +55,7 @@ mod served_notebooks;
 mod settings;
 mod setup;
 mod sizes;
+mod stale_cells;
 mod tool;
 mod trace;
 mod tui;

@@ -13,16 +13,25 @@ import builtins
 import os
 import sys
 
+from .scopes import (
+    CHANGING,
+    COMPREHENSIONS,
+    FUNCTIONS,
+    PATTERNS,
+    SEES_ALL,
+    Scope,
+    Unknown,
+    base,
+    children,
+    free,
+    free_of_comprehension,
+    imported,
+    outside,
+)
+
 # More names are those of a cell that a program made.
 _MAX_NAMES = 2_000
 _MAX_FILES = 50
-
-# Methods that change what they are called on, also where their value is shown.
-_CHANGING = frozenset(
-    "add append appendleft backward clear compile difference_update discard extend extendleft fill fit fit_transform"
-    " insert intersection_update load_state_dict partial_fit pop popitem popleft put remove reverse rotate seed"
-    " setdefault sort step symmetric_difference_update train update write writelines zero_grad".split()
-)
 
 # Methods that are called for what they show or write elsewhere. Others whose value nobody takes are for an effect.
 _LOOKING = frozenset(
@@ -37,8 +46,6 @@ _FIXED = (str, bytes, int, float, complex, bool, tuple, frozenset, type(None))
 # Names whose meaning depends on what ran before, whatever it was.
 _RECENT = frozenset(("_", "__", "___", "_i", "_ii", "_iii", "In", "Out", "_oh", "_ih", "_dh"))
 
-_SEES_ALL = frozenset(("exec", "eval", "globals", "locals"))
-
 # Line magics that neither use nor make names.
 _PLAIN_MAGICS = frozenset(
     "alias autoawait autocall autoreload automagic autosave bookmark cd clear colors conda config dirs env gui history"
@@ -52,21 +59,9 @@ _CODE_MAGICS = frozenset(("time", "timeit", "prun", "capture", "debug", "memit",
 # Cell magics whose body is no Python.
 _TEXT_MAGICS = frozenset("bash html HTML javascript js latex markdown sh svg writefile".split())
 
-_FUNCTIONS = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.Lambda)
-_COMPREHENSIONS = (_ast.ListComp, _ast.SetComp, _ast.DictComp, _ast.GeneratorExp)
 _TRIES = tuple(getattr(_ast, name) for name in ("Try", "TryStar") if hasattr(_ast, name))
 _MATCH = getattr(_ast, "Match", ())
 _TYPE_ALIAS = getattr(_ast, "TypeAlias", ())
-# Patterns that bind a name, with the field it is in.
-_PATTERNS = {
-    getattr(_ast, kind): field
-    for kind, field in (("MatchAs", "name"), ("MatchStar", "name"), ("MatchMapping", "rest"))
-    if hasattr(_ast, kind)
-}
-
-
-class Unknown(Exception):
-    """What a cell uses or makes cannot be told from its tree."""
 
 
 def find(tree, session):
@@ -79,175 +74,6 @@ def find(tree, session):
     except Exception:
         # Also a tree that is nested too deep. Whoever asks is told nothing, which is always true.
         return None
-
-
-def _children(node):
-    for field in node._fields:
-        value = getattr(node, field, None)
-        if isinstance(value, list):
-            for item in value:
-                if isinstance(item, _ast.AST):
-                    yield item
-        elif isinstance(value, _ast.AST):
-            yield value
-
-
-def _base(node):
-    """The name that a chain of attributes and subscripts begins with, and how long the chain is."""
-    steps = 0
-    while isinstance(node, (_ast.Attribute, _ast.Subscript)):
-        node, steps = node.value, steps + 1
-    return (node.id if isinstance(node, _ast.Name) else None), steps
-
-
-def _imported(alias):
-    return alias.asname or alias.name.split(".", 1)[0]
-
-
-def _parameters(arguments):
-    every = [*getattr(arguments, "posonlyargs", ()), *arguments.args, *arguments.kwonlyargs]
-    every += [one for one in (arguments.vararg, arguments.kwarg) if one is not None]
-    return every
-
-
-def _outside(node):
-    """What of a function or class is evaluated where it stands: decorators, defaults, annotations, bases."""
-    yield from getattr(node, "decorator_list", ())
-    if isinstance(node, _ast.ClassDef):
-        yield from node.bases
-        for keyword in node.keywords:
-            yield keyword.value
-        return
-    yield from node.args.defaults
-    for default in node.args.kw_defaults:
-        if default is not None:
-            yield default
-    for parameter in _parameters(node.args):
-        if parameter.annotation is not None:
-            yield parameter.annotation
-    if getattr(node, "returns", None) is not None:
-        yield node.returns
-
-
-class _Scope:
-    """The names of a function, class body or comprehension, and those of them that come from outside."""
-
-    def __init__(self, is_class=False):
-        self.is_class = is_class
-        self.loads, self.stores, self.changes = set(), set(), set()
-        self.globals = set()
-        # Of functions inside: what they take from here or from further out.
-        self.inner_uses, self.inner_makes = set(), set()
-
-    def free(self):
-        """Uses and makes that come from outside."""
-        own = self.stores - self.globals
-        makes = (self.changes - own) | (self.stores & self.globals)
-        uses = (self.loads | self.changes) - own
-        # What stands in a class is not seen by its methods.
-        seen = set() if self.is_class else own
-        makes |= self.inner_makes - seen
-        return uses | (self.inner_uses - seen) | makes, makes
-
-    def visit(self, node):
-        kind = type(node)
-        if kind is _ast.Name:
-            (self.loads if isinstance(node.ctx, _ast.Load) else self.stores).add(node.id)
-        elif kind in (_ast.Global, _ast.Nonlocal):
-            # Bound further out; whoever is there knows whether it is its own.
-            self.globals.update(node.names)
-        elif kind in (_ast.Import, _ast.ImportFrom):
-            for alias in node.names:
-                if alias.name == "*":
-                    raise Unknown
-                self.stores.add(_imported(alias))
-        elif kind in _FUNCTIONS or kind is _ast.ClassDef:
-            if kind is not _ast.Lambda:
-                self.stores.add(node.name)
-            for outside in _outside(node):
-                self.visit(outside)
-            uses, makes = _free(node)
-            self.inner_uses |= uses
-            self.inner_makes |= makes
-        elif kind in _COMPREHENSIONS:
-            uses, makes, walrus = _free_of_comprehension(node)
-            self.inner_uses |= uses
-            self.inner_makes |= makes
-            self.stores |= walrus
-        else:
-            if kind is _ast.ExceptHandler and node.name:
-                self.stores.add(node.name)
-            elif kind in _PATTERNS and getattr(node, _PATTERNS[kind]):
-                self.stores.add(getattr(node, _PATTERNS[kind]))
-            elif kind is _ast.Call:
-                self._call(node)
-            elif kind is _ast.AugAssign:
-                name, _ = _base(node.target)
-                if name is not None:
-                    (self.loads if isinstance(node.target, _ast.Name) else self.changes).add(name)
-            elif kind in (_ast.Attribute, _ast.Subscript) and not isinstance(node.ctx, _ast.Load):
-                name, _ = _base(node)
-                if name is not None:
-                    self.changes.add(name)
-            for child in _children(node):
-                self.visit(child)
-
-    def _call(self, node):
-        function = node.func
-        if isinstance(function, _ast.Name):
-            if function.id in _SEES_ALL:
-                raise Unknown
-        elif isinstance(function, _ast.Attribute):
-            name, _ = _base(function.value)
-            if name is not None and function.attr in _CHANGING:
-                self.changes.add(name)
-
-
-def _free(node):
-    """What the body of a function or class takes from outside."""
-    scope = _Scope(isinstance(node, _ast.ClassDef))
-    if not scope.is_class:
-        scope.stores.update(parameter.arg for parameter in _parameters(node.args))
-    scope.stores.update(part.name for part in getattr(node, "type_params", None) or ())
-    for child in [node.body] if isinstance(node, _ast.Lambda) else node.body:
-        scope.visit(child)
-    return scope.free()
-
-
-def _free_of_comprehension(node):
-    """The same of a comprehension, and the names that it binds around itself."""
-    scope = _Scope()
-    for child in _children(node):
-        scope.visit(child)
-    walrus = _walruses(node)
-    targets = set()
-    for generator in node.generators:
-        _targets(generator.target, targets)
-    # A walrus is a name of the scope around, which it may also be read from.
-    scope.stores = targets
-    uses, makes = scope.free()
-    return uses - walrus, makes, walrus
-
-
-def _targets(node, names):
-    if isinstance(node, _ast.Name):
-        names.add(node.id)
-    elif isinstance(node, (_ast.Tuple, _ast.List)):
-        for item in node.elts:
-            _targets(item, names)
-    elif isinstance(node, _ast.Starred):
-        _targets(node.value, names)
-
-
-def _walruses(node):
-    found, todo = set(), [node]
-    while todo:
-        one = todo.pop()
-        if isinstance(one, _ast.NamedExpr):
-            found.add(one.target.id)
-        if not isinstance(one, _FUNCTIONS):
-            todo.extend(_children(one))
-    return found
 
 
 class _Cell:
@@ -296,7 +122,7 @@ class _Cell:
         self.makes[name] = True
 
     def define(self, name, function):
-        uses, makes = _free(function)
+        uses, makes = free(function)
         self.make(name)
         self.later[name] = (uses, makes)
 
@@ -350,10 +176,10 @@ class _Cell:
                 if alias.name == "*":
                     raise Unknown
                 if getattr(node, "module", None) != "__future__":
-                    self.make(_imported(alias))
+                    self.make(imported(alias))
         elif kind in (_ast.FunctionDef, _ast.AsyncFunctionDef):
-            for outside in _outside(node):
-                self.expression(outside)
+            for part in outside(node):
+                self.expression(part)
             self.define(node.name, node)
         elif kind is _ast.ClassDef:
             self.class_(node)
@@ -396,20 +222,20 @@ class _Cell:
         elif _TYPE_ALIAS and kind is _TYPE_ALIAS:
             self.make(node.name.id)
         else:
-            for child in _children(node):
+            for child in children(node):
                 self.expression(child)
 
     def class_(self, node):
         """Its body runs now, its methods later; which of the two a name is for is not told apart."""
-        for outside in _outside(node):
-            self.expression(outside)
-        at_once = _Scope(True)
+        for part in outside(node):
+            self.expression(part)
+        at_once = Scope(True)
         for child in node.body:
-            if not isinstance(child, _FUNCTIONS):
+            if not isinstance(child, FUNCTIONS):
                 at_once.visit(child)
             else:
-                for outside in _outside(child):
-                    at_once.visit(outside)
+                for part in outside(child):
+                    at_once.visit(part)
                 at_once.stores.add(child.name)
         own = at_once.stores
         for name in at_once.loads - own:
@@ -439,10 +265,10 @@ class _Cell:
         self.body(node.finalbody)
 
     def pattern(self, node):
-        field = _PATTERNS.get(type(node))
+        field = PATTERNS.get(type(node))
         if field is not None and getattr(node, field):
             self.make(getattr(node, field))
-        for child in _children(node):
+        for child in children(node):
             if isinstance(child, _ast.expr):
                 self.expression(child)
             else:
@@ -457,9 +283,9 @@ class _Cell:
         elif isinstance(target, _ast.Starred):
             self.bind(target.value)
         else:
-            for child in _children(target):
+            for child in children(target):
                 self.expression(child)
-            name, _ = _base(target)
+            name, _ = base(target)
             if name is not None:
                 self.change(name)
 
@@ -473,7 +299,7 @@ class _Cell:
         # Nobody takes its value, so it is called for an effect.
         method = call.func.attr
         if method not in _LOOKING and not method.startswith(_LOOKING_BEGIN):
-            name, steps = _base(call.func)
+            name, steps = base(call.func)
             if name is not None and steps == 1 and self.can_change(name, steps):
                 self.change(name)
 
@@ -488,18 +314,18 @@ class _Cell:
             self.expression(node.value)
             self.make(node.target.id)
         elif kind is _ast.Lambda:
-            for outside in _outside(node):
-                self.expression(outside)
-            self.taken(*_free(node))
-        elif kind in _COMPREHENSIONS:
-            uses, makes, walrus = _free_of_comprehension(node)
+            for part in outside(node):
+                self.expression(part)
+            self.taken(*free(node))
+        elif kind in COMPREHENSIONS:
+            uses, makes, walrus = free_of_comprehension(node)
             self.taken(uses, makes)
             for name in walrus:
                 self.make(name)
         else:
             if kind is _ast.Call and self.call(node):
                 return
-            for child in _children(node):
+            for child in children(node):
                 self.expression(child)
 
     def taken(self, uses, makes):
@@ -512,10 +338,10 @@ class _Cell:
         """What a call says besides its parts; True where it is a magic, which has been looked at."""
         function = node.func
         if isinstance(function, _ast.Name):
-            if function.id in _SEES_ALL or function.id in ("vars", "dir") and not node.args:
+            if function.id in SEES_ALL or function.id in ("vars", "dir") and not node.args:
                 raise Unknown
             if function.id in ("setattr", "delattr") and node.args:
-                name, _ = _base(node.args[0])
+                name, _ = base(node.args[0])
                 if name is not None:
                     self.change(name)
             self.file(node, function.id)
@@ -523,12 +349,12 @@ class _Cell:
             if _is_shell(function.value):
                 self.magic(function.attr, node.args)
                 return True
-            name, steps = _base(function)
+            name, steps = base(function)
             is_in_place = any(
                 word.arg == "inplace" and isinstance(word.value, _ast.Constant) and word.value.value is True
                 for word in node.keywords
             )
-            if name is not None and (function.attr in _CHANGING or is_in_place) and self.can_change(name, steps):
+            if name is not None and (function.attr in CHANGING or is_in_place) and self.can_change(name, steps):
                 self.change(name)
             self.file(node, function.attr)
         return False

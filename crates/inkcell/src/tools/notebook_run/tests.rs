@@ -404,3 +404,29 @@ async fn the_outline_shows_runs() {
     assert!(lines[2].contains("[3]  ") && !lines[2].contains(" ms"), "{lines:?}");
     desk.end().await;
 }
+
+/// What an edit has made stale is run after it, with the reason of each cell, and the outline tells what is stale.
+#[tokio::test]
+async fn stale_cells_are_run_after_an_edit() {
+    let desk =
+        desk(&[("code", "one", "x = 20"), ("code", "two", "x + 1"), ("code", "three", "'apart'")]);
+    desk.good("notebook_run", json!({"path": "nb.ipynb"})).await;
+    let edit = json!({"path": "nb.ipynb", "op": "replace", "cell": "one", "source": "x = 30"});
+    desk.good("notebook_edit", edit).await;
+    let outline = json!({"path": "nb.ipynb", "view": "outline"});
+    let told = desk.texts("notebook_read", outline.clone()).await.remove(1);
+    let rows: Vec<&str> = told.lines().collect();
+    assert!(rows[0].contains("changed since") && rows[1].contains("stale: x of cell 0"), "{told}");
+    assert!(rows[2].contains("fresh"), "{told}");
+    let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "cells": "stale"})).await;
+    let wanted = "[cell 0 (one), changed] (ok)\n\n[cell 1 (two), stale: x of cell 0]\n31\n\n\
+                  [2 of 2 cells ran, 1 fresh; outputs are in nb.ipynb, version ";
+    assert!(said.starts_with(wanted), "{said}");
+    let edit = json!({"path": "nb.ipynb", "op": "replace", "cell": "one", "source": "x = 40", "run": "stale"});
+    let said = desk.good("notebook_edit", edit).await;
+    assert!(said.contains("[cell 1 (two), stale: x of cell 0]\n41"), "{said}");
+    assert_eq!(cell(&desk, 2).0, json!(3), "it was not run again");
+    let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "cells": "stale"})).await;
+    assert_eq!(said, "[nothing is stale: 3 cells fresh; the file is as it was]");
+    desk.end().await;
+}
