@@ -32,6 +32,7 @@ mod mcp_life;
 mod mcp_official;
 mod no_room;
 mod notebook_runs;
+mod parameters;
 mod paths;
 mod power_cut;
 mod python;
@@ -53,6 +54,7 @@ mod trace;
 mod tui;
 mod two_writers;
 mod variables;
+mod verify;
 mod writing;
 
 use inkcell_testkit::env::TestEnv;

@@ -404,3 +404,20 @@ async fn the_outline_shows_runs() {
     assert!(lines[2].contains("[3]  ") && !lines[2].contains(" ms"), "{lines:?}");
     desk.end().await;
 }
+
+/// Values are put into their own cell, which runs with those that were named.
+#[tokio::test]
+async fn a_notebook_is_run_with_values() {
+    let desk =
+        desk(&[("code", "one", "print('not named')"), ("code", "two", "print(year, names)")]);
+    let values = json!({"year": 2024, "names": ["a", null, {"b": 1.5}]});
+    let asked = json!({"path": "nb.ipynb", "cells": "two", "parameters": values});
+    let said = desk.good("notebook_run", asked).await;
+    assert!(said.contains("2024 ['a', None, {'b': 1.5}]"), "{said}");
+    assert!(said.contains("no cell has the tag parameters"), "{said}");
+    let notebook: Value = serde_json::from_str(&desk.get("nb.ipynb")).unwrap();
+    assert_eq!(notebook["cells"][0]["metadata"], json!({"tags": ["injected-parameters"]}));
+    let bad =
+        desk.error("notebook_run", json!({"path": "nb.ipynb", "parameters": {"a b": 1}})).await;
+    assert!(bad.message.contains("cannot be the name of a parameter in Python"), "{bad:?}");
+}
