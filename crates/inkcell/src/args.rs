@@ -26,6 +26,7 @@ mod repl;
 mod run;
 mod tools;
 mod tui;
+mod verify;
 
 pub(crate) use agents::{Doctor, Mcp, Setup};
 pub(crate) use artifacts::{
@@ -45,6 +46,7 @@ pub(crate) use repl::Repl;
 pub(crate) use run::Run;
 pub(crate) use tools::Tool;
 pub(crate) use tui::Tui;
+pub(crate) use verify::{ImagesArg, Verify};
 
 /// A notebook file that can be changed without harming anything else in it, and Python beside it.
 #[derive(Parser, Debug)]
@@ -107,6 +109,8 @@ pub(crate) enum Command {
     To(To),
     /// Run the cells of a notebook; their outputs go into the file.
     Run(Box<Run>),
+    /// Run notebooks anew and compare their outputs with those that are stored; nothing is written.
+    Verify(Box<Verify>),
     /// Show a notebook in the terminal: look at it, edit it, run it.
     Tui(Box<Tui>),
     /// Run Python code.
@@ -165,6 +169,7 @@ impl Command {
             Command::Py(py) => py.python.cwd.as_deref(),
             Command::Repl(repl) => repl.python.cwd.as_deref(),
             Command::Run(run) => run.python.cwd.as_deref().or_else(|| run.folder()),
+            Command::Verify(verify) => verify.python.cwd.as_deref().or_else(|| verify.folder()),
             Command::Tui(tui) => tui.python.cwd.as_deref().or_else(|| tui.folder()),
             Command::Env(env) => env.python.cwd.as_deref(),
             Command::Kernel(Kernel { command: KernelCommand::Specs(specs) }) => {

@@ -28,6 +28,7 @@ mod batch;
 mod by_id;
 mod by_index;
 mod cell;
+mod compare;
 mod diagnose;
 mod diff;
 mod document;
@@ -53,6 +54,10 @@ mod view;
 pub use by_id::{IdEdit, IdEditReply, IdMode};
 pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
 pub use cell::{CellId, CellKind, CellRef, IdSource, unique_ids};
+pub use compare::{
+    CellMarks, CellVerdict, CheckedCells, ComparePictures, CompareRules, ComparedCell, Difference,
+    OutputDifference, Pictures, Side, Tolerance, compare, is_never_run,
+};
 pub use diagnose::Oddity;
 pub use diff::{CellDiff, Compare, diff, notebook_changes, pairs};
 pub use document::{Chunk, FormatVersion, Notebook};

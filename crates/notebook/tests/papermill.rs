@@ -168,6 +168,7 @@ fn is_mended(language: ParameterLanguage, value: &ParameterValue) -> bool {
         ParameterValue::Int(number) => {
             number.as_i64().is_none() && matches!(language, Scala | CSharp | FSharp)
         }
+        ParameterValue::Bool(_) => false,
         ParameterValue::Null => language == CSharp,
         ParameterValue::List(items) => {
             let is_mixed = items.iter().any(|item| item.kind() != items[0].kind());

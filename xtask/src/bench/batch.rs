@@ -19,7 +19,8 @@ use super::stale::stale;
 use super::table::{Column, Shown, Table};
 use crate::workspace::Workspace;
 
-const FAMILY: Family = Family { name: "batch", title: "Batches of notebooks, and stale cells", notes: NOTES };
+const FAMILY: Family =
+    Family { name: "batch", title: "Batches of notebooks, and stale cells", notes: NOTES };
 
 const NOTES: &[&str] = &[
     "Whole commands, from before the start to after the end; medians inside one table. They take turns within a round, each round begins with another one, one round before the first warms up. Goals are ratios of one run.",

@@ -35,6 +35,7 @@ mod runs;
 mod runs_cases;
 mod runs_edited;
 mod runs_odd;
+mod runs_parameters;
 mod runs_stale;
 mod sessions;
 mod simulation;

@@ -32,6 +32,7 @@ mod state;
 mod to;
 mod tool;
 mod tui;
+mod verify;
 mod write;
 
 use std::sync::Arc;
@@ -56,6 +57,7 @@ pub(crate) fn run(
         Command::Clean(args) => clean::run(&args, settings, output),
         Command::To(args) => to::run(&args, settings, output),
         Command::Run(args) => run::run(&args, settings, output),
+        Command::Verify(args) => verify::run(&args, settings, output),
         Command::Tui(args) => tui::run(&args, settings),
         Command::Py(args) => py::run(&args, settings, output),
         Command::Repl(args) => repl::run(&args, settings, output),

@@ -37,7 +37,7 @@ use crate::settings::Settings;
 use piped::Piped;
 pub(super) use served::unfinished;
 use served::{Place, Served};
-use stopping::{RunLife, Stopping};
+pub(super) use stopping::{RunLife, Stopping};
 
 /// What becomes of outputs that are not in the file.
 const KEPT: &str = "they are kept and go into it with the next command on it";

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::env;
+use crate::notebook_runs::notebook;
 use crate::running::{Process, Running};
 
 /// An environment in which commands share a host. Dropped, the host is ended.
@@ -414,4 +415,17 @@ fn hostile_names_are_text() {
     assert_eq!(hosted.json(&["sessions"])["sessions"][0]["name"], name);
     let bad = hosted.run(&["py", "--session", "a\u{1b}[2Jb", "1"]).exits(2);
     assert!(!bad.stderr.contains('\u{1b}'), "{bad:?}");
+}
+
+/// Values reach a notebook that a host runs, and stay in its session.
+#[test]
+fn a_host_runs_a_notebook_with_values() {
+    let hosted = Hosted::new();
+    hosted.env.put("nb.ipynb", notebook(&["total = year * 2 + rate"]));
+    let args =
+        ["run", "--keep", "nb.ipynb", "-p", "year", "12345678901234567890", "-y", "rate: -.inf"];
+    let ran = hosted.run(&args).ok();
+    assert!(ran.stdout.contains("2 cells ran"), "{ran:?}");
+    let seen = hosted.run(&["py", "--session", "nb.ipynb", "year, total"]).ok();
+    assert!(seen.stdout.contains("(12345678901234567890, -inf)"), "{seen:?}");
 }

@@ -37,6 +37,7 @@ mod mcp_life;
 mod mcp_official;
 mod no_room;
 mod notebook_runs;
+mod parameters;
 mod paths;
 mod power_cut;
 mod py_terminal;
@@ -62,6 +63,7 @@ mod tui;
 mod tui_beside;
 mod two_writers;
 mod variables;
+mod verify;
 mod writing;
 
 use inkcell_testkit::env::TestEnv;

@@ -142,6 +142,10 @@ fn a_notebook_of_a_server_is_run_by_its_path() {
     assert!(String::from_utf8_lossy(&env.get("out.ipynb")).contains("42"));
     assert_eq!(server.get("work/a b.ipynb"), before);
 
+    // Values are put into the server's notebook, too.
+    server.ran(&env, &["run", "--on-server", "work/a b.ipynb", "-p", "year", "2024"]).exits(0);
+    assert!(server.get("work/a b.ipynb").contains("year = 2024"));
+
     for (args, code, words) in [
         (&["run", "--on-server", "no.ipynb"][..], 5, "the server has no file no.ipynb"),
         (&["run", "--on-server", "../a.ipynb"], 2, "no path on a server"),

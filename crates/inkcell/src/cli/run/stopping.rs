@@ -17,7 +17,7 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Where a run is, which decides what becomes of it when our terminal does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum RunLife {
+pub(in crate::cli) enum RunLife {
     /// In this process.
     Ours,
     /// In a host, where it goes on while nobody watches.
@@ -26,7 +26,7 @@ pub(super) enum RunLife {
 
 /// Clones are the same.
 #[derive(Clone)]
-pub(super) struct Stopping {
+pub(in crate::cli) struct Stopping {
     shared: Arc<Shared>,
 }
 
@@ -56,7 +56,7 @@ impl Shared {
 }
 
 impl Stopping {
-    pub(super) fn listen(life: RunLife) -> Result<Stopping, Failure> {
+    pub(in crate::cli) fn listen(life: RunLife) -> Result<Stopping, Failure> {
         let shared = Arc::<Shared>::default();
         let stopping = Stopping { shared: Arc::clone(&shared) };
         let heard = Heard::listen(move |times| asked(&shared, life, times))?;
@@ -65,7 +65,7 @@ impl Stopping {
     }
 
     /// A run has begun; what was asked before is asked now.
-    pub(super) fn can_cancel(&self, handle: AskHandle) {
+    pub(in crate::cli) fn can_cancel(&self, handle: AskHandle) {
         let mut state = self.shared.state();
         for _ in 0..state.asked {
             handle.cancel();
@@ -78,17 +78,17 @@ impl Stopping {
         self.shared.state().handles.retain(|known| !known.is_same(handle));
     }
 
-    pub(super) fn is_over(&self) {
+    pub(in crate::cli) fn is_over(&self) {
         self.shared.state().is_over = true;
         self.shared.changed.notify_all();
     }
 
-    pub(super) fn is_shown(&self) {
+    pub(in crate::cli) fn is_shown(&self) {
         self.shared.state().is_shown = true;
     }
 
     /// The signal that came first.
-    pub(super) fn signal(&self) -> Option<i32> {
+    pub(in crate::cli) fn signal(&self) -> Option<i32> {
         self.shared.state().heard.as_ref()?.first()
     }
 }

@@ -97,7 +97,7 @@ fn what_is_no_set_of_parameters_is_told_in_a_sentence() {
             "parameters are given as names with values, such as year: 2024, and this is a list",
         ),
         ("year", "parameters are given as names with values, such as year: 2024, and this is text"),
-        ("a: [1", "this is no YAML, at line 1"),
+        ("a: [1", "this is no YAML, at line 2"),
         ("a: 1\n b: 2", "this is no YAML, at line 2"),
         ("a: 1\n---\nb: 2", "it holds more than one document; give one"),
         ("a: !!python/object:os.system x", "!!python/object:os.system is no type of a parameter"),

@@ -83,10 +83,9 @@ fn note(note: &RunNote) -> String {
             "no cell has the tag parameters, so the values were put at the top of the notebook"
                 .to_owned()
         }
-        RunNote::UnknownParameters { names } => format!(
-            "the cell with the tag parameters does not set {}; see what it sets with: inkcell run --inspect",
-            names.join(", ")
-        ),
+        RunNote::UnknownParameters { names } => {
+            format!("the cell with the tag parameters does not set {}", names.join(", "))
+        }
         RunNote::Exited { index, status } if status.is_empty() => {
             format!("the run ended at cell {index}, which called exit")
         }

@@ -430,3 +430,20 @@ async fn stale_cells_are_run_after_an_edit() {
     assert_eq!(said, "[nothing is stale: 3 cells fresh; the file is as it was]");
     desk.end().await;
 }
+
+/// Values are put into their own cell, which runs with those that were named.
+#[tokio::test]
+async fn a_notebook_is_run_with_values() {
+    let desk =
+        desk(&[("code", "one", "print('not named')"), ("code", "two", "print(year, names)")]);
+    let values = json!({"year": 2024, "names": ["a", null, {"b": 1.5}]});
+    let asked = json!({"path": "nb.ipynb", "cells": "two", "parameters": values});
+    let said = desk.good("notebook_run", asked).await;
+    assert!(said.contains("2024 ['a', None, {'b': 1.5}]"), "{said}");
+    assert!(said.contains("no cell has the tag parameters"), "{said}");
+    let notebook: Value = serde_json::from_str(&desk.get("nb.ipynb")).unwrap();
+    assert_eq!(notebook["cells"][0]["metadata"], json!({"tags": ["injected-parameters"]}));
+    let bad =
+        desk.error("notebook_run", json!({"path": "nb.ipynb", "parameters": {"a b": 1}})).await;
+    assert!(bad.message.contains("cannot be the name of a parameter in Python"), "{bad:?}");
+}

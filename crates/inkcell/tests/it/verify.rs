@@ -1,0 +1,253 @@
+//! `inkcell verify`, with the real binary.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::Command;
+
+use inkcell_testkit::env::{Ran, TestEnv, finish, names_in};
+use inkcell_testkit::notebooks::pretty;
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::env;
+use crate::notebook_runs::{notebook, ran, until};
+use crate::running::Running;
+
+fn command(env: &TestEnv, args: &[&str]) -> Command {
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = env.inkcell();
+    command.arg("verify").args(args).env("INKCELL_PYTHON_INTERPRETER", python);
+    command
+}
+
+fn verified(env: &TestEnv, args: &[&str]) -> Ran {
+    finish(command(env, args), b"")
+}
+
+/// Runs a notebook, so that it has outputs, and gives its bytes.
+fn stored(env: &TestEnv, name: &str, book: &str) -> Vec<u8> {
+    env.put(name, book);
+    ran(env, &[name, "--allow-errors"]).exits(0);
+    env.get(name)
+}
+
+/// A notebook whose cells have these tags.
+fn tagged(cells: &[(&str, &str)]) -> String {
+    let sources: Vec<&str> = cells.iter().map(|(source, _)| *source).collect();
+    let mut made: Value = serde_json::from_str(&notebook(&sources)).expect("JSON");
+    for (at, (_, tag)) in cells.iter().enumerate().filter(|(_, (_, tag))| !tag.is_empty()) {
+        made["cells"][at]["metadata"] = json!({"tags": [tag]});
+    }
+    pretty(&made)
+}
+
+/// A counter in a file, which makes every run show something else.
+const FLAKY: &str = "import os\nn = len(os.listdir('.'))\nopen(f'seen{n}', 'w').close()\nprint('seen', n)\nprint('same')";
+
+/// Nothing of it is written anywhere, and no copy is left.
+#[test]
+fn a_notebook_that_shows_the_same_is_well() {
+    let env = env();
+    let before = stored(&env, "a.ipynb", &notebook(&["x = 6", "print('hi')\nx * 7", "1/0"]));
+    let names = env.names();
+    let good = verified(&env, &["a.ipynb"]).exits(0);
+    assert!(good.stdout.starts_with("a.ipynb: 3 cells are as stored ("), "{good:?}");
+    assert_eq!(env.get("a.ipynb"), before);
+    assert_eq!(env.names(), names);
+    assert_eq!(names_in(&env.state().join("verify")), [""; 0]);
+    let quiet = verified(&env, &["a.ipynb", "--quiet"]).exits(0);
+    assert_eq!((quiet.stdout.as_str(), quiet.stderr.as_str()), ("", ""));
+}
+
+#[test]
+fn a_flaky_cell_is_shown_and_can_be_left_out() {
+    let env = env();
+    let before = stored(&env, "a.ipynb", &notebook(&["print('stable')", FLAKY]));
+    let bad = verified(&env, &["a.ipynb"]).exits(1);
+    let lines: Vec<&str> = bad.stdout.lines().collect();
+    assert!(lines[0].starts_with("a.ipynb: 1 of 2 cells is not as stored ("), "{bad:?}");
+    assert_eq!(lines[1..3], ["  cell 1 (c1) differs", "    stdout:"]);
+    assert!(lines[3].starts_with("    - seen ") && lines[4].starts_with("    + seen "), "{bad:?}");
+    assert_eq!(
+        lines[5..],
+        ["      same", "  if the new outputs are right, store them: inkcell run a.ipynb"]
+    );
+    verified(&env, &["a.ipynb", "--ignore", r"seen \d+"]).exits(0);
+    verified(&env, &["a.ipynb", "--skip", "stdout"]).exits(0);
+    verified(&env, &["a.ipynb", "--lax"]).exits(0);
+    assert_eq!(env.get("a.ipynb"), before);
+    let told = verified(&env, &["a.ipynb", "--json"]).exits(1);
+    let told: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    let book = &told["notebooks"][0];
+    assert_eq!((&told["status"], &book["status"]), (&json!("different"), &json!("different")));
+    assert_eq!(book["cells"][0]["verdict"], "same");
+    assert_eq!(book["cells"][1]["differences"][0]["part"], "stdout");
+    assert!(
+        book["cells"][1]["differences"][0]["now"].as_str().is_some_and(|now| now.contains("seen"))
+    );
+}
+
+#[test]
+fn tags_and_comments_of_nbval_are_understood() {
+    let env = env();
+    let comment = format!("# NBVAL_IGNORE_OUTPUT\n{FLAKY}");
+    stored(
+        &env,
+        "a.ipynb",
+        &tagged(&[
+            (FLAKY, "nbval-ignore-output"),
+            (&comment, ""),
+            ("open('skipped', 'a').write('x')", "nbval-skip"),
+            ("{}['a']", "raises-exception"),
+            ("print('checked')", "nbval-check-output"),
+        ]),
+    );
+    let times = env.get("skipped").len();
+    let good = verified(&env, &["a.ipynb"]).exits(0);
+    assert!(
+        good.stdout.starts_with("a.ipynb: 2 cells are as stored, 2 not compared, 1 not run ("),
+        "{good:?}"
+    );
+    assert_eq!(env.get("skipped").len(), times, "it is not run");
+    // Only what is marked is compared, and everything must run.
+    stored(&env, "b.ipynb", &tagged(&[(FLAKY, ""), (FLAKY, "nbval-check-output")]));
+    let bad = verified(&env, &["b.ipynb", "--lax"]).exits(1);
+    assert!(
+        bad.stdout.contains("1 of 2 cells is not") && bad.stdout.contains("cell 1 (c1) differs"),
+        "{bad:?}"
+    );
+}
+
+#[test]
+fn a_float_may_be_close() {
+    let env = env();
+    let book = notebook(&["n = 1.0\nprint('loss', n)\nn"]);
+    stored(&env, "a.ipynb", &book);
+    let moved =
+        String::from_utf8(env.get("a.ipynb")).expect("text").replace("\"1.0\"", "\"1.0000001\"");
+    env.put("a.ipynb", &moved);
+    let bad = verified(&env, &["a.ipynb"]).exits(1);
+    assert!(bad.stdout.contains("    text/plain:\n    - 1.0000001\n    + 1.0\n"), "{bad:?}");
+    verified(&env, &["a.ipynb", "--rtol", "1e-6"]).exits(0);
+    verified(&env, &["a.ipynb", "--atol", "0.001"]).exits(0);
+    verified(&env, &["a.ipynb", "--rtol", "1e-9"]).exits(1);
+}
+
+/// A picture made by hand, so that no library is needed: of one colour, which a file says.
+const PICTURE: &str = r#"
+import struct, zlib, os
+from IPython.display import display, Image
+def chunk(kind, body):
+    return struct.pack('>I', len(body)) + kind + body + struct.pack('>I', zlib.crc32(kind + body))
+colour, wide = eval(open('look').read())
+rows = b''.join(b'\0' + bytes([colour]) * wide for _ in range(4))
+png = b'\x89PNG\r\n\x1a\n' + chunk(b'IHDR', struct.pack('>IIBBBBB', wide, 4, 8, 0, 0, 0, 0))
+png += chunk(b'IDAT', zlib.compress(rows)) + chunk(b'IEND', b'')
+display(Image(data=png, format='png'))
+"#;
+
+#[test]
+fn a_picture_is_compared_by_its_pixels_or_its_size() {
+    let env = env();
+    env.put("look", "(200, 6)");
+    stored(&env, "a.ipynb", &notebook(&[PICTURE]));
+    assert!(String::from_utf8_lossy(&env.get("a.ipynb")).contains("image/png"));
+    verified(&env, &["a.ipynb", "--images", "exact"]).exits(0);
+    env.put("look", "(201, 6)");
+    let bad = verified(&env, &["a.ipynb"]).exits(1);
+    assert!(bad.stdout.contains("    image/png: 24 of 24 pixels differ\n"), "{bad:?}");
+    verified(&env, &["a.ipynb", "--images", "size"]).exits(0);
+    env.put("look", "(200, 7)");
+    let bad = verified(&env, &["a.ipynb", "--images", "size"]).exits(1);
+    assert!(bad.stdout.contains("    image/png: 6x4 pixels stored, 7x4 now\n"), "{bad:?}");
+    verified(&env, &["a.ipynb", "--images", "ignore"]).exits(0);
+}
+
+/// A cell that fails is one also where it has no outputs; those after it are run and compared.
+#[test]
+fn a_failing_cell_is_told_and_the_others_are_compared() {
+    let env = env();
+    env.put("data", "");
+    let before = stored(&env, "a.ipynb", &notebook(&["f = open('data')", "print('after')"]));
+    std::fs::remove_file(env.path("data")).expect("the file");
+    let bad = verified(&env, &["a.ipynb"]).exits(1);
+    assert!(bad.stdout.contains("a.ipynb: 1 of 2 cells is not as stored"), "{bad:?}");
+    assert!(bad.stdout.contains("  cell 0 (c0) failed: FileNotFoundError: "), "{bad:?}");
+    assert_eq!(env.get("a.ipynb"), before);
+    // One that dies takes the rest with it.
+    env.put("b.ipynb", notebook(&["import os\nprint('a')", "print('b')"]));
+    ran(&env, &["b.ipynb"]).exits(0);
+    let died =
+        String::from_utf8(env.get("b.ipynb")).expect("text").replace("print('a')", "os._exit(3)");
+    env.put("b.ipynb", died);
+    let bad = verified(&env, &["b.ipynb"]).exits(7);
+    assert!(bad.stdout.contains("not as stored, the kernel died ("), "{bad:?}");
+    assert!(bad.stdout.contains("  cell 1 (c1) was not run"), "{bad:?}");
+}
+
+#[test]
+fn what_cannot_be_checked_is_told() {
+    let env = env();
+    let book = notebook(&["open('ran', 'w').close()"]);
+    env.put("new.ipynb", &book);
+    let never = verified(&env, &["new.ipynb"]).exits(1);
+    assert_eq!(
+        never.stdout,
+        "new.ipynb: never run, so there is nothing to compare with; run it first: inkcell run new.ipynb\n"
+    );
+    assert!(!env.path("ran").exists());
+    // Where nothing is compared, it only must run.
+    verified(&env, &["new.ipynb", "--lax"]).exits(0);
+    assert!(env.path("ran").exists());
+    assert_eq!(env.get("new.ipynb"), book.into_bytes());
+    let missing = verified(&env, &["none.ipynb"]).exits(5);
+    assert!(missing.stderr.contains("not found: none.ipynb"), "{missing:?}");
+    for (args, words) in [
+        (&["new.ipynb", "--ignore", "("][..], "--ignore: \"(\" is no pattern: "),
+        (&["new.ipynb", "--rtol", "-1"], "give a number that is not below 0"),
+        (&["new.ipynb", "--rtol", "x"], "give a number that is not below 0"),
+        (&["new.ipynb", "--images", "look"], "invalid value 'look'"),
+        (&[], "required arguments were not provided"),
+    ] {
+        let refused = verified(&env, args).exits(2);
+        assert!(refused.stderr.contains(words), "{args:?}: {refused:?}");
+    }
+}
+
+/// Every notebook is checked, whatever becomes of the others, and the first that is not well gives the code.
+#[test]
+fn many_notebooks_are_checked() {
+    let env = env();
+    stored(&env, "good.ipynb", &notebook(&["1 + 1"]));
+    stored(&env, "flaky.ipynb", &notebook(&[FLAKY]));
+    let all = ["good.ipynb", "none.ipynb", "flaky.ipynb"];
+    let bad = verified(&env, &all).exits(5);
+    assert!(bad.stdout.contains("good.ipynb: 1 cell is as stored"), "{bad:?}");
+    assert!(bad.stdout.contains("none.ipynb: not checked: "), "{bad:?}");
+    assert!(bad.stdout.contains("flaky.ipynb: 1 of 1 cell is not as stored"), "{bad:?}");
+    assert!(bad.stdout.ends_with("1 of 3 notebooks are as stored\n"), "{bad:?}");
+    let told = verified(&env, &["good.ipynb", "none.ipynb", "--json"]).exits(5);
+    let told: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    let statuses: Vec<_> =
+        told["notebooks"].as_array().expect("a list").iter().map(|one| &one["status"]).collect();
+    assert_eq!(statuses, ["same", "not_checked"]);
+}
+
+/// An interrupt ends the check, and leaves neither a copy nor a change.
+#[test]
+fn an_interrupt_leaves_nothing() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["1"]));
+    ran(&env, &["a.ipynb"]).exits(0);
+    let slow = "import time\nopen('begun', 'w').close()\ntime.sleep(600)";
+    let mut made: Value = serde_json::from_slice(&env.get("a.ipynb")).expect("JSON");
+    made["cells"][0]["source"] = json!(slow);
+    let book = pretty(&made);
+    env.put("a.ipynb", &book);
+    let running = Running::start(command(&env, &["a.ipynb"]));
+    until(|| env.path("begun").exists());
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
+    assert_eq!(env.get("a.ipynb"), book.into_bytes());
+    assert_eq!(names_in(&env.state().join("verify")), [""; 0]);
+}
