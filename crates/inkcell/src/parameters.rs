@@ -38,16 +38,16 @@ pub(crate) fn given(args: &ParameterArgs, cwd: &Path) -> Result<Parameters, Fail
     let mut all = Parameters::default();
     for text in &args.base64 {
         let failed = |problem| Failure::argument("--params-base64", problem);
-        all.extend(entries(of_base64(text).map_err(failed)?));
+        all.extend(of_base64(text).map_err(failed)?);
     }
     for file in &args.files {
         let failed =
             |problem| Failure::argument("--params", format!("{}: {problem}", file.display()));
-        all.extend(entries(of_file(&cwd.join(file)).map_err(failed)?));
+        all.extend(of_file(&cwd.join(file)).map_err(failed)?);
     }
     for text in &args.yaml {
         let failed = |problem| Failure::argument("--params-yaml", problem);
-        all.extend(entries(yaml::parameters(text).map_err(failed)?));
+        all.extend(yaml::parameters(text).map_err(failed)?);
     }
     for word in &args.words {
         all.set(&word.name, of_word(&word.value));
@@ -56,10 +56,6 @@ pub(crate) fn given(args: &ParameterArgs, cwd: &Path) -> Result<Parameters, Fail
         all.set(&word.name, ParameterValue::Text(word.value.clone()));
     }
     Ok(all)
-}
-
-fn entries(given: Parameters) -> Vec<(String, ParameterValue)> {
-    given.iter().map(|(name, value)| (name.to_owned(), value.clone())).collect()
 }
 
 fn of_base64(text: &str) -> Result<Parameters, Problem> {

@@ -194,6 +194,15 @@ impl FromIterator<(String, ParameterValue)> for Parameters {
     }
 }
 
+impl IntoIterator for Parameters {
+    type Item = (String, ParameterValue);
+    type IntoIter = std::vec::IntoIter<(String, ParameterValue)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
 impl Extend<(String, ParameterValue)> for Parameters {
     fn extend<I: IntoIterator<Item = (String, ParameterValue)>>(&mut self, values: I) {
         values.into_iter().for_each(|(name, value)| self.set(name, value));

@@ -56,7 +56,7 @@ fn value(raw: &RawValue, depth: usize) -> Result<ParameterValue, Problem> {
             let entries = members.into_iter().map(|(key, raw)| Ok((key, value(raw, depth + 1)?)));
             let entries: Vec<_> = entries.collect::<Result<_, Problem>>()?;
             let entries: Parameters = entries.into_iter().collect();
-            ParameterValue::Map(super::entries(entries))
+            ParameterValue::Map(entries.into_iter().collect())
         }
         Some(b'[') => {
             let items: Vec<&RawValue> = serde_json::from_str(text).map_err(broken)?;
