@@ -260,7 +260,7 @@ fn parts(cell: &CellView<'_>, rules: &CompareRules) -> Vec<Part> {
         }
     }
     let is_wanted = |part: &Part| {
-        !NEVER.contains(&part.name.as_str()) && !rules.skip.iter().any(|name| *name == part.name)
+        !NEVER.contains(&part.name.as_str()) && !rules.skip.contains(&part.name)
     };
     parts.retain(is_wanted);
     parts
