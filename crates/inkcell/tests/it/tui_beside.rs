@@ -90,6 +90,11 @@ fn pictures_reach_the_terminal() {
     pty.wait_for("next cell");
     pty.send("q");
     pty.wait_for("? keys");
+    // What is seen after the picture shows that all of that has come.
+    pty.send("/seen");
+    pty.wait_for("/seen");
+    pty.send("\x1b");
+    pty.wait_for("? keys");
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
     let seen = String::from_utf8_lossy(pty.seen()).into_owned();
