@@ -119,10 +119,10 @@ fn is_text(event: &HostEvent) -> bool {
 /// About what it takes to send an event.
 fn weight_bytes(event: &HostEvent) -> usize {
     let said = match event {
-        HostEvent::Session { event: SessionEvent::Happened { event, .. }, .. } => match event {
-            ExecEvent::Stream { data, .. } => data.len(),
-            _ => 0,
-        },
+        HostEvent::Session {
+            event: SessionEvent::Happened { event: ExecEvent::Stream { data, .. }, .. },
+            ..
+        } => data.len(),
         _ => 0,
     };
     EVENT_BYTES + said

@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::hosts::Hosted;
 use crate::running::Running;
 
-fn put(hosted: &Hosted, outputs: Value) {
+fn put(hosted: &Hosted, outputs: &Value) {
     let cells = json!([{"cell_type": "code", "id": "aaaa", "metadata": {}, "source": "x = 1",
         "outputs": outputs, "execution_count": null}]);
     let notebook = json!({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
@@ -28,7 +28,7 @@ fn tui(command: Command, size: Size) -> Pty {
 #[test]
 fn edits_are_seen_by_whoever_watches() {
     let hosted = Hosted::new();
-    put(&hosted, json!([]));
+    put(&hosted, &json!([]));
     let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
     pty.send("x");
     pty.wait_for("[1] ✓");
@@ -77,7 +77,7 @@ fn pictures_reach_the_terminal() {
     let hosted = Hosted::new();
     put(
         &hosted,
-        json!([{"output_type": "display_data", "metadata": {}, "data": {"image/png": png}}]),
+        &json!([{"output_type": "display_data", "metadata": {}, "data": {"image/png": png}}]),
     );
     let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
     pty.wait_for("▀");
@@ -89,6 +89,11 @@ fn pictures_reach_the_terminal() {
     pty.send("?");
     pty.wait_for("next cell");
     pty.send("q");
+    pty.wait_for("? keys");
+    // What is seen after the picture shows that all of that has come.
+    pty.send("/seen");
+    pty.wait_for("/seen");
+    pty.send("\x1b");
     pty.wait_for("? keys");
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
@@ -108,7 +113,7 @@ fn pictures_reach_the_terminal() {
 #[test]
 fn long_output_is_read_by_pages() {
     let hosted = Hosted::new();
-    put(&hosted, json!([]));
+    put(&hosted, &json!([]));
     let code = "for n in range(20000): print('row', n)";
     hosted.run(&["edit", "a.ipynb", "replace", "aaaa", "--source", code]).ok();
     let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
