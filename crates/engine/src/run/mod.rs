@@ -190,7 +190,7 @@ pub(crate) fn prepare(
     let is_resumed = |ran: &&RanCell| {
         resumed.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
     };
-    let done: Vec<_> = past.last.iter().filter(is_resumed).cloned().collect();
+    let done: Vec<_> = past.last().filter(is_resumed).cloned().collect();
     let ids: HashSet<_> = source.notebook.cells().map(|cell| cell.id()).collect();
     let is_there = |ran: &RanCell| match &ran.id {
         Some(id) => ids.contains(&Some(id.as_str().into())),
@@ -246,7 +246,7 @@ fn resume(past: &Past, mut cells: Vec<Planned>, source: &Opened) -> (Vec<Planned
     let is_done = |planned: &Planned| {
         let cell = &planned.cell;
         let count = source.notebook.cell(cell.index).and_then(|cell| cell.execution_count());
-        past.last.iter().any(|ran| {
+        past.last().any(|ran| {
             ran.is_of(cell.id.as_deref(), cell.index)
                 && ran.state == State::Done
                 && ran.ran(&cell.source)

@@ -3,8 +3,8 @@
 //! Owns one small file a notebook in the state folder, and the lock that says that a run is under way. Losing
 //! it only means that nothing is known of earlier runs.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -109,7 +109,7 @@ enum Line {
     Began,
     /// A cell begins.
     Starts(OpenCell),
-    Cell(RanCell),
+    Cell(Box<RanCell>),
     /// The run is over.
     Ended,
 }
@@ -148,12 +148,19 @@ impl LastRuns {
 pub(crate) struct Past {
     /// The last word on each cell.
     pub(crate) cells: Vec<RanCell>,
-    /// Those of the last run.
-    pub(crate) last: Vec<RanCell>,
+    /// Which of them are of the last run.
+    pub(crate) last: BTreeSet<usize>,
     /// The cell of it that has begun and not ended.
     pub(crate) open: Option<OpenCell>,
     /// What the kernel of the last run held at its end.
     pub(crate) held: Held,
+}
+
+impl Past {
+    /// The cells of the last run.
+    pub(crate) fn last(&self) -> impl Iterator<Item = &RanCell> {
+        self.last.iter().filter_map(|at| self.cells.get(*at))
+    }
 }
 
 /// The file of a notebook, held by the run that is under way.
@@ -237,11 +244,11 @@ impl RunRecord {
         let mut known: Vec<&RanCell> = known.iter().filter(|_| !is_known).collect();
         known.sort_by_key(|cell| cell.trace.as_ref().map(|trace| trace.ran));
         for &cell in &known {
-            text.push_str(&line(&Line::Cell(cell.clone()))?);
+            text.push_str(&line(&Line::Cell(Box::new(cell.clone())))?);
         }
         text.push_str(&line(&Line::Began)?);
         for cell in done {
-            text.push_str(&line(&Line::Cell(cell.clone()))?);
+            text.push_str(&line(&Line::Cell(Box::new(cell.clone())))?);
         }
         // What is known stands there already. A host that dies between two calls here must not forget it, or the
         // run could not be taken up again.
@@ -265,7 +272,7 @@ impl RunRecord {
 
     /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
     pub(crate) fn note(&mut self, cell: &RanCell) -> io::Result<()> {
-        self.file.write_all(line(&Line::Cell(cell.clone()))?.as_bytes())
+        self.file.write_all(line(&Line::Cell(Box::new(cell.clone())))?.as_bytes())
     }
 }
 
@@ -277,13 +284,18 @@ struct Latest {
 }
 
 impl Latest {
-    fn put(&mut self, cell: RanCell) {
+    /// Takes the last word on a cell; where it stands.
+    fn put(&mut self, cell: RanCell) -> usize {
         let place = (cell.id.is_none() || cell.is_twin).then_some(cell.index);
         match self.at.entry((cell.id.clone(), place)) {
-            Entry::Occupied(known) => self.cells[*known.get()] = cell,
+            Entry::Occupied(known) => {
+                self.cells[*known.get()] = cell;
+                *known.get()
+            }
             Entry::Vacant(new) => {
                 new.insert(self.cells.len());
                 self.cells.push(cell);
+                self.cells.len() - 1
             }
         }
     }
@@ -298,24 +310,25 @@ fn line(line: &Line) -> io::Result<String> {
 fn read(file: &mut File, mut hear: impl FnMut(&RanCell)) -> io::Result<Past> {
     let mut text = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut text)?;
-    let (mut cells, mut last) = (Latest::default(), Latest::default());
+    let mut cells = Latest::default();
+    // The last word on a cell of the last run is its last word of all.
+    let mut last = BTreeSet::new();
     let mut open = None;
     for line in text.split(|byte| *byte == b'\n') {
         match serde_json::from_slice(line) {
-            Ok(Line::Began) => (last, open) = (Latest::default(), None),
+            Ok(Line::Began) => (last, open) = (BTreeSet::new(), None),
             Ok(Line::Starts(cell)) => open = Some(cell),
             Ok(Line::Ended) => open = None,
             Ok(Line::Cell(cell)) => {
                 hear(&cell);
                 open = open.filter(|open| !cell.is_of(open.id.as_deref(), open.index));
-                last.put(cell.clone());
-                cells.put(cell);
+                last.insert(cells.put(*cell));
             }
             // An empty line, one that was cut off, or one of a later inkcell.
             Err(_) => {}
         }
     }
-    Ok(Past { cells: cells.cells, last: last.cells, open, held: Held::default() })
+    Ok(Past { cells: cells.cells, last, open, held: Held::default() })
 }
 
 #[cfg(test)]

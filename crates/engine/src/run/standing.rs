@@ -127,6 +127,9 @@ pub fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness>
         }
         None => &runs.cells,
     };
+    if cells.is_empty() {
+        return HashMap::new();
+    }
     let behind = if runs.is_ahead { Behind::Maybe } else { Behind::No };
     let (foreseen, files) = (HashMap::new(), FilesNow::default());
     let cells = standing(&opened.notebook, &Records::new(cells), behind, &foreseen);

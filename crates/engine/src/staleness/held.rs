@@ -29,6 +29,7 @@ struct Maker {
 }
 
 /// An execution that has ended.
+#[derive(Clone, Copy)]
 pub(crate) struct Ended<'a> {
     pub(crate) names: Option<&'a CodeNames>,
     /// The time, by which executions on other machines are told apart from those here.

@@ -245,6 +245,7 @@ fn ran(
         kernel: python::options(&args.kernel),
         state: Some(copy.folder.clone()),
         copy_of: Some(path.to_owned()),
+        copied_from: None,
         attention: Attention::Quiet,
         detached: Detached::No,
     };

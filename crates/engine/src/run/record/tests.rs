@@ -27,13 +27,15 @@ fn the_last_word_on_each_cell_is_known() {
     record.note(&ran(&two, State::Done)).expect("a note");
     record.note(&ran(&one, State::Done)).expect("a note");
     let past = record.past().expect("the past");
-    assert_eq!(past.last, [ran(&one, State::Done), ran(&two, State::Done)]);
+    let last: Vec<&RanCell> = past.last().collect();
+    assert_eq!(last, [&ran(&one, State::Done), &ran(&two, State::Done)]);
     let known = past.cells;
     // What a full disk cut off costs nothing but itself.
     record.file.write_all(b"\n{\"cell\":{\"id\":").expect("a part of a line");
     record.begin(&known, &[]).expect("it begins again");
     record.note(&ran(&two, State::Error)).expect("a note");
-    assert_eq!(record.past().expect("the past").last, [ran(&two, State::Error)]);
+    let past = record.past().expect("the past");
+    assert_eq!(past.last().collect::<Vec<_>>(), [&ran(&two, State::Error)]);
     drop(record);
     let past = RunRecord::look(&places);
     assert_eq!(past.cells, [ran(&one, State::Done), ran(&two, State::Error)]);

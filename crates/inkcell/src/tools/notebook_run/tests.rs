@@ -423,7 +423,7 @@ async fn stale_cells_are_run_after_an_edit() {
                   [2 of 2 cells ran, 1 fresh; outputs are in nb.ipynb, version ";
     assert!(said.starts_with(wanted), "{said}");
     let edit = json!({"path": "nb.ipynb", "op": "replace", "cell": "one", "source": "x = 40", "run": "stale"});
-    let said = desk.good("notebook_edit", edit).await;
+    let said = desk.texts("notebook_edit", edit).await.join("\n");
     assert!(said.contains("[cell 1 (two), stale: x of cell 0]\n41"), "{said}");
     assert_eq!(cell(&desk, 2).0, json!(3), "it was not run again");
     let said = desk.good("notebook_run", json!({"path": "nb.ipynb", "cells": "stale"})).await;
