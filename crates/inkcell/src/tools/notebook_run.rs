@@ -58,7 +58,6 @@ struct Arguments {
     #[serde(default, deserialize_with = "files::list")]
     #[schemars(with = "Option<String>")]
     to: Option<String>,
-    /// Values for the notebook's parameters, such as {"year": 2024}
     parameters: Option<Map<String, Value>>,
     #[serde(default)]
     fresh: bool,

@@ -173,7 +173,10 @@ fn the_exact_arguments_of_every_tool() {
             "path! ops text drop op cell source type after before at old new all set unset add remove \
              outputs if_hash backup create run",
         ),
-        ("notebook_run", "path! cells from to fresh on_error timeout wait output backend kernel"),
+        (
+            "notebook_run",
+            "path! cells from to parameters fresh on_error timeout wait output backend kernel",
+        ),
         ("result", "id! lines grep json_path offset raw wait"),
         ("kernel", "action! session cwd backend kernel"),
         ("inspect", "session path cwd name help code cursor"),
