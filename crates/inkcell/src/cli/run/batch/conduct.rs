@@ -236,11 +236,11 @@ impl Conductor {
                     self.tell(News::Event(row, event));
                 }
                 Ok(Heard { task: Task::Row(row), what: What::Done(done) }) => {
-                    self.done(row, *done, schedule);
+                    self.done(row, &done, schedule);
                     self.let_go(row, schedule);
                 }
                 Ok(Heard { task: Task::Prefix(group), what: What::Done(done) }) => {
-                    self.prefix_done(group, *done, schedule);
+                    self.prefix_done(group, &done, schedule);
                 }
                 Ok(Heard { what: What::Event(_), .. }) | Err(_) => {}
             }
@@ -300,14 +300,14 @@ impl Conductor {
     fn prefix_done(
         &mut self,
         group: usize,
-        done: Result<PythonReport, Refusal>,
+        done: &Result<PythonReport, Refusal>,
         schedule: &mut Schedule,
     ) {
         if let Some(running) = self.running.remove(&Task::Prefix(group)) {
             self.stopping.forget(&running.handle);
         }
         let Some(prefix) = self.prefixes.get_mut(group) else { return };
-        let shared = match &done {
+        let shared = match done {
             Ok(report) if report.state == State::Done && unsaved(report).is_none() => {
                 self.client.answer(prefix.copies()).map(drop).map_err(Refusal::from)
             }
@@ -362,11 +362,11 @@ impl Conductor {
         })
     }
 
-    fn done(&mut self, row: RowId, done: Result<PythonReport, Refusal>, schedule: &mut Schedule) {
+    fn done(&mut self, row: RowId, done: &Result<PythonReport, Refusal>, schedule: &mut Schedule) {
         let Some(running) = self.running.remove(&Task::Row(row)) else { return };
         self.stopping.forget(&running.handle);
         let took = running.began.elapsed();
-        let (tried, end) = match &done {
+        let (tried, end) = match done {
             Ok(report) => ended(report, took),
             Err(refusal) => {
                 let end = match refusal.kind {
