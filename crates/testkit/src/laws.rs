@@ -247,7 +247,7 @@ fn inject_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
     let mut back = reread(&new)?;
     let gone = EditOp::Delete { cell: CellRef::Index(injected.index as i64) };
     back.apply(&[gone], &mut ids()).map_err(|error| error.to_string())?;
-    expect(notebook.len() == 0 || back.to_bytes() == bytes, "values leave every other byte")
+    expect(notebook.is_empty() || back.to_bytes() == bytes, "values leave every other byte")
 }
 
 fn insert_law(notebook: &Notebook, bytes: &[u8]) -> Result<(), String> {
