@@ -259,9 +259,8 @@ fn parts(cell: &CellView<'_>, rules: &CompareRules) -> Vec<Part> {
             }
         }
     }
-    let is_wanted = |part: &Part| {
-        !NEVER.contains(&part.name.as_str()) && !rules.skip.contains(&part.name)
-    };
+    let is_wanted =
+        |part: &Part| !NEVER.contains(&part.name.as_str()) && !rules.skip.contains(&part.name);
     parts.retain(is_wanted);
     parts
 }

@@ -75,10 +75,10 @@ fn values_stand_after_the_defaults_or_in_place_of_earlier_ones_or_at_the_top() {
         assert_eq!(cell.tags(), ["injected-parameters"]);
         assert_eq!(cell.kind(), Some(CellKind::Code));
         // Where each cell is now is known.
-        for at in 0..before.len() {
+        for (at, source) in before.iter().enumerate() {
             if way != InjectedWay::InPlace || at != index {
                 let moved = injected.moved(at);
-                assert_eq!(notebook.cell(moved).unwrap().source().text, before[at], "{tags:?}");
+                assert_eq!(&notebook.cell(moved).unwrap().source().text, source, "{tags:?}");
             }
         }
     }
@@ -116,7 +116,7 @@ fn putting_values_in_twice_is_putting_the_later_ones_in_once() {
         let again = once.to_bytes();
         inject(&mut once, &later);
         assert_eq!(once.to_bytes(), again, "{name}: the same values change nothing");
-        if injected.way != InjectedWay::InPlace && notebook.len() > 0 {
+        if injected.way != InjectedWay::InPlace && !notebook.is_empty() {
             let gone = EditOp::Delete { cell: CellRef::Index(injected.index as i64) };
             once.apply(&[gone], &mut IdSource::seeded(3)).unwrap();
             assert_eq!(once.to_bytes(), bytes, "{name}: every other byte is as it was");

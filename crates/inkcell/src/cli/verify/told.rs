@@ -200,7 +200,7 @@ fn cell(cell: &CheckedCell) -> Value {
     });
     match &cell.compared.verdict {
         CellVerdict::Failed { name, value } => {
-            told["error"] = json!({"name": name, "value": value})
+            told["error"] = json!({"name": name, "value": value});
         }
         CellVerdict::Different(differences) => {
             told["differences"] = differences.iter().map(difference).collect();
