@@ -206,7 +206,10 @@ mod tests {
     /// Each is refused before anything runs, in a sentence that says what to write.
     #[test]
     fn outputs_that_cannot_be_are_refused() {
-        let cases: [(&[&str], &[&str], Option<&str>, &str); 6] = [
+        /// Notebooks, axes, a template, and what is said.
+        type Case =
+            (&'static [&'static str], &'static [&'static str], Option<&'static str>, &'static str);
+        let cases: [Case; 6] = [
             (
                 &["a.ipynb"],
                 &["y=1,2"],

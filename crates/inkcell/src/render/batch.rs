@@ -309,7 +309,7 @@ mod tests {
         }
         (board.ended, board.failed) = (3, 1);
         let texts = |size| -> Vec<String> {
-            board.block(size).lines.iter().map(|line| line.text().to_string()).collect()
+            board.block(size).lines.iter().map(|line| line.text()).collect()
         };
         let lines = texts(Size { columns: 60, rows: 24 });
         assert!(lines[0].starts_with("3 of 2 done, 1 failed, 2 running"), "{lines:?}");

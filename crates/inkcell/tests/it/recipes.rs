@@ -63,12 +63,12 @@ fn place() -> TestEnv {
 /// Lets a shell do it, in the place of the examples.
 fn shell(env: &TestEnv, script: &str) -> Ran {
     let script = script.replace(PLACE, &env.dir().display().to_string());
-    finish(with_path(env, Command::new("sh"), &["-c", &script]), b"")
+    finish(with_path(env, "sh", &["-c", &script]), b"")
 }
 
-fn with_path(env: &TestEnv, program: Command, args: &[&str]) -> Command {
+fn with_path(env: &TestEnv, program: &str, args: &[&str]) -> Command {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
-    let mut command = env.command(program.get_program());
+    let mut command = env.command(program);
     let inherited = std::env::var("PATH").unwrap_or_default();
     let path = format!("{}:{inherited}", env.path("bin").display());
     command.args(args).env("PATH", path).env("INKCELL_PYTHON_INTERPRETER", python);
@@ -167,7 +167,7 @@ fn the_makefile_works() {
     }
     let env = place();
     env.put("Makefile", &blocks("make")[0]);
-    let make = |args: &[&str]| finish(with_path(&env, Command::new("make"), args), b"");
+    let make = |args: &[&str]| finish(with_path(&env, "make", args), b"");
     make(&["-j2"]).exits(0);
     assert!(outputs(&env, "out/other.ipynb", 0).contains("the other"));
     let done = make(&[]).exits(0);
@@ -191,7 +191,7 @@ fn the_batch_over_a_gateway_runs() {
         .replace("http://gateway.example:8888/", &gateway.url)
         .replace("TOKEN=a-token\n", &format!("TOKEN={TOKEN}\n"));
     let script = format!("export INKCELL_PYTHON_START_TIMEOUT={PATIENT}\n{script}");
-    let mut command = with_path(&env, Command::new("sh"), &["-c", &script]);
+    let mut command = with_path(&env, "sh", &["-c", &script]);
     command.env_remove("INKCELL_PYTHON_INTERPRETER");
     let done = finish(command, b"").exits(0);
     assert!(done.stdout.contains("2 notebooks: 2 ok"), "{done:?}");

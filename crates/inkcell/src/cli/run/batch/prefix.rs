@@ -157,7 +157,8 @@ mod tests {
     #[test]
     fn the_beginning_ends_with_the_defaults() {
         let none = "no cell stands before the values; tag one with parameters";
-        let table: [(&[(&str, &str)], Result<usize, &str>); 7] = [
+        type Cells = &'static [(&'static str, &'static str)];
+        let table: [(Cells, Result<usize, &str>); 7] = [
             (&[("load", ""), ("y = 1", DEFAULTS), ("use", "")], Ok(1)),
             (&[("load", ""), ("y = 1", DEFAULTS), ("y = 2", VALUES), ("use", "")], Ok(1)),
             (&[("load", ""), ("y = 2", VALUES), ("use", "")], Ok(0)),
