@@ -138,7 +138,8 @@ mod tests {
                         continue;
                     }
                     tried += 1;
-                    let read = args::command().try_get_matches_from(&words);
+                    let words = args::paired(words.into_iter().map(Into::into));
+                    let read = args::command().try_get_matches_from(words);
                     let read = read.and_then(|matches| Args::from_arg_matches(&matches));
                     assert!(
                         read.is_ok(),

@@ -46,7 +46,7 @@ const MOST: u16 = u16::MAX;
 #[serde(deny_unknown_fields)]
 struct Arguments {
     path: String,
-    /// Only these: indexes, ranges, ids, such as 0,3-5,ab12; or stale
+    /// Only these, such as 0,3-5,ab12; or stale
     #[serde(default, deserialize_with = "files::list")]
     #[schemars(with = "Option<String>")]
     cells: Option<String>,
