@@ -120,10 +120,8 @@ impl Machine {
             Input::Reset(by) => self.reset(by, &mut out),
             Input::Ask(request) => self.ask(now, request, &mut out),
             Input::Interrupt => {
-                if !self.asks.is_empty() {
+                if !self.asks.is_empty() || self.is_running() {
                     out.push(Effect::Interrupt);
-                } else if let Some(run) = self.run.as_mut().filter(|run| run.is_sent) {
-                    run.interrupt(&mut out);
                 }
             }
             Input::Close(reason) => self.close(reason, &mut out),
@@ -330,9 +328,6 @@ impl Machine {
             Fact::Started(exec) => {
                 if let Some(run) = self.run.as_mut().filter(|run| of_run(run, exec)) {
                     run.has_started = true;
-                    if std::mem::take(&mut run.is_to_stop) {
-                        out.push(Effect::Interrupt);
-                    }
                 }
             }
             Fact::InputRequested(exec) => {
@@ -421,19 +416,21 @@ impl Machine {
             run.climb = Some(Climb::new(Why::TimedOut(after), self.policy.interrupt_grace));
         }
         let Some(climb) = &mut run.climb else { return };
-        match climb.due(now) {
-            None => {}
-            Some(Rung::Interrupt) => run.interrupt(out),
-            Some(Rung::Terminate) => out.push(Effect::Force(Force::Terminate)),
-            Some(Rung::Kill) => out.push(Effect::Force(Force::Kill)),
-            Some(Rung::Answer) => {
-                let end = climb.end(KernelFate::Ended { by: Rung::Answer, death: None }, None);
-                self.kernel = Kernel::Absent;
-                self.loss = Some(Loss::Killed { by: Rung::Answer });
-                self.drop_asks(&AskEnd::TakenAway, out);
-                out.push(Effect::Abandon);
-                self.finish_resets(out);
-                self.resolve(end, out);
+        for rung in climb.due(now) {
+            match rung {
+                Rung::Interrupt => out.push(Effect::Interrupt),
+                Rung::Terminate => out.push(Effect::Force(Force::Terminate)),
+                Rung::Kill => out.push(Effect::Force(Force::Kill)),
+                Rung::Answer => {
+                    let end = climb.end(KernelFate::Ended { by: Rung::Answer, death: None }, None);
+                    self.kernel = Kernel::Absent;
+                    self.loss = Some(Loss::Killed { by: Rung::Answer });
+                    self.drop_asks(&AskEnd::TakenAway, out);
+                    out.push(Effect::Abandon);
+                    self.finish_resets(out);
+                    self.resolve(end, out);
+                    return;
+                }
             }
         }
     }

@@ -295,10 +295,9 @@ class Session:
         error = None
         if "env" in request or "cwd" in request:
             self._apply(request)
+        self.channel.send("started", f'{self._tag},"count":{"null" if silent else number}')
         try:
             with self.interrupt:
-                # Whoever hears this may interrupt the cell, so it is listened to from here on.
-                self.channel.send("started", f'{self._tag},"count":{"null" if silent else number}')
                 error = self._run(request["code"], number, silent)
         except BaseException as problem:
             # An interrupt came between the cell and its end, or what follows a cell failed; the cell did not

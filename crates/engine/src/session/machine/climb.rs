@@ -31,17 +31,18 @@ impl Climb {
         Climb { why, ladder: Ladder::new(grace), since: None, next: 0 }
     }
 
-    /// The rung that is due and was not given before. It is one at a time: where the clock stood still, those
-    /// behind it are moved by as much, so that what listens to a rung has its time to do so.
-    pub(super) fn due(&mut self, now: Instant) -> Option<Rung> {
-        let (at, rung) = *self.ladder.rungs().get(self.next)?;
+    /// The rungs that are due and were not given before.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<Rung> {
         let since = *self.since.get_or_insert(now);
-        if since + at > now {
-            return None;
+        let mut due = Vec::new();
+        for (at, rung) in self.ladder.rungs().into_iter().skip(self.next) {
+            if since + at > now {
+                break;
+            }
+            self.next += 1;
+            due.push(rung);
         }
-        self.since = now.checked_sub(at).or(self.since);
-        self.next += 1;
-        Some(rung)
+        due
     }
 
     /// Somebody is impatient: what cannot be caught is due now.

@@ -7,7 +7,7 @@ use std::time::Instant;
 use inkcell_kernel::{Death, Outcome};
 
 use super::climb::Climb;
-use super::words::{Effect, RunRequest};
+use super::words::RunRequest;
 use crate::session::end::{CellEnd, KernelFate, Note};
 
 /// What Python code that wanted input fails with where kernels do not ask.
@@ -20,8 +20,6 @@ pub(super) struct Run {
     /// The kernel has it.
     pub(super) is_sent: bool,
     pub(super) has_started: bool,
-    /// It was to be interrupted before it had begun, when nothing listens yet.
-    pub(super) is_to_stop: bool,
     /// It was given to a kernel that died, and is to be run by another.
     pub(super) is_second: bool,
     /// The death in which it had begun, when it is to be run again.
@@ -41,7 +39,6 @@ impl Run {
             request,
             is_sent: false,
             has_started: false,
-            is_to_stop: false,
             is_second: false,
             begun: None,
             wanted_input: false,
@@ -57,14 +54,6 @@ impl Run {
         match &self.climb {
             Some(climb) => climb.next(),
             None => self.deadline,
-        }
-    }
-
-    /// Interrupts it when it has begun: a kernel drops what comes before. Who asks again is not kept waiting for a
-    /// kernel that does not say so.
-    pub(super) fn interrupt(&mut self, out: &mut Vec<Effect>) {
-        if self.has_started || std::mem::replace(&mut self.is_to_stop, true) {
-            out.push(Effect::Interrupt);
         }
     }
 

@@ -188,31 +188,8 @@ fn each_rung_can_end_it() {
 
     let mut desk = Desk::running(Retry::Once);
     desk.at(10_000);
-    desk.at(11_500);
     desk.at(13_000);
     assert_eq!(desk.died(), ["1 timed out, ended by Terminate", "sleep"], "and it is not rerun");
-}
-
-/// Where the clock stood still, a kernel that listens is not killed for it: each rung has its time.
-#[test]
-fn a_late_clock_makes_no_rung_too_soon() {
-    let mut desk = Desk::running(Retry::IfNotStarted);
-    assert_eq!(desk.at(10_000), ["interrupt", "wake 11500"]);
-    assert_eq!(desk.at(60_000), ["interrupt", "wake 61500"]);
-    assert_eq!(desk.at(100_000), ["terminate", "wake 101000"]);
-    assert_eq!(desk.finished(1), ["1 timed out, kept", "sleep"]);
-}
-
-/// A kernel drops an interrupt that comes before its cell has begun; it is kept for the beginning.
-#[test]
-fn an_interrupt_before_the_beginning_is_not_lost() {
-    let mut desk = Desk::new(Retry::IfNotStarted);
-    desk.step(Input::Enter(Ticket(1)));
-    desk.run(1);
-    assert_eq!(desk.step(Input::Launched), ["execute 1"]);
-    assert!(desk.step(Input::Interrupt).is_empty());
-    assert_eq!(desk.fact(Fact::Started(ExecId(1))), ["interrupt"]);
-    assert_eq!(desk.step(Input::Interrupt), ["interrupt"]);
 }
 
 /// Time that passed unseen, as when the machine was suspended, is made up for in order.
