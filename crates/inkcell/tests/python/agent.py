@@ -129,7 +129,7 @@ async def edits_and_runs(session):
     assert '\n      "ours": {\n         "n": 1.0\n' in Path(nb).read_text()
     assert "total: int" in await said(session, "inspect", {"path": nb, "name": "total"})
     outline = await said(session, "notebook_read", {"path": nb, "view": "outline"})
-    assert "ok " in outline and "[2]" in outline, outline
+    assert "fresh " in outline and "[2]" in outline, outline
 
 
 async def shows_a_picture(session):
