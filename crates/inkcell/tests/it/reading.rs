@@ -175,6 +175,7 @@ fn the_outline_as_json() {
           "type": "code",
           "execution_count": 3,
           "run": null,
+          "freshness": null,
           "lines": 2,
           "first_line": "x = 1",
           "tags": [
