@@ -129,12 +129,18 @@ impl Run {
     pub(crate) fn is_batch(&self) -> bool {
         let path = Path::new(&self.path);
         let is_pattern = is_glob(&self.path) && !path.exists();
-        !self.more.is_empty() || self.batch.is_wanted() || is_pattern || path.is_dir()
+        let is_many = !self.is_elsewhere() && (is_pattern || path.is_dir());
+        !self.more.is_empty() || self.batch.is_wanted() || is_many
+    }
+
+    /// Whether a server has it; what looks like a pattern there is a name, or what follows an address.
+    fn is_elsewhere(&self) -> bool {
+        self.on_server || crate::gateways::is_address(&self.path)
     }
 
     /// The notebook's own folder, where it is on this machine.
     pub(crate) fn folder(&self) -> Option<&Path> {
-        if self.on_server || crate::gateways::is_address(&self.path) {
+        if self.is_elsewhere() {
             return None;
         }
         let first = self.given().find(|given| !self.is_axis(given)).unwrap_or(&self.path);
