@@ -22,7 +22,10 @@ pub(crate) fn run(
     let name = python.parent().and_then(Path::parent).and_then(Path::file_name);
     let name = name.unwrap_or_default().to_string_lossy().into_owned();
     // What failed is remembered outside of the source tree, by each interpreter for itself.
-    let cache = format!("cache_dir={}", workspace.path(&format!("target/pytest/{name}")).display());
+    let remembered = workspace.path(&format!("target/pytest/{name}"));
+    // What failed in an earlier run must not stand in for what failed in one that crashed.
+    let _ = std::fs::remove_dir_all(&remembered);
+    let cache = format!("cache_dir={}", remembered.display());
     let run = |more: &[&str]| {
         let mut tests = Command::new(python);
         // The names of what failed come last, where they are seen.

@@ -433,7 +433,8 @@ class _Cell:
         try:
             path = os.path.abspath(value)
             found = os.stat(path)
-            if found.st_mode & 0o170000 == 0o100000:
+            # A time that does not fit into 64 bits is no use to whoever is told.
+            if found.st_mode & 0o170000 == 0o100000 and abs(found.st_mtime_ns) < 1 << 63:
                 self.files[path] = (found.st_size, found.st_mtime_ns)
         except OSError:
             # No file, such as an address or a text.

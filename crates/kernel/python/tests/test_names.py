@@ -1,6 +1,7 @@
 """Which names a cell uses and makes: for whoever wants to know what is stale."""
 
 import importlib.util
+import os
 import sys
 import types
 
@@ -184,6 +185,8 @@ def test_files_that_are_read(tmp_path, monkeypatch):
     assert files("Path('a').read_bytes()") == [("a", 3)]
     for code in ("open('a', 'w')", "open('a', mode)", "open('none')", "json.loads('a b')", "df.to_csv('a')", "open('.')"):
         assert files(code) == [], code
+    os.utime(tmp_path / "b", ns=(0, 300 * 365 * 86_400 * 10**9))
+    assert files("open('b')") == [], "a time that does not fit into 64 bits"
     stamp = found("open('a')")["files"][0]
     assert stamp == [str(tmp_path / "a"), 3, (tmp_path / "a").stat().st_mtime_ns]
 
