@@ -29,6 +29,12 @@ pub(crate) use need::needed;
 /// Stands for all cells above in what a cell saw whose names are unknown.
 pub(crate) const EVERYTHING: &str = "*";
 
+/// Numbers of executions yet to come are at least this one.
+const TO_COME: u64 = 1 << 63;
+
+/// No execution that has ended has a greater number.
+const LAST_RAN: u64 = TO_COME - 1;
+
 /// Names one kernel among all there ever were.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct Generation(pub String);
@@ -69,6 +75,12 @@ impl Trace {
     pub fn made(&self) -> u64 {
         self.made.unwrap_or(self.ran)
     }
+
+    /// Whether an inkcell can have written it: a file may hold whatever somebody put there.
+    pub(crate) fn is_possible(&self) -> bool {
+        let mut numbers = self.saw.values().flatten().chain(&self.made).chain([&self.ran]);
+        numbers.all(|number| *number <= LAST_RAN)
+    }
 }
 
 /// What is known of a cell that ran.
@@ -108,6 +120,11 @@ pub(crate) enum Shows {
 impl<'a> CellNow<'a> {
     fn trace(&self) -> Option<&'a Trace> {
         self.known?.trace
+    }
+
+    /// Modules that it will import.
+    fn imports(&self) -> &'a [String] {
+        self.foreseen.map_or(&[], |names| &names.imports)
     }
 
     /// The names that it makes, or made when it was another; none where nobody knows.
@@ -202,6 +219,12 @@ impl<'a> Makers<'a> {
 
     /// Goes on below a cell.
     fn pass(&mut self, place: usize, cell: &CellNow<'a>) {
+        for name in cell.imports().iter().map(String::as_str) {
+            // It is made by the first who imports it.
+            if self.of(name).is_none() {
+                self.by_name.insert(name, place);
+            }
+        }
         match (cell.makes(), cell.trace()) {
             (Some(names), _) => {
                 self.by_name.extend(names.iter().map(|name| (name.as_str(), place)));

@@ -3,9 +3,6 @@
 //! Owns which session a request means and how sessions are reported. How a session runs code, and when one
 //! is let go of, are decided elsewhere.
 
-use inkcell_kernel::{History, InputMode, KernelEvent, NamesWanted};
-use tokio::sync::mpsc;
-
 use crate::api::{
     KernelReport, KernelRequest, Request, Response, RunningReport, SessionPhase, SessionRef,
     SessionReport, Wanted,
@@ -15,7 +12,7 @@ use crate::error::{EngineError, SessionError};
 use crate::feeds::{KernelChange, SessionEvent};
 use crate::journal::{Seq, Watch};
 use crate::registry::{Listed, OwnerId, SessionKey};
-use crate::session::{CellEnd, CellRequest, NotRun, Note, Session, SessionState};
+use crate::session::{CellEnd, NotRun, Note, Session, SessionState};
 
 /// How much of a cell's first line is shown where something runs.
 const TITLE_CHARS: usize = 80;
@@ -209,26 +206,8 @@ async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
         session.settled().await;
         return Ok(Vec::new());
     }
-    let nothing = CellRequest {
-        code: String::new(),
-        history: History::Silent,
-        env: Vec::new(),
-        timeout: None,
-        patience: None,
-        input: InputMode::Refuse,
-        names: NamesWanted::No,
-    };
-    let (listener, mut events) = mpsc::channel(16);
-    let mut said = Vec::new();
-    // Everything is taken, also what nobody is told: a listener that takes nothing holds the kernel up.
-    let hear = async {
-        while let Some(event) = events.recv().await {
-            if let KernelEvent::Notice(text) = event {
-                said.push(Note::Kernel(text));
-            }
-        }
-    };
-    let (ran, ()) = tokio::join!(turn.run(nothing, listener), hear);
+    let (ran, said) = turn.start().await;
+    let said = said.into_iter().map(Note::Kernel).collect();
     drop(turn);
     session.settled().await;
     match ran.end.end {

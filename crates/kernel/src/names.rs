@@ -26,6 +26,14 @@ pub struct CodeNames {
     /// Names that it bound, took away or changed in place; one that it changed is among its uses, too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub makes: Vec<String>,
+    /// Names among its uses that it does not need from before: it binds them itself on some way, or only the bodies of its
+    /// functions use them, which may not have been called.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own: Vec<String>,
+    /// Names of modules that it imported. A module is the same for all who import it: the first makes the name, and the
+    /// others use what was made of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<String>,
     /// What the bodies of its functions take, which counts for whoever uses the function.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub later: BTreeMap<String, BodyNames>,
@@ -40,7 +48,8 @@ pub struct BodyNames {
     /// Names that it takes from outside.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<String>,
-    /// Names outside that it binds or changes.
+    /// Names outside that it binds or changes; one that it binds, and does not need to be there before, is not among its
+    /// uses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub makes: Vec<String>,
 }

@@ -15,7 +15,7 @@ use super::file::{RunFile, SavedRun, Urgency};
 use super::journal::CellOutputs;
 use super::known::KnownCell;
 use super::plan::Planned;
-use super::record::RanCell;
+use super::record::{Noted, RanCell};
 use super::stamps::{CellStamps, Span};
 use super::trail::{EndedCell, Trail};
 use crate::api::{
@@ -78,6 +78,8 @@ pub(crate) enum Onward {
 pub(crate) struct Opening {
     /// What earlier runs say about the cells of the notebook.
     pub(crate) known: Vec<RanCell>,
+    /// Whether that is what stands in the record.
+    pub(crate) noted: Noted,
     /// What this one need not do again.
     pub(crate) done: Vec<RanCell>,
 }
@@ -206,7 +208,8 @@ impl NotebookRun {
         let opening = self.opening.take();
         let found = self.with_file(move |file| {
             // Without it a later command only knows less about this run.
-            let _ = opening.map(|Opening { known, done }| file.begin(&known, &done));
+            let _ =
+                opening.map(|Opening { known, noted, done }| file.begin((noted, &known), &done));
             file.cell(&known)
         });
         let found = found.await;
@@ -283,11 +286,7 @@ impl NotebookRun {
         ran.is_twin = self.file.as_ref().is_some_and(|file| file.is_twin(&now.cell));
         self.trail.in_kernel(kernel);
         let names = now.names.as_deref();
-        let above = match (names, &self.file) {
-            (None, Some(file)) => file.above(&now.cell),
-            _ => None,
-        };
-        self.trail.end(&mut ran, EndedCell { number, names, at: ended, above });
+        self.trail.end(&mut ran, EndedCell { number, names, at: ended });
         let outputs = self.displays.fold(number, (now.cell, now.count), recorded);
         let urgency = match onward {
             Onward::Next => Urgency::WhenCheap,

@@ -12,9 +12,9 @@ use super::fold::{Fold, Folded, Safety, ShownCell, put_back, state_error};
 use super::inject::Values;
 use super::journal::{CellOutputs, Journal};
 use super::known::{KnownCell, Sight, has_unique_ids};
-use super::record::{Past, RanCell, RunPlaces, RunRecord};
+use super::record::{Noted, Past, RanCell, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
-use super::trail::{self, Trail};
+use super::trail::Trail;
 use crate::api::{Stamps, WriteBack};
 use crate::change::{Base, Effect, SaveOptions};
 use crate::error::{EngineError, SessionError};
@@ -123,7 +123,11 @@ impl RunFile {
     }
 
     /// Begins: `known` is what earlier runs say about other cells, `done` what this one need not do again.
-    pub(crate) fn begin(&mut self, known: &[RanCell], done: &[RanCell]) -> Result<(), EngineError> {
+    pub(crate) fn begin(
+        &mut self,
+        known: (Noted, &[RanCell]),
+        done: &[RanCell],
+    ) -> Result<(), EngineError> {
         let failed = |source| state_error(self.notebooks.state_dir(), source);
         self.record.begin(known, done).map_err(failed)
     }
@@ -182,11 +186,6 @@ impl RunFile {
             return false;
         };
         seen.notebook.cells().filter(|cell| cell.id().as_deref() == Some(id)).nth(1).is_some()
-    }
-
-    /// The cells with code above one, by id and position.
-    pub(crate) fn above(&self, cell: &KnownCell) -> Option<Vec<(Option<String>, usize)>> {
-        self.seen.as_ref().map(|seen| trail::above(&seen.notebook, cell))
     }
 
     /// Decides which of the planned cells run, from the one of this number on.

@@ -5,12 +5,11 @@
 
 use std::time::Duration;
 
-use inkcell_kernel::{CodeNames, History, InputMode, NamesWanted, Question};
+use inkcell_kernel::{CodeNames, Question};
 use serde::Deserialize;
-use tokio::sync::mpsc;
 
 use super::NotebookRun;
-use crate::session::{AskEnd, CellRequest, Session, Turn};
+use crate::session::{AskEnd, Session, Turn};
 
 /// How long an answer may take: a tree is made and looked through in much less.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -27,7 +26,7 @@ pub(crate) async fn foresee(run: &mut NotebookRun, session: &Session, turn: &mut
     }
     if session.state().kernel.is_none() {
         // One of them will run, so there will be a kernel. That it does not start is told by that cell.
-        start(turn).await;
+        turn.start().await;
         session.settled().await;
     }
     let question = Question::Names { codes: codes.clone() };
@@ -38,20 +37,4 @@ pub(crate) async fn foresee(run: &mut NotebookRun, session: &Session, turn: &mut
             run.foresee(code, names);
         }
     }
-}
-
-async fn start(turn: &mut Turn) {
-    let nothing = CellRequest {
-        code: String::new(),
-        history: History::Silent,
-        env: Vec::new(),
-        timeout: None,
-        patience: None,
-        input: InputMode::Refuse,
-        names: NamesWanted::No,
-    };
-    let (listener, mut events) = mpsc::channel(16);
-    // A listener that takes nothing would hold the kernel up.
-    let hear = async { while events.recv().await.is_some() {} };
-    tokio::join!(turn.run(nothing, listener), hear);
 }

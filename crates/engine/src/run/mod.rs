@@ -12,6 +12,7 @@ mod foresee;
 mod inject;
 mod journal;
 mod known;
+mod moved;
 mod plan;
 mod record;
 mod stamps;
@@ -49,7 +50,7 @@ use file::RunFile;
 use fold::must_take_outputs;
 use inject::{KernelLanguage, Values};
 use plan::{Plan, Planned, chosen, plan, plan_of};
-use record::{Past, RunPlaces, RunRecord};
+use record::{Noted, Past, RunPlaces, RunRecord};
 use trail::{Choosing, Trail};
 
 /// Tells the time that is written into notebooks.
@@ -167,17 +168,21 @@ pub(crate) fn prepare(
         positions = inject::carried(injected, positions);
         source = notebooks.read(&written)?;
     }
+    let (past, noted) = match moved::places(&source.notebook, &past.cells) {
+        Some(places) => (past.moved(&places), Noted::Elsewhere),
+        None => (past, Noted::AsKnown),
+    };
     let Plan { mut cells, skipped, on_error } = plan_of(&source, positions)?;
     file.plan_on(&source.notebook);
     must_take_outputs(&source.notebook, cells.iter().map(|planned| &planned.cell), &written)?;
     notes.extend(recovered.map(|cells| RunNote::Recovered { cells }));
     notes.extend(past.open.as_ref().map(|cell| RunNote::CutOff { index: cell.index }));
+    let records = Records::new(&past.cells);
     for planned in &mut cells {
         let cell = &planned.cell;
         // One that failed or was stopped says nothing about how long it takes.
-        let is_of =
-            |ran: &&RanCell| ran.is_of(cell.id.as_deref(), cell.index) && ran.state == State::Done;
-        let ran = past.cells.iter().find(is_of);
+        let ran = records.of(cell.id.as_deref(), cell.index);
+        let ran = ran.filter(|ran| ran.state == State::Done);
         planned.last_took = ran.map(|ran| ran.duration).or(planned.last_took);
     }
     let (resumed, cells) = match request.start {
@@ -200,7 +205,7 @@ pub(crate) fn prepare(
     let known: Vec<RanCell> = past.cells.into_iter().filter(is_there).collect();
     let records = standing::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
     let choosing = if request.cells.is_stale() { Choosing::Stale } else { Choosing::All };
-    let trail = Trail::new(choosing, records, past.held);
+    let trail = Trail::new(choosing, records, past.held, &source.notebook);
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {
         path: request.path,
@@ -222,7 +227,7 @@ pub(crate) fn prepare(
         stamps: request.stamps,
         clock: files.clock,
     };
-    let run = NotebookRun::new(file, cells, report, rules, (Opening { known, done }, trail));
+    let run = NotebookRun::new(file, cells, report, rules, (Opening { known, noted, done }, trail));
     let mut cells = run.sources();
     if let Some(first) = cells.first_mut() {
         first.kernel = request.kernel;
@@ -295,7 +300,13 @@ pub fn notebook_kernel(opened: &Opened) -> Option<KernelChoice> {
 
 /// How the cells of a notebook ran the last time, as far as that is known.
 pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> LastRuns {
-    RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir()))
+    let mut runs = RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir()));
+    if let Some(places) = moved::places(&opened.notebook, &runs.cells) {
+        let cells = runs.cells.into_iter().zip(places);
+        runs.cells =
+            cells.filter_map(|(cell, index)| Some(RanCell { index: index?, ..cell })).collect();
+    }
+    runs
 }
 
 impl Engine {

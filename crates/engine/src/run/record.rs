@@ -156,7 +156,30 @@ pub(crate) struct Past {
     pub(crate) held: Held,
 }
 
+/// Whether what is known of cells stands in the file of a notebook as it is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum Noted {
+    #[default]
+    AsKnown,
+    /// Cells without ids of their own have been moved since.
+    Elsewhere,
+}
+
 impl Past {
+    /// The cells are at these places now; those of which there is none are gone.
+    pub(crate) fn moved(mut self, places: &[Option<usize>]) -> Past {
+        let last = std::mem::take(&mut self.last);
+        let cells = std::mem::take(&mut self.cells);
+        for (at, (cell, place)) in cells.into_iter().zip(places).enumerate() {
+            let Some(index) = *place else { continue };
+            if last.contains(&at) {
+                self.last.insert(self.cells.len());
+            }
+            self.cells.push(RanCell { index, ..cell });
+        }
+        self
+    }
+
     /// The cells of the last run.
     pub(crate) fn last(&self) -> impl Iterator<Item = &RanCell> {
         self.last.iter().filter_map(|at| self.cells.get(*at))
@@ -236,10 +259,14 @@ impl RunRecord {
     }
 
     /// Begins a run. What is known about other cells stays known.
-    pub(crate) fn begin(&mut self, known: &[RanCell], done: &[RanCell]) -> io::Result<()> {
+    pub(crate) fn begin(
+        &mut self,
+        (noted, known): (Noted, &[RanCell]),
+        done: &[RanCell],
+    ) -> io::Result<()> {
         let mut text = String::new();
         let size = self.file.seek(SeekFrom::End(0))?;
-        let is_known = !known.is_empty() && size < ROOMY_BYTES;
+        let is_known = !known.is_empty() && size < ROOMY_BYTES && noted == Noted::AsKnown;
         // In the order in which they ran: what the kernel holds is told by the later ones.
         let mut known: Vec<&RanCell> = known.iter().filter(|_| !is_known).collect();
         known.sort_by_key(|cell| cell.trace.as_ref().map(|trace| trace.ran));
@@ -277,15 +304,41 @@ impl RunRecord {
 }
 
 /// The last word on each cell, in the order of the first.
-#[derive(Default)]
-struct Latest {
+#[derive(Debug, Default)]
+pub(crate) struct Latest {
     cells: Vec<RanCell>,
     at: HashMap<(Option<String>, Option<usize>), usize>,
 }
 
+impl FromIterator<RanCell> for Latest {
+    fn from_iter<T: IntoIterator<Item = RanCell>>(cells: T) -> Latest {
+        let mut latest = Latest::default();
+        for cell in cells {
+            latest.put(cell);
+        }
+        latest
+    }
+}
+
 impl Latest {
+    pub(crate) fn cells(&self) -> &[RanCell] {
+        &self.cells
+    }
+
+    pub(crate) fn into_cells(self) -> Vec<RanCell> {
+        self.cells
+    }
+
+    /// The last word on this cell, whatever its source is now.
+    pub(crate) fn of(&self, id: Option<&str>, index: usize) -> Option<&RanCell> {
+        let id = id.map(str::to_owned);
+        let of = |key| self.at.get(&key).and_then(|at| self.cells.get(*at));
+        let by_place = of((id.clone(), Some(index)));
+        by_place.or_else(|| of((Some(id?), None)))
+    }
+
     /// Takes the last word on a cell; where it stands.
-    fn put(&mut self, cell: RanCell) -> usize {
+    pub(crate) fn put(&mut self, cell: RanCell) -> usize {
         let place = (cell.id.is_none() || cell.is_twin).then_some(cell.index);
         match self.at.entry((cell.id.clone(), place)) {
             Entry::Occupied(known) => {
@@ -319,6 +372,9 @@ fn read(file: &mut File, mut hear: impl FnMut(&RanCell)) -> io::Result<Past> {
             Ok(Line::Began) => (last, open) = (BTreeSet::new(), None),
             Ok(Line::Starts(cell)) => open = Some(cell),
             Ok(Line::Ended) => open = None,
+            // Numbers that no run can have: somebody else wrote it.
+            Ok(Line::Cell(cell))
+                if cell.trace.as_ref().is_some_and(|trace| !trace.is_possible()) => {}
             Ok(Line::Cell(cell)) => {
                 hear(&cell);
                 open = open.filter(|open| !cell.is_of(open.id.as_deref(), open.index));

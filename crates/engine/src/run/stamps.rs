@@ -113,6 +113,9 @@ pub(crate) fn recorded(cell: &CellView<'_>) -> Option<RanCell> {
     memchr::memmem::find(json, b"\"inkcell\"")?;
     let noted = metadata(json).remove(OWN)?;
     let Noted { source, count, state, trace } = serde_json::from_value(noted).ok()?;
+    if trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
+        return None;
+    }
     let id = cell.id().map(|id| id.into_owned());
     Some(RanCell { source, count, trace, ..RanCell::unknown(id, cell.index(), state) })
 }

@@ -11,7 +11,7 @@ use inkcell_kernel::{CodeNames, FileRead};
 use inkcell_notebook::{CellKind, CellView, Notebook};
 
 use super::plan::{MAY_FAIL, SKIP};
-use super::record::{LastRuns, RanCell, digest};
+use super::record::{LastRuns, Latest, RanCell, digest};
 use super::stamps;
 use crate::notebooks::Opened;
 use crate::staleness::{CellNow, Freshness, Known, Shows, marks};
@@ -61,8 +61,10 @@ pub(crate) fn standing<'a>(
     let now = |cell: CellView<'_>| {
         let id = cell.id();
         let record = records.of(id.as_deref(), cell.index());
-        let own = digest(&cell.source().text);
-        let is_same = record.is_some_and(|record| record.source == own);
+        // Where there is nothing to compare it with, it is not needed.
+        let is_compared = record.is_some() || !foreseen.is_empty();
+        let own = is_compared.then(|| digest(&cell.source().text));
+        let is_same = record.is_some_and(|record| Some(&record.source) == own.as_ref());
         let known = |record: &'a RanCell| Known {
             is_same,
             state: record.state,
@@ -73,7 +75,7 @@ pub(crate) fn standing<'a>(
             known: record.map(known),
             shows: shows(&cell, record, behind),
             may_fail: cell.tags().iter().any(|tag| tag == MAY_FAIL),
-            foreseen: foreseen.get(&own).filter(|_| !is_same),
+            foreseen: own.and_then(|own| foreseen.get(&own)).filter(|_| !is_same),
         }
     };
     notebook.cells().filter(can_run).map(now).collect()
@@ -103,18 +105,30 @@ fn shows(cell: &CellView<'_>, record: Option<&RanCell>, behind: Behind) -> Shows
 }
 
 /// Whether files are what they were when they were read. Each is looked at once.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(crate) struct FilesNow(RefCell<HashMap<String, Option<(u64, i64)>>>);
 
 impl FilesNow {
     pub(crate) fn is_changed(&self, FileRead(path, size, mtime): &FileRead) -> bool {
         let mut known = self.0.borrow_mut();
-        let now = known.entry(path.clone()).or_insert_with(|| {
-            let found = std::fs::metadata(path).ok()?;
-            Some((found.size(), found.mtime() * 1_000_000_000 + found.mtime_nsec()))
-        });
-        *now != Some((*size, *mtime))
+        let now = match known.get(path) {
+            Some(now) => *now,
+            None => *known.entry(path.clone()).or_insert_with(|| stamp(path)),
+        };
+        now != Some((*size, *mtime))
     }
+
+    /// Whether one of those that were looked at is another one by now.
+    pub(crate) fn is_any_changed(&self) -> bool {
+        self.0.borrow().iter().any(|(path, known)| stamp(path) != *known)
+    }
+}
+
+/// The size of a file and when it was changed; none where it is not there, or the time is none that fits.
+fn stamp(path: &str) -> Option<(u64, i64)> {
+    let found = std::fs::metadata(path).ok()?;
+    let nanos = found.mtime().checked_mul(1_000_000_000)?.checked_add(found.mtime_nsec())?;
+    Some((found.size(), nanos))
 }
 
 /// What there is to say about each cell of a notebook that can be run, by its position.
@@ -127,9 +141,6 @@ pub fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness>
         }
         None => &runs.cells,
     };
-    if cells.is_empty() {
-        return HashMap::new();
-    }
     let behind = if runs.is_ahead { Behind::Maybe } else { Behind::No };
     let (foreseen, files) = (HashMap::new(), FilesNow::default());
     let cells = standing(&opened.notebook, &Records::new(cells), behind, &foreseen);
@@ -144,15 +155,14 @@ pub(crate) fn with_noted(notebook: &Notebook, known: &[RanCell]) -> Option<Vec<R
     if noted.is_empty() {
         return None;
     }
-    let mut all = known.to_vec();
+    let mut all: Latest = known.iter().cloned().collect();
     let ran = |cell: &RanCell| cell.trace.as_ref().map(|trace| trace.ran);
     for cell in noted {
-        let old = all.iter_mut().find(|old| old.is_of(cell.id.as_deref(), cell.index));
-        match old {
-            Some(old) if ran(old) >= ran(&cell) => {}
-            Some(old) => *old = cell,
-            None => all.push(cell),
+        let old = all.of(cell.id.as_deref(), cell.index);
+        if old.is_none_or(|old| ran(old) < ran(&cell)) {
+            let is_twin = old.is_some_and(|old| old.is_twin);
+            all.put(RanCell { is_twin, ..cell });
         }
     }
-    Some(all)
+    Some(all.into_cells())
 }

@@ -7,10 +7,9 @@ use std::collections::HashMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use inkcell_kernel::CodeNames;
-use inkcell_notebook::Notebook;
+use inkcell_notebook::{CellView, Notebook};
 
-use super::known::KnownCell;
-use super::record::{RanCell, digest};
+use super::record::{Latest, RanCell, digest};
 use super::standing::{Behind, FilesNow, Records, can_run, standing};
 use crate::staleness::{Ended, Freshness, Generation, Held, Trace, Why, marks, needed};
 
@@ -26,8 +25,12 @@ pub(crate) enum Choosing {
 #[derive(Debug, Default)]
 pub(crate) struct Trail {
     choosing: Choosing,
-    /// The last word on each cell.
-    records: Vec<RanCell>,
+    records: Latest,
+    /// Where the record of what an execution made stands.
+    by_made: HashMap<u64, usize>,
+    /// The cells that can be run, by id and position, as they were when the run began.
+    order: Vec<(Option<String>, usize)>,
+    above: Above,
     held: Held,
     kernel: Option<Generation>,
     /// Names of sources that somebody was asked for before they run, by their digests.
@@ -35,25 +38,65 @@ pub(crate) struct Trail {
     /// Why each cell runs or does not, by its number in the run; empty before that was decided.
     whys: Vec<Why>,
     is_to_be_decided: bool,
+    /// Files that cells which need not run have read, as they were when that was decided.
+    files: FilesNow,
     /// Executions of this run have greater numbers.
     began: u64,
 }
 
 /// What is to be known of a cell that has ended.
+#[derive(Clone, Copy)]
 pub(crate) struct EndedCell<'a> {
     pub(crate) number: usize,
     pub(crate) names: Option<&'a CodeNames>,
     pub(crate) at: SystemTime,
-    /// The cells above it, by id and position, where its names are unknown.
-    pub(crate) above: Option<Vec<(Option<String>, usize)>>,
+}
+
+/// The executions of all cells above one. Cells run in the order of the notebook, so it only grows.
+#[derive(Debug, Default)]
+struct Above {
+    kernel: Option<Generation>,
+    /// Of how many cells.
+    cells: usize,
+    /// Whether one of them has not run in this kernel as it is on record.
+    is_any_missing: bool,
+    last: Option<u64>,
 }
 
 impl Trail {
-    pub(crate) fn new(choosing: Choosing, records: Vec<RanCell>, mut held: Held) -> Trail {
+    pub(crate) fn new(
+        choosing: Choosing,
+        records: Vec<RanCell>,
+        mut held: Held,
+        notebook: &Notebook,
+    ) -> Trail {
         records.iter().filter_map(|ran| ran.trace.as_ref()).for_each(|trace| held.after(trace.ran));
         let is_to_be_decided = choosing == Choosing::Stale;
         let began = held.last();
-        Trail { choosing, records, held, is_to_be_decided, began, ..Trail::default() }
+        let name = |cell: CellView<'_>| (cell.id().map(|id| id.into_owned()), cell.index());
+        let order: Vec<_> = notebook.cells().filter(can_run).map(name).collect();
+        let mut records: Latest = records.into_iter().collect();
+        // A record says where its cell stood when it ran.
+        for (id, index) in &order {
+            if let Some(known) =
+                records.of(id.as_deref(), *index).filter(|known| known.index != *index)
+            {
+                let known = RanCell { index: *index, ..known.clone() };
+                records.put(known);
+            }
+        }
+        let made = |(at, ran): (usize, &RanCell)| Some((ran.trace.as_ref()?.made(), at));
+        let by_made = records.cells().iter().enumerate().filter_map(made).collect();
+        Trail {
+            by_made,
+            order,
+            choosing,
+            records,
+            held,
+            is_to_be_decided,
+            began,
+            ..Trail::default()
+        }
     }
 
     /// The kernel is this one. One that has changed holds nothing.
@@ -69,8 +112,8 @@ impl Trail {
     /// Whether it must be decided which cells run before the one of this number.
     pub(crate) fn must_decide(&self, number: usize) -> bool {
         let is_any_left_out =
-            self.whys.is_empty() || self.whys.iter().skip(number).any(Why::is_left_out);
-        self.is_to_be_decided && is_any_left_out
+            || self.whys.is_empty() || self.whys.iter().skip(number).any(Why::is_left_out);
+        self.is_to_be_decided && is_any_left_out()
     }
 
     /// Sources that will run and whose names nobody knows; none where all cells run.
@@ -78,7 +121,7 @@ impl Trail {
         if self.choosing == Choosing::All {
             return Vec::new();
         }
-        let records = Records::new(&self.records);
+        let records = Records::new(self.records.cells());
         let cells = notebook.cells().filter(can_run);
         let is_new = |id: Option<&str>, index, source: &str| {
             let own = digest(source);
@@ -98,12 +141,12 @@ impl Trail {
     /// Decides which cells run. `places` are the planned cells, where they are now.
     pub(crate) fn decide(&mut self, from: usize, notebook: &Notebook, places: &[Option<usize>]) {
         self.is_to_be_decided = false;
-        let records = Records::new(&self.records);
+        let records = Records::new(self.records.cells());
         // What this run has shown is safe, and maybe not in the file yet.
         let behind = Behind::After(self.began);
-        let files = FilesNow::default();
+        self.files = FilesNow::default();
         let cells = standing(notebook, &records, behind, &self.foreseen);
-        let marks = marks(&cells, |file| files.is_changed(file));
+        let marks = marks(&cells, |file| self.files.is_changed(file));
         let whys = needed(&cells, &marks, &self.held);
         let by_index: HashMap<usize, Why> =
             cells.iter().zip(whys).filter_map(|(cell, why)| Some((cell.index, why?))).collect();
@@ -124,39 +167,61 @@ impl Trail {
 
     /// Takes a cell that has ended, whose record is complete then.
     pub(crate) fn end(&mut self, ran: &mut RanCell, ended: EndedCell<'_>) {
-        let of = |id: Option<&str>, index| self.records.iter().find(|old| old.is_of(id, index));
-        let old = of(ran.id.as_deref(), ran.index);
+        let last_above = match ended.names {
+            None => self.last_above(ran.index),
+            Some(_) => None,
+        };
+        let old = self.records.of(ran.id.as_deref(), ran.index);
         let old = old.filter(|old| old.source == ran.source).and_then(|old| old.trace.as_ref());
         let is_again = matches!(self.whys.get(ended.number), Some(Why::Needed { .. }));
-        let above: Option<Vec<u64>> = ended.above.and_then(|above| {
-            let made = |(id, index): &(Option<String>, usize)| {
-                of(id.as_deref(), *index)?.trace.as_ref().map(Trace::made)
-            };
-            above.iter().map(made).collect()
-        });
         let micros = ended.at.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros() as u64;
         let trace = self.kernel.as_ref().map(|kernel| {
             let again = old.filter(|_| is_again);
-            let (names, above) = (ended.names, above.as_deref());
-            self.held.end(kernel, Ended { names, micros, again, above })
+            let is_above = |made: u64| {
+                let known = self.by_made.get(&made).and_then(|at| self.records.cells().get(*at));
+                known.is_some_and(|known| known.index < ran.index)
+            };
+            let names = ended.names;
+            self.held.end(kernel, Ended { names, micros, again, is_above: &is_above, last_above })
         });
-        // What it made before counts as foreseen only where it is what ran then.
-        let foreseen = self.foreseen.get(&ran.source).map(|names| Some(&names.makes));
-        let foreseen = foreseen.or_else(|| old.map(|old| old.makes.as_ref()));
-        let made = trace.as_ref().map(|trace| trace.makes.as_ref());
-        let is_foreseen = made.is_some() && made == foreseen;
-        self.is_to_be_decided |= self.choosing == Choosing::Stale && !is_foreseen;
+        let is_foreseen = match (&trace, self.foreseen.get(&ran.source), old) {
+            (Some(trace), Some(names), _) => is_as_foreseen(trace, names),
+            // What it made before counts as foreseen only where it is what ran then.
+            (Some(trace), None, Some(old)) => trace.makes == old.makes && trace.later == old.later,
+            _ => false,
+        };
+        // It may have written a file that a cell below has read.
+        let is_other = || !is_foreseen || self.files.is_any_changed();
+        self.is_to_be_decided |= self.choosing == Choosing::Stale && is_other();
         ran.trace = trace;
-        let is_it = |old: &RanCell| old.is_of(ran.id.as_deref(), ran.index);
-        match self.records.iter_mut().find(|old| is_it(old)) {
-            Some(old) => *old = ran.clone(),
-            None => self.records.push(ran.clone()),
+        let made = ran.trace.as_ref().map(Trace::made);
+        let at = self.records.put(ran.clone());
+        self.by_made.extend(made.map(|made| (made, at)));
+    }
+
+    /// The last execution of all cells above a place; none where one of them was not done in this kernel.
+    fn last_above(&mut self, index: usize) -> Option<u64> {
+        let above = &mut self.above;
+        let is_passed = above.cells.checked_sub(1).is_some_and(|last| self.order[last].1 >= index);
+        if above.kernel != self.kernel || is_passed {
+            *above = Above { kernel: self.kernel.clone(), ..Above::default() };
         }
+        while let Some((id, at)) = self.order.get(above.cells).filter(|(_, at)| *at < index) {
+            let trace = self.records.of(id.as_deref(), *at).and_then(|known| known.trace.as_ref());
+            let made = trace.map(Trace::made).filter(|made| self.held.has_done(*made));
+            above.is_any_missing |= made.is_none();
+            above.last = above.last.max(made);
+            above.cells += 1;
+        }
+        above.last.filter(|_| !above.is_any_missing)
     }
 }
 
-/// The cells with code above one, by id and position.
-pub(crate) fn above(notebook: &Notebook, cell: &KnownCell) -> Vec<(Option<String>, usize)> {
-    let cells = notebook.cells().take(cell.index).filter(can_run);
-    cells.map(|cell| (cell.id().map(|id| id.into_owned()), cell.index())).collect()
+/// Whether a cell has made what was foreseen. A module that it imported may have been there.
+fn is_as_foreseen(trace: &Trace, names: &CodeNames) -> bool {
+    let Some(makes) = &trace.makes else { return false };
+    let is_told = |name: &String| names.makes.contains(name) || names.imports.contains(name);
+    names.makes.iter().all(|name| makes.contains(name))
+        && makes.iter().all(is_told)
+        && trace.later == names.later
 }

@@ -256,7 +256,32 @@ impl Turn {
         self.run_telling(cell, listener, CancellationToken::new()).await
     }
 
-    /// The same, and `stopping` is set as soon as the code is made to stop: by whoever took it back, by the end
+    /// Has a kernel started by running nothing in it; how that ended, and what the kernel said meanwhile.
+    pub async fn start(&mut self) -> (Ran, Vec<String>) {
+        let nothing = CellRequest {
+            code: String::new(),
+            history: History::Silent,
+            env: Vec::new(),
+            timeout: None,
+            patience: None,
+            input: InputMode::Refuse,
+            names: NamesWanted::No,
+        };
+        let (listener, mut events) = mpsc::channel(16);
+        let mut said = Vec::new();
+        // Everything is taken, also what nobody is told: a listener that takes nothing holds the kernel up.
+        let hear = async {
+            while let Some(event) = events.recv().await {
+                if let KernelEvent::Notice(text) = event {
+                    said.push(text);
+                }
+            }
+        };
+        let (ran, ()) = tokio::join!(self.run(nothing, listener), hear);
+        (ran, said)
+    }
+
+    /// The same as [`Turn::run`], and `stopping` is set as soon as the code is made to stop: by whoever took it back, by the end
     /// of its time, or because its kernel is taken away. Code that ends by itself does not set it.
     pub async fn run_telling(
         &mut self,

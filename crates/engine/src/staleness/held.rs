@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use inkcell_kernel::{BodyNames, CodeNames};
 
-use super::{EVERYTHING, Generation, Trace};
+use super::{EVERYTHING, Generation, LAST_RAN, Trace};
 
 /// What a kernel holds, as far as it comes from cells that are on record.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -36,8 +36,10 @@ pub(crate) struct Ended<'a> {
     pub(crate) micros: u64,
     /// The execution of the same source whose work it was to do again.
     pub(crate) again: Option<&'a Trace>,
-    /// The executions of all cells above it, where they are known.
-    pub(crate) above: Option<&'a [u64]>,
+    /// Whether the cell whose last execution made this stands above it.
+    pub(crate) is_above: &'a dyn Fn(u64) -> bool,
+    /// The last of all executions of the cells above it, where its names are unknown and all of them were done here.
+    pub(crate) last_above: Option<u64>,
 }
 
 impl Held {
@@ -96,14 +98,14 @@ impl Held {
     }
 
     /// Whether this was done here, whatever became of it since.
-    pub(super) fn has_done(&self, made: u64) -> bool {
+    pub(crate) fn has_done(&self, made: u64) -> bool {
         self.done.contains(&made)
     }
 
     /// What there is to record of an execution, which is part of what is held from now on.
     pub(crate) fn end(&mut self, kernel: &Generation, ended: Ended<'_>) -> Trace {
         self.in_kernel(Some(kernel));
-        let ran = ended.micros.max(self.last + 1);
+        let ran = ended.micros.max(self.last.saturating_add(1)).min(LAST_RAN);
         let mut trace = Trace {
             kernel: kernel.clone(),
             ran,
@@ -117,17 +119,26 @@ impl Held {
             Some(names) => {
                 let body =
                     |name: &str| self.makers.get(name).and_then(|maker| maker.later.as_ref());
-                let (uses, makes) = closure(names, body);
-                let saw = uses.into_iter().map(|name| (name.to_owned(), self.maker(name)));
-                trace.saw = saw.collect();
+                let Closure { uses, mut makes, own } = closure(names, body);
+                // What is left of another cell than those above is nothing that the cell would find.
+                let from_above =
+                    |name: &str| self.maker(name).filter(|made| (ended.is_above)(*made));
+                for &name in &uses {
+                    let saw = if own.contains(name) { from_above(name) } else { self.maker(name) };
+                    trace.saw.insert(name.to_owned(), saw);
+                }
+                for name in &names.imports {
+                    let saw = from_above(name);
+                    if saw.is_none() {
+                        makes.insert(name);
+                    }
+                    trace.saw.entry(name.clone()).or_insert(saw);
+                }
                 trace.makes = Some(makes.into_iter().map(str::to_owned).collect());
                 (trace.later, trace.files) = (names.later.clone(), names.files.clone());
             }
             None => {
-                let above =
-                    ended.above.filter(|above| above.iter().all(|made| self.has_done(*made)));
-                let last = above.and_then(|above| above.iter().max().copied());
-                trace.saw.insert(EVERYTHING.to_owned(), last);
+                trace.saw.insert(EVERYTHING.to_owned(), ended.last_above);
             }
         }
         // On the same it has done the same, or the notebook could not be told from what it was.
@@ -139,23 +150,38 @@ impl Held {
 }
 
 /// All names that code uses and makes, with those of the functions it uses, and of those that they use.
+pub(super) struct Closure<'a> {
+    pub(super) uses: BTreeSet<&'a str>,
+    pub(super) makes: BTreeSet<&'a str>,
+    /// Uses that it does not need: it binds them itself on some way, or functions use them that may not have been called.
+    pub(super) own: BTreeSet<&'a str>,
+}
+
 pub(super) fn closure<'a>(
     names: &'a CodeNames,
     body: impl Fn(&str) -> Option<&'a BodyNames>,
-) -> (BTreeSet<&'a str>, BTreeSet<&'a str>) {
+) -> Closure<'a> {
+    let texts = |names: &'a [String]| names.iter().map(String::as_str);
+    let mut makes: BTreeSet<&str> = texts(&names.makes).collect();
+    let direct: BTreeSet<&str> = texts(&names.uses).collect();
+    // What the code itself has made before is its own.
+    let is_among = |names: &[String], name: &str| names.iter().any(|one| one == name);
+    let is_made = |name: &&str| {
+        !direct.contains(name) && is_among(&names.makes, name) || is_among(&names.imports, name)
+    };
     let mut uses = BTreeSet::new();
-    let mut makes: BTreeSet<&str> = names.makes.iter().map(String::as_str).collect();
-    let mut open: Vec<&str> = names.uses.iter().map(String::as_str).collect();
+    let mut open: Vec<&str> = direct.iter().copied().collect();
     while let Some(name) = open.pop() {
         if !uses.insert(name) {
             continue;
         }
-        if let Some(body) = body(name) {
-            // What the code itself has made before is its own.
-            let is_own = |name: &&String| names.makes.contains(name) && !names.uses.contains(name);
-            open.extend(body.uses.iter().filter(|name| !is_own(name)).map(String::as_str));
-            makes.extend(body.makes.iter().map(String::as_str));
-        }
+        let Some(body) = body(name) else { continue };
+        // Where it binds a name, what was there before is used as long as it has not.
+        let taken = texts(&body.uses).chain(texts(&body.makes));
+        open.extend(taken.filter(|name| !is_made(name)));
+        makes.extend(texts(&body.makes));
     }
-    (uses, makes)
+    let is_needed = |name: &&str| direct.contains(name) && !is_among(&names.own, name);
+    let own = uses.iter().copied().filter(|name| !is_needed(name)).collect();
+    Closure { uses, makes, own }
 }

@@ -99,13 +99,22 @@ impl Bench {
     fn run(&mut self, place: usize, why: Option<&Why>) {
         let cell = self.cells[place].clone();
         let made = |cell: &Cell| self.records.get(&cell.id).map(|record| record.trace.made());
-        let above: Option<Vec<u64>> = self.cells[..place].iter().map(made).collect();
+        let above: Vec<Option<u64>> = self.cells[..place].iter().map(made).collect();
         let old = self.records.get(&cell.id).filter(|old| old.version == cell.version);
         let again = old.map(|old| &old.trace);
         let again = again.filter(|_| matches!(why, Some(Why::Needed { .. })));
-        let (names, above) = (cell.names.as_ref(), above.as_deref());
         let kernel = self.kernel();
-        let trace = self.held.end(&kernel, Ended { names, micros: 0, again, above });
+        self.held.in_kernel(Some(&kernel));
+        let all: Option<Vec<u64>> = above.iter().copied().collect();
+        let all = all.filter(|all| all.iter().all(|made| self.held.has_done(*made)));
+        let ended = Ended {
+            names: cell.names.as_ref(),
+            micros: 0,
+            again,
+            is_above: &|made| above.contains(&Some(made)),
+            last_above: all.and_then(|all| all.into_iter().max()),
+        };
+        let trace = self.held.end(&kernel, ended);
         let (version, state) = (cell.version, State::Done);
         self.records.insert(cell.id, Record { version, state, trace });
     }
@@ -216,6 +225,132 @@ fn what_a_function_uses_counts_for_those_who_use_the_function() {
     let marks = bench.marks();
     assert_eq!(marks[1], Freshness::Fresh, "the definition itself does not look at it");
     assert_eq!((&marks[3], &marks[4]), (&stale("k", 2), &stale("log", 3)));
+    // It may never come to that: what no cell above makes is not missed.
+    bench.cells.swap(2, 4);
+    for _ in 0..2 {
+        bench.run_all(&[0, 1, 2, 3, 4]);
+        assert_eq!(bench.marks(), vec![Freshness::Fresh; 5]);
+    }
+}
+
+/// Names that are used and made, and that the cell does not need.
+fn own(own: &[&str]) -> CodeNames {
+    CodeNames { own: names(own, &[]).uses, ..names(own, own) }
+}
+
+fn imports(uses: &[&str], makes: &[&str], modules: &[&str]) -> CodeNames {
+    CodeNames { imports: names(modules, &[]).uses, ..names(uses, makes) }
+}
+
+/// `if a: x = 1`: whether it is bound does not matter where no cell above makes it, and does where one does.
+#[test]
+fn what_a_cell_binds_on_some_ways_is_not_needed() {
+    let mut bench = Bench::of(&[(&[], &["a"]), (&["x"], &[]), (&[], &["x"])]);
+    bench.insert(1, Some(own(&["x"])));
+    for _ in 0..3 {
+        bench.run_all(&[0, 1, 2, 3]);
+        assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+        assert_eq!(bench.run_stale(Foresight::None), Vec::<usize>::new());
+    }
+    bench.run(1, None);
+    assert_eq!(bench.marks()[..3], [Freshness::Fresh, Freshness::Fresh, stale("x", 1)]);
+    assert_eq!(bench.run_stale(Foresight::None), [2]);
+    // One above makes it from now on, and is used.
+    bench.edit(0, Some(names(&[], &["x"])));
+    bench.run(0, None);
+    assert_eq!(bench.marks()[1], stale("x", 0));
+    assert_eq!(bench.run_stale(Foresight::None), [1, 2]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    // What it left itself is not what the one above made.
+    bench.run(1, None);
+    assert_eq!(bench.marks()[1], stale("x", 0));
+    assert_eq!(bench.run_stale(Foresight::None), [0, 1, 2]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    // What a cell cannot do without is another matter: from the top there is none.
+    bench.edit(0, Some(names(&[], &[])));
+    bench.edit(1, Some(names(&["x"], &["x"])));
+    bench.run_all(&[0, 1]);
+    assert_eq!(bench.marks()[1], stale("x", None));
+}
+
+/// `def f(): global g; g = 1` and a cell that calls it: the same, through the function.
+#[test]
+fn what_a_function_binds_outside_of_itself_is_not_needed() {
+    let body = BodyNames { uses: Vec::new(), makes: vec!["g".to_owned()] };
+    let mut definition = names(&[], &["f"]);
+    definition.later.insert("f".to_owned(), body);
+    let mut bench = Bench::of(&[(&["f"], &[]), (&["g"], &[])]);
+    bench.insert(0, Some(definition));
+    for _ in 0..2 {
+        bench.run_all(&[0, 1, 2]);
+        assert_eq!(bench.marks(), vec![Freshness::Fresh; 3]);
+    }
+    bench.run(1, None);
+    assert_eq!(bench.marks()[1..], [Freshness::Fresh, stale("g", 1)]);
+    bench.insert(0, Some(names(&[], &["g"])));
+    bench.run(0, None);
+    assert_eq!(bench.marks()[2], stale("g", 0));
+    assert_eq!(bench.run_stale(Foresight::None), [2, 3]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+}
+
+#[test]
+fn a_module_is_made_by_the_first_who_imports_it() {
+    let mut bench = Bench::of(&[]);
+    bench.insert(0, Some(imports(&[], &[], &["m"])));
+    // One that changes the module.
+    bench.insert(1, Some(names(&["m"], &["m"])));
+    bench.insert(2, Some(imports(&[], &[], &["m"])));
+    bench.insert(3, Some(names(&["m"], &[])));
+    bench.run_all(&[0, 1, 2, 3]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    // Another import is no change, and does not hide one.
+    bench.run(2, None);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    bench.edit(1, Some(names(&["m"], &["m"])));
+    assert_eq!(bench.marks()[2..], [stale("m", 1), stale("m", 1)]);
+    for foresight in [Foresight::None, Foresight::Asked] {
+        bench.new_kernel();
+        bench.edit(2, Some(imports(&[], &[], &["m"])));
+        bench.run_stale(foresight);
+        assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
+    }
+    // Without the others the last one makes it.
+    bench.cells.drain(..2);
+    assert_eq!(bench.marks(), [stale("m", None), stale("m", None)]);
+    assert_eq!(bench.run_stale(Foresight::None), [0, 1]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 2]);
+    // And one that changes it above both counts when it has run.
+    bench.insert(0, Some(imports(&[], &["m"], &["m"])));
+    bench.run(0, None);
+    assert_eq!(bench.marks()[1], stale("m", 0));
+}
+
+/// Numbers of records come from files that anybody may write.
+#[test]
+fn numbers_that_no_run_can_have_are_refused() {
+    let mut bench = Bench::of(&[(&["x"], &["x"])]);
+    bench.run(0, None);
+    let trace = bench.records.into_values().next().expect("a record").trace;
+    assert!(trace.is_possible());
+    for number in [TO_COME, u64::MAX] {
+        assert!(!Trace { ran: number, ..trace.clone() }.is_possible());
+        assert!(!Trace { made: Some(number), ..trace.clone() }.is_possible());
+        let saw = BTreeMap::from([("x".to_owned(), Some(number))]);
+        assert!(!Trace { saw, ..trace.clone() }.is_possible());
+    }
+    // The greatest there can be does no harm to what runs after it.
+    let mut held = Held::default();
+    held.take(&Trace { ran: LAST_RAN, ..trace.clone() });
+    let nothing = names(&[], &[]);
+    let ended = Ended {
+        names: Some(&nothing),
+        micros: u64::MAX,
+        again: None,
+        is_above: &|_| false,
+        last_above: None,
+    };
+    assert!(held.end(&trace.kernel, ended).is_possible());
 }
 
 #[test]
@@ -311,9 +446,21 @@ enum Step {
     NewKernel,
 }
 
+/// Names that no cell makes for all others; those who use one make it themselves, or it is a module that they import.
+const OWN: [&str; 2] = ["o", "p"];
+const MODULES: [&str; 2] = ["m", "n"];
+
 fn some_names() -> impl Strategy<Value = Option<CodeNames>> {
-    let some = || proptest::sample::subsequence(NAMES.to_vec(), 0..=2);
-    let known = (some(), some()).prop_map(|(uses, makes)| names(&uses, &makes));
+    let some = |names: &[&'static str]| proptest::sample::subsequence(names.to_vec(), 0..=2);
+    let plain = (some(&NAMES), some(&NAMES));
+    let known = (plain, some(&OWN), some(&["a", "o"]), some(&MODULES), some(&["m", "o"]));
+    let known = known.prop_map(|((uses, makes), own, also, modules, made)| {
+        let mut all = names(&[&uses[..], &own[..]].concat(), &[makes, own.clone(), made].concat());
+        let own = own.iter().chain(&also).map(|name| (*name).to_owned());
+        all.own = own.filter(|name| all.uses.contains(name)).collect();
+        all.imports = names(&modules, &[]).uses;
+        all
+    });
     proptest::option::weighted(0.9, known)
 }
 
@@ -355,10 +502,17 @@ fn dependents(bench: &Bench, on: usize) -> BTreeSet<usize> {
         let maker = |name: &String| {
             let makes =
                 |cell: &Cell| cell.names.as_ref().is_none_or(|names| names.makes.contains(name));
-            (0..place).rev().find(|above| makes(&bench.cells[*above]))
+            let imports =
+                |cell: &Cell| cell.names.as_ref().is_some_and(|names| names.imports.contains(name));
+            let changed = (0..place).rev().find(|above| makes(&bench.cells[*above]));
+            // Nobody has made anything of it: it is the first's who imported it.
+            changed.or_else(|| (0..place).find(|above| imports(&bench.cells[*above])))
         };
         let depends = match &cell.names {
-            Some(names) => names.uses.iter().filter_map(maker).any(|above| found.contains(&above)),
+            Some(names) => {
+                let mut uses = names.uses.iter().chain(&names.imports).filter_map(maker);
+                uses.any(|above| found.contains(&above))
+            }
             None => true,
         };
         if depends {

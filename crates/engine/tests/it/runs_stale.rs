@@ -65,7 +65,7 @@ fn stale_for(name: &str, cell: usize) -> Why {
 async fn stale_cells_run_and_say_why() {
     let rig = Rig::new();
     rig.code(&["x = 1", "def f(): return x + 1", "z = 5", "y = f()\ny", "z", "y + z"]);
-    assert_eq!(marks(&rig), [], "of a notebook that never ran here there is nothing to say");
+    assert_eq!(marks(&rig), vec![Freshness::NeverRun; 6]);
     let report = rig.run(rig.request()).await;
     assert_eq!(report.state, State::Done);
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 6]);
@@ -160,6 +160,143 @@ async fn order_failures_and_changes_in_place() {
     let report = rig.run(RunRequest { on_error: OnError::GoOn, ..stale(&rig) }).await;
     assert_eq!(places(&report), [2]);
     assert_eq!(marks(&rig), vec![Freshness::Fresh; 4]);
+}
+
+/// A method that gives nothing was called for an effect, also where it is all that a cell does.
+#[tokio::test]
+async fn a_method_called_for_its_effect_changes_what_it_is_called_on() {
+    let rig = Rig::new();
+    let class = "class Counter:\n    n = 0\n    def inc(self): self.n += 1\nc = Counter()";
+    rig.code(&[class, "c.inc()", "c.inc();", "c.n", "xs = [3]", "xs.copy()", "xs"]);
+    rig.run(rig.request()).await;
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 7]);
+    set(&rig, 1, "c.inc(); c.inc()");
+    let of_c = |cell| Freshness::Stale(because("c", cell));
+    assert_eq!(marks(&rig)[1..4], [Freshness::Changed, of_c(1), of_c(2)]);
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [0, 1, 2, 3], "{:?}", ran(&report));
+    assert_eq!(rig.shown(3), ["3"]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 7]);
+    set(&rig, 5, "xs.copy() + [1]");
+    assert_eq!(places(&rig.run(stale(&rig)).await), [5], "a look is no change");
+}
+
+/// What is bound on some ways only, or by a function: however often it is run, what has run is fresh.
+#[tokio::test]
+async fn names_that_are_bound_on_some_ways_only_do_not_stay_stale() {
+    let rig = Rig::new();
+    rig.code(&[
+        "flag = False\nif flag:\n    x = 1",
+        "try:\n    df\nexcept NameError:\n    df = 5",
+        "def f():\n    global g\n    g = 1",
+        "f()",
+        "if not flag:\n    y = 1",
+        "y = 2",
+        "df + g + y",
+        "import json",
+        "import json\njson.dumps(y)",
+    ]);
+    for _ in 0..3 {
+        rig.run(rig.request()).await;
+        assert_eq!(marks(&rig), vec![Freshness::Fresh; 9]);
+    }
+    set(&rig, 0, "flag = True\nif flag:\n    x = 1");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [0, 4], "{:?}", ran(&report));
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 9]);
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(ran(&report), Vec::new());
+}
+
+/// Changes that no name of the cell says: of elements, by methods, of modules, of the folder and the environment.
+#[tokio::test]
+async fn changes_of_what_a_cell_does_not_name_are_seen() {
+    let table: &[(&[&str], usize, &str, &[usize])] = &[
+        (
+            &["xs = [[]]", "for e in xs: e.append(1)", "xs"],
+            1,
+            "for e in xs: e.append(2)",
+            &[0, 1, 2],
+        ),
+        (
+            &[
+                "class A:\n    def m(self):\n        global g\n        g += 1\na = A()",
+                "g = 1",
+                "a.m()",
+                "g",
+            ],
+            2,
+            "a.m(); a.m()",
+            &[0, 1, 2, 3],
+        ),
+        (
+            &["import json", "json.here = 1", "import json\njson.here"],
+            1,
+            "json.here = 2",
+            &[0, 1, 2],
+        ),
+        (&["%env INK_A=1", "import os", "os.environ['INK_A']", "2"], 0, "%env INK_A=2", &[0, 2]),
+        (&["%cd .", "import os", "os.getcwd()", "2"], 0, "%cd /", &[0, 2]),
+    ];
+    for (cells, at, source, wanted) in table {
+        let rig = Rig::new();
+        rig.code(cells);
+        rig.run(rig.request()).await;
+        assert_eq!(marks(&rig), vec![Freshness::Fresh; cells.len()], "{cells:?}");
+        set(&rig, *at, source);
+        let report = rig.run(stale(&rig)).await;
+        assert_eq!(places(&report), *wanted, "{cells:?}: {:?}", ran(&report));
+        assert_eq!(marks(&rig), vec![Freshness::Fresh; cells.len()], "{cells:?}");
+    }
+}
+
+/// A file that a cell wrote is another one for the cells below it, in the same run.
+#[tokio::test]
+async fn what_read_a_file_that_was_written_runs_at_once() {
+    let rig = Rig::new();
+    rig.code(&[
+        "n = 1",
+        "with open('data.txt', 'w') as file: file.write('a' * n)",
+        "text = open('data.txt').read()",
+        "text",
+        "n = 5",
+    ]);
+    rig.run(rig.request()).await;
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
+    set(&rig, 0, "n = 3");
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(places(&report), [0, 1, 2, 3], "{:?}", ran(&report));
+    assert_eq!(rig.shown(3), ["'aaa'"]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 5]);
+}
+
+/// A cell that is put in above those without ids moves them, and what is known of them with them.
+#[tokio::test]
+async fn cells_without_ids_are_known_where_they_went() {
+    let rig = Rig::new();
+    rig.code(&["x = 1", "x", "x + 1"]);
+    edit(&rig, |cells| {
+        cells.iter_mut().for_each(|cell| drop(cell.as_object_mut().map(|cell| cell.remove("id"))));
+    });
+    let mut file = rig.file("a.ipynb");
+    file["nbformat_minor"] = 4.into();
+    std::fs::write(rig.desk.dir.path().join("a.ipynb"), pretty(&file)).expect("a file");
+    rig.run(rig.request()).await;
+    edit(&rig, |cells| {
+        cells.insert(
+            1,
+            json!({"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [],
+                   "source": "y = x"}),
+        );
+    });
+    let fresh = || Freshness::Fresh;
+    assert_eq!(marks(&rig), [fresh(), Freshness::NeverRun, fresh(), fresh()]);
+    let report = rig.run(stale(&rig)).await;
+    assert_eq!(ran(&report), [(1, Why::Marked(Freshness::NeverRun))]);
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 4]);
+    // What was noted is noted for where they are now.
+    set(&rig, 1, "y = x + 1");
+    assert_eq!(marks(&rig), [fresh(), Freshness::Changed, fresh(), fresh()]);
 }
 
 /// Cells without ids are known by their positions, and so are those that share one.

@@ -24,7 +24,8 @@ impl Row {
     /// How it ran and whether that still holds, in a few words.
     fn words(&self) -> String {
         match (&self.run, &self.mark) {
-            (Some(Run::Ended { state: State::Done, took, .. }), Some(Freshness::Fresh)) => {
+            // Also one that failed and may.
+            (Some(Run::Ended { took, .. }), Some(Freshness::Fresh)) => {
                 format!("fresh {}", duration(*took))
             }
             (Some(run), Some(mark @ (Freshness::Stale(_) | Freshness::OutOfOrder(_)))) => {
@@ -51,7 +52,7 @@ enum Run {
 }
 
 impl Run {
-    /// What is known of a cell. One that somebody else has run since is another matter.
+    /// What is known of a cell.
     fn of(cell: &CellView<'_>, runs: &LastRuns, records: &Records<'_>) -> Option<Run> {
         let id = cell.id();
         let is_it = |open: &Option<OpenCell>| {
@@ -69,11 +70,6 @@ impl Run {
         }
         let ran = records.of(id.as_deref(), cell.index())?;
         let is_changed = !ran.ran(&cell.source().text);
-        let count = cell.execution_count();
-        let is_other = count.is_some() && count != ran.count.map(u64::from);
-        if !is_changed && is_other && !runs.is_ahead {
-            return None;
-        }
         Some(Run::Ended { state: ran.state, took: ran.duration, is_changed })
     }
 
@@ -129,12 +125,12 @@ fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
     let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
     let records = runs.by_cell();
     let marks = cell_marks(opened, runs);
-    // Of a notebook that never ran here there is nothing to say.
-    let is_known = |mark: &&Freshness| !matches!(mark, Freshness::NeverRun | Freshness::Unknown);
-    let is_any_known = marks.values().any(|mark| is_known(&mark));
     let row = |cell: CellView<'_>| {
-        let run = Run::of(&cell, runs, &records);
-        let mark = marks.get(&cell.index()).filter(|_| is_any_known).cloned();
+        let mark = marks.get(&cell.index()).cloned();
+        // How it ended counts as long as the file shows it.
+        let is_shown = !matches!(mark, Some(Freshness::NeverRun | Freshness::Unknown));
+        let is_ended = |run: &Run| matches!(run, Run::Ended { .. });
+        let run = Run::of(&cell, runs, &records).filter(|run| is_shown || !is_ended(run));
         Row { cell: cell.outline(), run, mark }
     };
     cells.map(row).collect()

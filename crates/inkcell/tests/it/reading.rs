@@ -150,9 +150,9 @@ fn a_page_says_how_to_go_on_and_a_pipe_is_never_cut() {
 fn the_outline_has_a_line_a_cell() {
     assert_snapshot!(shown(&["read", "nb.ipynb", "--outline"]), @r"
     nb.ipynb  version [version]  3 cells  nbformat 4.5  python
-    0  intro-md  markdown         3 lines  # Title
-    1  aaaa1111  code     [3]     2 lines  x = 1  #keep #x  → stdout 2 lines 9B  → text/plain 2B + image/png 6B  → error ValueError: bad value
-    2  cccc3333  raw              0 lines
+    0  intro-md  markdown                       3 lines  # Title
+    1  aaaa1111  code     [3]   run elsewhere   2 lines  x = 1  #keep #x  → stdout 2 lines 9B  → text/plain 2B + image/png 6B  → error ValueError: bad value
+    2  cccc3333  raw                            0 lines
     ");
 }
 
@@ -175,7 +175,9 @@ fn the_outline_as_json() {
           "type": "code",
           "execution_count": 3,
           "run": null,
-          "freshness": null,
+          "freshness": {
+            "mark": "run_elsewhere"
+          },
           "lines": 2,
           "first_line": "x = 1",
           "tags": [

@@ -1,6 +1,7 @@
 //! Stale cells on the command line: marked in the outline, run with what they need, and told why.
 
-use serde_json::Value;
+use inkcell_testkit::notebooks::pretty;
+use serde_json::{Value, json};
 
 use crate::env;
 use crate::notebook_runs::{notebook, outputs, ran};
@@ -11,7 +12,7 @@ fn stale_cells_are_marked_and_run() {
     let env = env();
     env.put("a.ipynb", notebook(&["x = 1", "big = 2", "print(x)", "print(big)"]));
     let outline = || env.run(&["read", "a.ipynb", "--outline"]).ok().stdout;
-    assert!(!outline().contains("never run"), "nothing is known of it: {}", outline());
+    assert_eq!(outline().matches(" never run ").count(), 4, "{}", outline());
     ran(&env, &["a.ipynb"]).ok();
     let told = outline();
     assert_eq!(told.matches(" fresh ").count(), 4, "{told}");
@@ -27,6 +28,104 @@ fn stale_cells_are_marked_and_run() {
     assert_eq!(outline().matches(" fresh ").count(), 4, "{}", outline());
     let said = ran(&env, &["a.ipynb", "--cells", "stale"]).ok();
     assert!(said.stdout.contains("nothing is stale, 4 fresh"), "{said:?}");
+}
+
+/// A change of the cells of a notebook that has run.
+type Change = fn(&mut Vec<Value>);
+
+/// The outline and a run of stale cells say the same of every cell, whatever has become of the notebook.
+#[test]
+fn the_outline_says_what_a_run_of_stale_cells_does() {
+    fn new(source: &str) -> Value {
+        json!({"cell_type": "code", "execution_count": null, "metadata": {}, "outputs": [],
+               "source": source})
+    }
+    fn clean(cell: &mut Value) {
+        (cell["outputs"], cell["execution_count"]) = (json!([]), json!(null));
+    }
+    // With the first words of the outline for each cell.
+    let table: &[(&str, Change, &[&str])] = &[
+        ("nothing", |_| {}, &["fresh", "fresh", "fresh", "fresh"]),
+        ("edited", |cells| cells[0]["source"] = "x = 2".into(), &["ok", "ok", "fresh", "ok"]),
+        ("cleaned", |cells| clean(&mut cells[1]), &["fresh", "never run", "fresh", "fresh"]),
+        (
+            "all cleaned",
+            |cells| cells.iter_mut().for_each(clean),
+            &["never run", "never run", "never run", "never run"],
+        ),
+        (
+            "run by another program",
+            |cells| cells[2]["execution_count"] = 70.into(),
+            &["fresh", "fresh", "run elsewhere", "fresh"],
+        ),
+        (
+            "put in",
+            |cells| cells.insert(1, new("y = 2")),
+            &["fresh", "never run", "fresh", "fresh", "fresh"],
+        ),
+        ("taken out", |cells| drop(cells.remove(0)), &["ok", "fresh", "ok"]),
+        (
+            "may not fail any more",
+            |cells| cells[2]["metadata"] = json!({}),
+            &["fresh", "fresh", "failed", "fresh"],
+        ),
+    ];
+    for ids in ["ids", "no ids"] {
+        for (what, change, words) in table {
+            let env = env();
+            let sources = ["x = 1", "x", "1 / 0", "x + 1"];
+            let mut file: Value = serde_json::from_str(&notebook(&sources)).expect("JSON");
+            let cells = file["cells"].as_array_mut().expect("cells");
+            cells[2]["metadata"] = json!({"tags": ["raises-exception"]});
+            if ids == "no ids" {
+                cells
+                    .iter_mut()
+                    .for_each(|cell| drop(cell.as_object_mut().map(|it| it.remove("id"))));
+                file["nbformat_minor"] = 4.into();
+            }
+            env.put("a.ipynb", pretty(&file));
+            ran(&env, &["a.ipynb"]).ok();
+            let text = std::fs::read_to_string(env.path("a.ipynb")).expect("the file");
+            let mut file: Value = serde_json::from_str(&text).expect("JSON");
+            let cells = file["cells"].as_array_mut().expect("cells");
+            change(cells);
+            if let (true, Some(cell)) =
+                (ids == "ids", cells.iter_mut().find(|cell| cell["id"].is_null()))
+            {
+                cell["id"] = "new".into();
+            }
+            env.put("a.ipynb", pretty(&file));
+            let what = format!("{what}, {ids}");
+            let told = env.run(&["read", "a.ipynb", "--outline"]).ok().stdout;
+            let lines: Vec<&str> = told.lines().skip(1).collect();
+            assert_eq!(lines.len(), words.len(), "{what}: {told}");
+            for (line, word) in lines.iter().zip(*words) {
+                let rest = line.split_once(']').map(|(_, rest)| rest.trim_start());
+                assert!(rest.is_some_and(|rest| rest.starts_with(word)), "{what}: {told}");
+            }
+            let told = env.run(&["read", "a.ipynb", "--outline", "--json"]).ok().stdout;
+            let told: Value = serde_json::from_str(&told).expect("JSON");
+            let cells = told["cells"].as_array().expect("cells");
+            let marked: Vec<(Value, Value)> = cells
+                .iter()
+                .map(|cell| (cell["index"].clone(), cell["freshness"].clone()))
+                .filter(|(_, mark)| mark["mark"] != "fresh")
+                .collect();
+            // What fails or cannot be done any more is not the question here.
+            let said =
+                ran(&env, &["a.ipynb", "--cells", "stale", "--allow-errors", "--json"]).stdout;
+            let last: Value =
+                serde_json::from_str(said.lines().last().expect("a line")).expect("JSON");
+            let ran: Vec<(Value, Value)> = last["cells"]
+                .as_array()
+                .expect("cells")
+                .iter()
+                .map(|cell| (cell["index"].clone(), cell["why"].clone()))
+                .filter(|(_, why)| why["mark"] != "needed")
+                .collect();
+            assert_eq!(marked, ran, "{what}: {said}");
+        }
+    }
 }
 
 /// Programs get the same as objects.

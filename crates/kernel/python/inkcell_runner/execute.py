@@ -75,6 +75,10 @@ def is_hidden(source):
     return last is not None and last.type == tokenize.OP and last.string == ";"
 
 
+def _hide(value):
+    """Shows nothing."""
+
+
 class Loop:
     """The one event loop of the kernel, made when the first cell awaits."""
 
@@ -199,12 +203,16 @@ class Executor:
             and self._run_expression(source, filename, show)
         ):
             return
+        is_cell = self._session.wants_names and self._session.tree is None
+        if is_cell:
+            # What is no Python does nothing.
+            self._session.tree = []
         tree, source = self._parse(source, filename)
-        if self._session.wants_names and self._session.tree is None:
+        if is_cell:
             self._session.tree = tree
         plain, shown = split(tree, self._interactivity())
         if shown and is_hidden(source):
-            plain, shown = plain + shown, []
+            show = _hide
         if "await" in source or "async" in source:
             codes = self._compiled(plain, shown, filename)
             if any(code.co_flags & _COROUTINE for code, _ in codes):
@@ -219,6 +227,7 @@ class Executor:
             if isinstance(node, _ast.Expr):
                 expression = _ast.Expression(body=node.value)
                 value = self._execute(self.compiler.code(expression, filename, "eval"))
+                self._session.returned = id(value)
                 if value is not None:
                     show(value)
             else:
@@ -242,8 +251,10 @@ class Executor:
             value = eval(code, self._session.namespace)
             if code.co_flags & _COROUTINE:
                 value = await value
-            if is_shown and value is not None:
-                show(value)
+            if is_shown:
+                self._session.returned = id(value)
+                if value is not None:
+                    show(value)
 
     def _run_expression(self, source, filename, show):
         """Runs a cell that is one short expression, without the detour over its tree; False for others."""

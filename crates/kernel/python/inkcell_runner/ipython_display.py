@@ -30,6 +30,10 @@ class Publisher(DisplayPublisher):
 class ResultHook(DisplayHook):
     """`sys.displayhook` of cells: the value of a cell goes out here, with its number."""
 
+    def __call__(self, result=None):
+        inkcell_runner.current().returned = id(result)
+        super().__call__(result)
+
     def write_output_prompt(self):
         """The number is part of the frame."""
 

@@ -141,6 +141,9 @@ class RunnerShell(InteractiveShell):
 
     def begin_cell(self):
         self._depth = 0
+        if self.session.wants_names:
+            # What is no Python does nothing, and does not come any further.
+            self.session.tree = []
         self._result = self.shown = self.cancelled_by = None
 
     def run_cell(self, *args, **kwargs):
@@ -153,7 +156,7 @@ class RunnerShell(InteractiveShell):
     async def run_ast_nodes(self, nodelist, cell_name, interactivity="last_expr", compiler=compile, result=None):
         if self._depth == 1:
             self._result = result
-            if self.session.wants_names and self.session.tree is None:
+            if self.session.wants_names and self.session.tree == []:
                 self.session.tree = list(nodelist)
         return await super().run_ast_nodes(nodelist, cell_name, interactivity, compiler, result)
 

@@ -5,7 +5,10 @@ nothing, and asks no value of the user's for anything. What it cannot tell is an
 
 `uses` are names whose value comes from before the cell, `makes` those that it binds, takes away or changes in
 place; a name that is changed is in both. `later` has for each function or class of the cell what its body uses and
-makes, which counts for whoever uses the function. A name that is bound on some ways only counts as used too.
+makes, which counts for whoever uses the function; a name that its body makes and does not use is one that it binds.
+A name that is bound on some ways only counts as used too; such names are `own`: the cell does not need them from before.
+Neither does it need what only bodies of its functions use, which may not have been called.
+`imports` are names of modules, which are the same for all who import them: made by the first, used by the others.
 """
 
 import _ast
@@ -16,29 +19,32 @@ import sys
 from .scopes import (
     CHANGING,
     COMPREHENSIONS,
+    ENVIRONMENT,
+    FOLDER,
     FUNCTIONS,
+    LOOKS_AT_ENVIRONMENT,
+    LOOKS_AT_FOLDER,
     PATTERNS,
     SEES_ALL,
+    SETS_ENVIRONMENT,
+    SETS_FOLDER,
     Scope,
     Unknown,
+    add_elements,
     base,
     children,
+    effect,
     free,
     free_of_comprehension,
+    holders,
     imported,
+    is_environment,
     outside,
 )
 
 # More names are those of a cell that a program made.
 _MAX_NAMES = 2_000
 _MAX_FILES = 50
-
-# Methods that are called for what they show or write elsewhere. Others whose value nobody takes are for an effect.
-_LOOKING = frozenset(
-    "boxplot close count describe display flush get head hist index info items join keys plot print sample save"
-    " savefig show summary tail values".split()
-)
-_LOOKING_BEGIN = ("to_", "get_", "is_", "has_", "save_", "plot_", "print_", "show_", "assert", "check")
 
 # Values of these cannot be changed in place.
 _FIXED = (str, bytes, int, float, complex, bool, tuple, frozenset, type(None))
@@ -48,13 +54,17 @@ _RECENT = frozenset(("_", "__", "___", "_i", "_ii", "_iii", "In", "Out", "_oh", 
 
 # Line magics that neither use nor make names.
 _PLAIN_MAGICS = frozenset(
-    "alias autoawait autocall autoreload automagic autosave bookmark cd clear colors conda config dirs env gui history"
-    " load_ext ls lsmagic magic matplotlib notebook pdb pip precision pwd pycat quickref reload_ext set_env sx system"
+    "alias autoawait autocall autoreload automagic autosave bookmark clear colors conda config dirs gui history"
+    " load_ext ls lsmagic magic matplotlib notebook pdb pip precision pwd pycat quickref reload_ext sx system"
     " tb unload_ext uv who whos xmode".split()
 )
 
 # Magics whose argument or body is code of this cell.
 _CODE_MAGICS = frozenset(("time", "timeit", "prun", "capture", "debug", "memit", "mprun"))
+
+# Magics that go elsewhere, and those that look at where they are.
+_FOLDER_MAGICS = frozenset(("cd", "popd", "pushd"))
+_HERE_MAGICS = frozenset("dirs ls pwd pycat sx system".split())
 
 # Cell magics whose body is no Python.
 _TEXT_MAGICS = frozenset("bash html HTML javascript js latex markdown sh svg writefile".split())
@@ -64,11 +74,11 @@ _MATCH = getattr(_ast, "Match", ())
 _TYPE_ALIAS = getattr(_ast, "TypeAlias", ())
 
 
-def find(tree, session):
-    """What is known of a cell: a value for a frame, or None."""
+def find(tree, session, returned=None):
+    """What is known of a cell: a value for a frame, or None. `returned` is the id of what its last expression gave."""
     try:
         body = tree.body if isinstance(tree, _ast.Module) else list(tree)
-        cell = _Cell(session)
+        cell = _Cell(session, returned)
         cell.top(body)
         return cell.told()
     except Exception:
@@ -79,12 +89,21 @@ def find(tree, session):
 class _Cell:
     """The names of a cell, in the order in which it comes to them."""
 
-    def __init__(self, session):
-        self.session = session
+    def __init__(self, session, returned):
+        self.session, self.returned = session, returned
         self.namespace = session.namespace
         self.uses, self.makes, self.later = {}, {}, {}
         # What is certainly bound by now, by the cell itself.
         self.bound = set()
+        # What it binds on some way, what only bodies of its functions use, and what it needs from before on every way.
+        self.binds, self.indirect, self.needs = set(), set(), set()
+        self.imports = {}
+        # How many branches and `try`s this stands in: what is used there may not be.
+        self.ways = 0
+        # Whether this is the last statement, whose value is shown.
+        self.is_last = False
+        # Targets of loops, with what holds their elements.
+        self.elements = {}
         self.files = {}
 
     # Names.
@@ -94,35 +113,55 @@ class _Cell:
             raise Unknown
         if name not in self.bound:
             self.uses[name] = True
+            if not self.ways:
+                self.needs.add(name)
         self._used_later(name)
 
     def _used_later(self, name):
-        """A function of this cell that is used: what its body takes is taken now."""
+        """A function of this cell that is used: what its body takes may be taken now."""
         todo, seen = [name], set()
         while todo:
             one = todo.pop()
             if one in seen:
                 continue
             seen.add(one)
-            if one not in self.bound and one != name:
+            if one != name and one not in self.bound:
                 self.uses[one] = True
+                self.indirect.add(one)
             if one in self.later:
                 uses, makes = self.later[one]
                 for made in makes:
                     self.makes[made] = True
+                    if made not in uses:
+                        self.set(made)
                 todo.extend(uses)
+
+    def set(self, name):
+        """Whether it binds the name is not certain; it does not need it."""
+        self.makes[name] = True
+        self.binds.add(name)
+        if name not in self.bound:
+            self.uses[name] = True
 
     def make(self, name):
         self.makes[name] = True
+        self._bind(name)
+
+    def _bind(self, name):
         self.bound.add(name)
+        self.binds.add(name)
         self.later.pop(name, None)
+        self.elements.pop(name, None)
 
     def change(self, name):
         self.used(name)
         self.makes[name] = True
+        # What holds it has changed with it.
+        for holder in self.elements.pop(name, ()):
+            self.change(holder)
 
     def define(self, name, function):
-        uses, makes = free(function)
+        uses, makes = free(function, self.may_change)
         self.make(name)
         self.later[name] = (uses, makes)
 
@@ -139,20 +178,23 @@ class _Cell:
     def branches(self, ways):
         """Ways of which one is taken; what is bound on some of them only may also come from before."""
         before, every, anywhere = self.bound, None, set()
+        self.ways += 1
         for nodes in ways:
             self.bound = set(before)
             self.body(nodes)
             anywhere |= self.bound
             if not (nodes and isinstance(nodes[-1], (_ast.Raise, _ast.Continue, _ast.Break))):
                 every = self.bound if every is None else every & self.bound
+        self.ways -= 1
         self.bound = before if every is None else every
         for name in anywhere - self.bound:
             self.uses[name] = True
 
     def statement(self, node, is_last=False):
         kind = type(node)
+        self.is_last = is_last
         if kind is _ast.Expr:
-            self.expression_statement(node.value, is_last)
+            self.expression_statement(node.value)
         elif kind is _ast.Assign:
             self.expression(node.value)
             for target in node.targets:
@@ -175,7 +217,10 @@ class _Cell:
             for alias in node.names:
                 if alias.name == "*":
                     raise Unknown
-                if getattr(node, "module", None) != "__future__":
+                if kind is _ast.Import:
+                    self.imports[imported(alias)] = True
+                    self._bind(imported(alias))
+                elif node.module != "__future__":
                     self.make(imported(alias))
         elif kind in (_ast.FunctionDef, _ast.AsyncFunctionDef):
             for part in outside(node):
@@ -187,6 +232,7 @@ class _Cell:
             # A loop is taken to run at least once, as nearly all do.
             self.expression(node.iter)
             self.bind(node.target)
+            add_elements(node.target, holders(node.iter), self.elements)
             self.body(node.body)
             self.body(node.orelse)
         elif kind is _ast.While:
@@ -229,7 +275,7 @@ class _Cell:
         """Its body runs now, its methods later; which of the two a name is for is not told apart."""
         for part in outside(node):
             self.expression(part)
-        at_once = Scope(True)
+        at_once = Scope(self.may_change, True)
         for child in node.body:
             if not isinstance(child, FUNCTIONS):
                 at_once.visit(child)
@@ -244,6 +290,8 @@ class _Cell:
 
     def try_(self, node):
         before = set(self.bound)
+        # Whatever fails in it may be made good.
+        self.ways += bool(node.handlers)
         self.body(node.body)
         self.body(node.orelse)
         every, anywhere = self.bound, set(self.bound)
@@ -259,6 +307,7 @@ class _Cell:
             anywhere |= self.bound
             if not (handler.body and isinstance(handler.body[-1], _ast.Raise)):
                 every = every & self.bound
+        self.ways -= bool(node.handlers)
         self.bound = every
         for name in anywhere - every:
             self.uses[name] = True
@@ -288,20 +337,21 @@ class _Cell:
             name, _ = base(target)
             if name is not None:
                 self.change(name)
+            if is_environment(target):
+                self.set(ENVIRONMENT)
 
     # Expressions.
 
-    def expression_statement(self, node, is_last):
-        call = node.value if isinstance(node, _ast.Await) else node
+    def expression_statement(self, node):
+        is_last = self.is_last
         self.expression(node)
-        if not isinstance(call, _ast.Call) or not isinstance(call.func, _ast.Attribute) or is_last:
+        name, steps = effect(node)
+        if name is None or not self.can_change(name, steps) or steps > 1 and not self.may_change(name, steps):
             return
-        # Nobody takes its value, so it is called for an effect.
-        method = call.func.attr
-        if method not in _LOOKING and not method.startswith(_LOOKING_BEGIN):
-            name, steps = base(call.func)
-            if name is not None and steps == 1 and self.can_change(name, steps):
-                self.change(name)
+        # Nobody takes its value, so it is called for an effect. The last value is shown: a method that gives one was
+        # called for it, and one that gives nothing, or what it was called on, for an effect.
+        if not is_last or self.returned in (id(None), id(self.namespace.get(name, self))):
+            self.change(name)
 
     def expression(self, node):
         kind = type(node)
@@ -316,15 +366,17 @@ class _Cell:
         elif kind is _ast.Lambda:
             for part in outside(node):
                 self.expression(part)
-            self.taken(*free(node))
+            self.taken(*free(node, self.may_change))
         elif kind in COMPREHENSIONS:
-            uses, makes, walrus = free_of_comprehension(node)
+            uses, makes, walrus = free_of_comprehension(node, self.may_change)
             self.taken(uses, makes)
             for name in walrus:
                 self.make(name)
         else:
             if kind is _ast.Call and self.call(node):
                 return
+            if kind is _ast.Attribute and is_environment(node):
+                self.used(ENVIRONMENT)
             for child in children(node):
                 self.expression(child)
 
@@ -332,11 +384,20 @@ class _Cell:
         for name in uses:
             self.used(name)
         for name in makes:
-            self.change(name)
+            (self.change if name in uses else self.set)(name)
 
     def call(self, node):
         """What a call says besides its parts; True where it is a magic, which has been looked at."""
         function = node.func
+        called = getattr(function, "id", None) or getattr(function, "attr", None)
+        if called in SETS_FOLDER:
+            self.set(FOLDER)
+        elif called in LOOKS_AT_FOLDER:
+            self.used(FOLDER)
+        elif called in SETS_ENVIRONMENT:
+            self.set(ENVIRONMENT)
+        elif called in LOOKS_AT_ENVIRONMENT:
+            self.used(ENVIRONMENT)
         if isinstance(function, _ast.Name):
             if function.id in SEES_ALL or function.id in ("vars", "dir") and not node.args:
                 raise Unknown
@@ -356,6 +417,8 @@ class _Cell:
             )
             if name is not None and (function.attr in CHANGING or is_in_place) and self.can_change(name, steps):
                 self.change(name)
+            if function.attr in CHANGING and is_environment(function.value):
+                self.set(ENVIRONMENT)
             self.file(node, function.attr)
         return False
 
@@ -366,24 +429,46 @@ class _Cell:
             return steps > 1
         return type(value) not in _FIXED or name not in self.namespace
 
+    def may_change(self, name, steps):
+        """The same of what is called for an effect only: nothing is said of what is not known."""
+        known = self.namespace.get(name, sys)
+        return type(known) not in _FIXED and not isinstance(known, type(sys))
+
     def magic(self, method, args):
         texts = [arg.value for arg in args if isinstance(arg, _ast.Constant) and isinstance(arg.value, str)]
         if len(texts) != len(args):
             raise Unknown
         if method in ("system", "getoutput", "getoutput_list"):
-            self.words(texts)
+            self.in_shell(texts)
         elif method == "run_line_magic" and texts[0] in _PLAIN_MAGICS:
             self.words(texts[1:])
+            if texts[0] in _HERE_MAGICS:
+                self.used(FOLDER)
+        elif method == "run_line_magic" and texts[0] in _FOLDER_MAGICS:
+            self.words(texts[1:])
+            self.set(FOLDER)
+        elif method == "run_line_magic" and texts[0] in ("env", "set_env"):
+            self.words(texts[1:])
+            is_set = "=" in texts[1] or len(texts[1].split()) > 1
+            (self.set if is_set else self.used)(ENVIRONMENT)
         elif method in ("run_line_magic", "run_cell_magic") and texts[0] in _CODE_MAGICS:
             # Options stand before the code, and a name to keep output in is made.
             if texts[0] == "capture" or texts[1].lstrip().startswith("-"):
                 raise Unknown
+            # What is timed gives its value to whoever asked for the time.
+            is_last = self.is_last and texts[0] == "time"
             for text in texts[1:]:
-                self.body(compile(text, "<names>", "exec", 0x0400 | 0x2000, True).body)
+                body = compile(text, "<names>", "exec", 0x0400 | 0x2000, True).body
+                (self.top if is_last else self.body)(body)
         elif method == "run_cell_magic" and texts[0] in _TEXT_MAGICS:
-            self.words(texts[1:2])
+            (self.in_shell if texts[0] in ("bash", "sh", "writefile") else self.words)(texts[1:2])
         else:
             raise Unknown
+
+    def in_shell(self, texts):
+        self.words(texts)
+        self.used(FOLDER)
+        self.used(ENVIRONMENT)
 
     def words(self, texts):
         """Names that a line for the system takes from Python."""
@@ -436,6 +521,8 @@ class _Cell:
             # A time that does not fit into 64 bits is no use to whoever is told.
             if found.st_mode & 0o170000 == 0o100000 and abs(found.st_mtime_ns) < 1 << 63:
                 self.files[path] = (found.st_size, found.st_mtime_ns)
+                if not os.path.isabs(value):
+                    self.used(FOLDER)
         except OSError:
             # No file, such as an address or a text.
             pass
@@ -460,11 +547,28 @@ class _Cell:
             uses, made = kept(uses), sorted(made)
             if uses or made:
                 later[name] = {"uses": uses, "makes": made}
+        for name in makes:
+            of = self.class_of(name)
+            if of is not None:
+                # Whoever uses it may call the methods of its class.
+                later.setdefault(name, {"uses": [of], "makes": []})
+        own = ((self.binds | self.indirect) & self.uses.keys()) - self.needs - self.imports.keys()
         told = {"uses": kept(self.uses), "makes": makes, "later": later}
+        # Nothing is said of what there is not, as of files.
+        for field, names in (("own", own), ("imports", self.imports)):
+            if names:
+                told[field] = kept(names)
         told["files"] = [[path, *stamp] for path, stamp in self.files.items()]
         if len(told["uses"]) + len(makes) + len(later) > _MAX_NAMES:
             raise Unknown
         return told
+
+    def class_of(self, name):
+        """The name of the class of what is there under a name now, where it is one that cells made."""
+        kind = type(self.namespace.get(name))
+        known = type.__getattribute__(kind, "__name__")
+        is_here = type.__getattribute__(kind, "__module__") == self.namespace.get("__name__")
+        return known if is_here and known != name and self.namespace.get(known) is kind else None
 
 
 def _is_shell(node):

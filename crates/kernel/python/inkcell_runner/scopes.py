@@ -12,6 +12,24 @@ CHANGING = frozenset(
     " setdefault sort step symmetric_difference_update train update write writelines zero_grad".split()
 )
 
+# Methods that are called for what they show or write elsewhere. Others whose value nobody takes are for an effect.
+LOOKING = frozenset(
+    "boxplot close count critical debug describe display error exception flush get head hist index info items join keys"
+    " plot print sample save savefig show summary tail values warning".split()
+)
+LOOKING_BEGIN = ("to_", "get_", "is_", "has_", "save_", "plot_", "print_", "show_", "assert", "check")
+
+# What code may depend on besides names, under names that nobody can have: the folder it runs in, and the environment.
+FOLDER, ENVIRONMENT = "%cd", "%env"
+SETS_FOLDER = frozenset(("chdir", "fchdir"))
+SETS_ENVIRONMENT = frozenset(("load_dotenv", "putenv", "unsetenv"))
+LOOKS_AT_FOLDER = frozenset("cwd getcwd getcwdb glob iglob listdir rglob scandir walk".split())
+LOOKS_AT_ENVIRONMENT = frozenset(("expandvars", "getenv"))
+
+# Functions and methods whose result has the elements of what they are given.
+_PASSES_ELEMENTS = frozenset("enumerate filter iter list reversed sorted tuple zip".split())
+_HAS_ELEMENTS = frozenset("flatten items ravel values".split())
+
 # Functions that may use and make every name there is.
 SEES_ALL = frozenset(("exec", "eval", "globals", "locals"))
 
@@ -48,6 +66,48 @@ def base(node):
     return (node.id if isinstance(node, _ast.Name) else None), steps
 
 
+def effect(node):
+    """What a call may change whose value nobody takes: the name it begins with, and how far away the method is."""
+    call = node.value if isinstance(node, _ast.Await) else node
+    if not isinstance(call, _ast.Call) or not isinstance(call.func, _ast.Attribute):
+        return None, 0
+    name, steps = base(call.func)
+    if call.func.attr.startswith(LOOKING_BEGIN):
+        return None, 0
+    link = call.func
+    while isinstance(link, (_ast.Attribute, _ast.Subscript)):
+        # Also `df.plot.bar()`.
+        if isinstance(link, _ast.Attribute) and link.attr in LOOKING:
+            return None, 0
+        link = link.value
+    return name, steps
+
+
+def holders(node):
+    """The names of what holds the elements that a loop goes through: a change of an element changes it."""
+    if isinstance(node, (_ast.Tuple, _ast.List, _ast.Set)):
+        return {name for item in node.elts for name in holders(item)}
+    if isinstance(node, _ast.Starred):
+        return holders(node.value)
+    if isinstance(node, _ast.Call):
+        if isinstance(node.func, _ast.Name) and node.func.id in _PASSES_ELEMENTS:
+            return {name for item in node.args for name in holders(item)}
+        if isinstance(node.func, _ast.Attribute) and node.func.attr in _HAS_ELEMENTS:
+            return holders(node.func.value)
+        return set()
+    name, _ = base(node)
+    return set() if name is None else {name}
+
+
+def is_environment(node):
+    """Whether it is `os.environ`, or something in it."""
+    while isinstance(node, (_ast.Attribute, _ast.Subscript)):
+        if isinstance(node, _ast.Attribute) and node.attr in ("environ", "environb"):
+            return True
+        node = node.value
+    return isinstance(node, _ast.Name) and node.id == "environ"
+
+
 def imported(alias):
     return alias.asname or alias.name.split(".", 1)[0]
 
@@ -80,22 +140,31 @@ def outside(node):
 class Scope:
     """The names of a function, class body or comprehension, and those of them that come from outside."""
 
-    def __init__(self, is_class=False):
+    def __init__(self, can_change, is_class=False):
         self.is_class = is_class
+        # Whether a method that is called on a name for an effect may change it.
+        self.can_change = can_change
         self.loads, self.stores, self.changes = set(), set(), set()
-        self.globals = set()
+        self.globals, self.augmented = set(), set()
+        # Targets of loops, with what holds their elements.
+        self.elements = {}
         # Of functions inside: what they take from here or from further out.
         self.inner_uses, self.inner_makes = set(), set()
 
     def free(self):
-        """Uses and makes that come from outside."""
+        """Uses and makes that come from outside. What is bound there, and need not be there before, is only made."""
+        todo = list(self.changes)
+        while todo:
+            held = self.elements.get(todo.pop(), set()) - self.changes
+            self.changes |= held
+            todo.extend(held)
         own = self.stores - self.globals
-        makes = (self.changes - own) | (self.stores & self.globals)
-        uses = (self.loads | self.changes) - own
+        bound = (self.stores & self.globals) - self.augmented - self.changes
+        changes = (self.changes - own) | (self.augmented & self.globals)
+        uses = (self.loads | self.changes) - own - bound | changes
         # What stands in a class is not seen by its methods.
         seen = set() if self.is_class else own
-        makes |= self.inner_makes - seen
-        return uses | (self.inner_uses - seen) | makes, makes
+        return uses | (self.inner_uses - seen), changes | bound | (self.inner_makes - seen)
 
     def visit(self, node):
         kind = type(node)
@@ -114,11 +183,11 @@ class Scope:
                 self.stores.add(node.name)
             for part in outside(node):
                 self.visit(part)
-            uses, makes = free(node)
+            uses, makes = free(node, self.can_change)
             self.inner_uses |= uses
             self.inner_makes |= makes
         elif kind in COMPREHENSIONS:
-            uses, makes, walrus = free_of_comprehension(node)
+            uses, makes, walrus = free_of_comprehension(node, self.can_change)
             self.inner_uses |= uses
             self.inner_makes |= makes
             self.stores |= walrus
@@ -129,31 +198,55 @@ class Scope:
                 self.stores.add(getattr(node, PATTERNS[kind]))
             elif kind is _ast.Call:
                 self._call(node)
+            elif kind is _ast.Expr:
+                name, steps = effect(node.value)
+                # One that was made here is not known yet.
+                if name is not None and (name in self.elements or self.can_change(name, steps)):
+                    self.changes.add(name)
+            elif kind in (_ast.For, _ast.AsyncFor, _ast.comprehension):
+                add_elements(node.target, holders(node.iter), self.elements)
             elif kind is _ast.AugAssign:
                 name, _ = base(node.target)
-                if name is not None:
-                    (self.loads if isinstance(node.target, _ast.Name) else self.changes).add(name)
-            elif kind in (_ast.Attribute, _ast.Subscript) and not isinstance(node.ctx, _ast.Load):
-                name, _ = base(node)
+                if isinstance(node.target, _ast.Name):
+                    self.loads.add(name)
+                    self.augmented.add(name)
+                elif name is not None:
+                    self.changes.add(name)
+            elif kind in (_ast.Attribute, _ast.Subscript):
+                is_load = isinstance(node.ctx, _ast.Load)
+                name, _ = (None, 0) if is_load else base(node)
                 if name is not None:
                     self.changes.add(name)
+                if is_environment(node):
+                    (self.loads if is_load else self.changes).add(ENVIRONMENT)
             for child in children(node):
                 self.visit(child)
 
     def _call(self, node):
         function = node.func
+        name = getattr(function, "id", None) or getattr(function, "attr", None)
         if isinstance(function, _ast.Name):
-            if function.id in SEES_ALL:
+            if name in SEES_ALL:
                 raise Unknown
         elif isinstance(function, _ast.Attribute):
-            name, _ = base(function.value)
-            if name is not None and function.attr in CHANGING:
-                self.changes.add(name)
+            holder, _ = base(function.value)
+            if holder is not None and name in CHANGING:
+                self.changes.add(holder)
+            if name in CHANGING and is_environment(function.value):
+                self.changes.add(ENVIRONMENT)
+        for names, what in ((SETS_FOLDER, FOLDER), (SETS_ENVIRONMENT, ENVIRONMENT)):
+            if name in names:
+                # Whoever sets it need not know what it was.
+                self.stores.add(what)
+                self.globals.add(what)
+        for names, what in ((LOOKS_AT_FOLDER, FOLDER), (LOOKS_AT_ENVIRONMENT, ENVIRONMENT)):
+            if name in names:
+                self.loads.add(what)
 
 
-def free(node):
+def free(node, can_change):
     """What the body of a function or class takes from outside."""
-    scope = Scope(isinstance(node, _ast.ClassDef))
+    scope = Scope(can_change, isinstance(node, _ast.ClassDef))
     if not scope.is_class:
         scope.stores.update(parameter.arg for parameter in parameters(node.args))
     scope.stores.update(part.name for part in getattr(node, "type_params", None) or ())
@@ -162,9 +255,9 @@ def free(node):
     return scope.free()
 
 
-def free_of_comprehension(node):
+def free_of_comprehension(node, can_change):
     """The same of a comprehension, and the names that it binds around itself."""
-    scope = Scope()
+    scope = Scope(can_change)
     for child in children(node):
         scope.visit(child)
     walrus = walruses(node)
@@ -185,6 +278,14 @@ def add_targets(node, names):
             add_targets(item, names)
     elif isinstance(node, _ast.Starred):
         add_targets(node.value, names)
+
+
+def add_elements(target, held_by, elements):
+    """Notes for each name of a loop's target what holds its elements; one that holds itself is no news."""
+    names = set()
+    add_targets(target, names)
+    for name in names:
+        elements[name] = held_by - {name}
 
 
 def walruses(node):

@@ -61,6 +61,8 @@ class Session:
         self.may_ask = False
         # Whoever runs the cell wants to know which names it uses and makes; its tree, once there is one.
         self.wants_names, self.tree = False, None
+        # Which object the last expression of a cell gave: what it gives tells whether it was called for an effect.
+        self.returned = None
         # The host has been told that cells may come.
         self.is_ready = False
         self.capturing = []
@@ -290,6 +292,7 @@ class Session:
         silent = request.get("silent", False)
         self.may_ask = request.get("asks", False)
         self.wants_names, self.tree = "names" in request and len(request["code"]) <= _MAX_NAMED, None
+        self.returned = None
         number = self.count + 1
         self.streams.install()
         error = None
@@ -434,7 +437,7 @@ class Session:
         try:
             from .names import find
 
-            found = None if tree is None else find(tree, self)
+            found = None if tree is None else find(tree, self, self.returned)
             return "" if found is None else ',"names":' + to_json(found)
         except BaseException:
             # Nothing can be imported any more, or an interrupt came late; how the cell ended is not concerned.

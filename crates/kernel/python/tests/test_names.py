@@ -9,10 +9,10 @@ import pytest
 from inkcell_runner import names
 
 
-def found(code, **namespace):
+def found(code, returned=None, **namespace):
     session = types.SimpleNamespace(namespace=namespace, hidden={})
     flags = 0x0400 | 0x2000  # A tree only, and `await` at the top.
-    return names.find(compile(code, "<cell>", "exec", flags, True), session)
+    return names.find(compile(code, "<cell>", "exec", flags, True), session, returned)
 
 
 TABLE = [
@@ -22,7 +22,6 @@ TABLE = [
     ("(a, [b, *c]), d = v", ["v"], ["a", "b", "c", "d"]),
     ("x: int = y", ["y"], ["x"]),
     ("x: int", [], []),
-    ("import numpy as np, os.path", [], ["np", "os"]),
     ("from a import b, c as d", [], ["b", "d"]),
     ("from __future__ import annotations", [], []),
     ("for i in xs: total = i", ["xs"], ["i", "total"]),
@@ -68,6 +67,17 @@ TABLE = [
     ("model.tune(X)\nmodel.score(X)", ["X", "model"], ["model"]),
     ("xs = []\nxs.append(1)", [], ["xs"]),
     ("[xs.append(i) for i in ys]", ["xs", "ys"], ["xs"]),
+    # With an element of it, too.
+    ("for x in xs: x.append(1)", ["xs"], ["x", "xs"]),
+    ("for x in xs: x.work()", ["xs"], ["x", "xs"]),
+    ("for x in xs: x.a[0] = 1", ["xs"], ["x", "xs"]),
+    ("for x in xs: x = 1; x.a = 2", ["xs"], ["x"]),
+    ("for x in xs: print(x.a)", ["xs"], ["x"]),
+    ("for i, (k, v) in enumerate(d.items()): v.sort()", ["d"], ["d", "i", "k", "v"]),
+    ("for a, b in zip(xs, [y, *zs[1:]]): b.sort()", ["xs", "y", "zs"], ["a", "b", "xs", "y", "zs"]),
+    ("for row in t:\n    for x in row: x.n += 1", ["t"], ["row", "t", "x"]),
+    ("[x.append(1) for x in xs]", ["xs"], ["xs"]),
+    ("for x in range(n): x.a = 1", ["n"], ["x"]),
     # And what only looks, or whose value is shown, is not.
     ("df.head()", ["df"], []),
     ("df.info()\ndf.describe()", ["df"], []),
@@ -94,7 +104,14 @@ def test_names_of_a_cell(code, uses, makes):
 LATER = [
     ("def f(a): return a + k", {"f": (["k"], [])}),
     ("def f(): b = k\n", {"f": (["k"], [])}),
-    ("def f():\n    global n\n    n = 1", {"f": (["n"], ["n"])}),
+    ("def f():\n    global n\n    n = 1", {"f": ([], ["n"])}),
+    ("def f():\n    global n\n    n += 1", {"f": (["n"], ["n"])}),
+    ("def f():\n    for x in xs: x.a = 1", {"f": (["xs"], ["xs"])}),
+    ("def f(ys): [y.append(1) for y in xs]", {"f": (["xs"], ["xs"])}),
+    ("def f(xs):\n    for x in xs: x.a = 1", {}),
+    ("class A:\n    def f(self):\n        global n\n        n = self", {"A": ([], ["n"])}),
+    ("def f(): os.chdir(p)", {"f": (["os", "p"], ["%cd"])}),
+    ("def f(): return os.environ['A'], os.getcwd()", {"f": (["%cd", "%env", "os"], [])}),
     ("def f(): cache[1] = log.append(2)", {"f": (["cache", "log"], ["cache", "log"])}),
     ("def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += k\n    return g", {"f": (["k"], [])}),
     ("def f(xs): return [x + k for x in xs]", {"f": (["k"], [])}),
@@ -157,15 +174,105 @@ def test_functions_of_modules_and_values_that_cannot_change_are_not_changed():
     assert found("s.strip()\n1", s=[])["makes"] == ["s"]
 
 
+def test_a_method_whose_value_nobody_takes_is_called_for_an_effect():
+    """The last value is shown, so it is told by the value: nothing, or what the method was called on."""
+    thing = [[]]
+    one = {"c": thing}
+    for code in ("c.inc()", "c.inc();", "c[0].inc()", "x = 1\nc.inc()", "await c.inc()"):
+        assert found(code, id(None), **one)["makes"][:1] == ["c"], code
+        assert found(code, id(thing), **one)["makes"][:1] == ["c"], "%s, which gives itself" % code
+        assert "c" not in found(code, id(one), **one)["makes"], "%s, which gives a value" % code
+        assert "c" not in found(code, None, **one)["makes"], "%s, of which nothing is known" % code
+    assert found("c.inc()\n1", id(one), **one)["makes"] == ["c"]
+    assert found("c.part.inc()\n1", **one)["makes"] == ["c"]
+    assert found("def f(): c.part.inc()", **one)["later"] == {"f": {"uses": ["c"], "makes": ["c"]}}
+    # What only looks does not change anything, whatever it gives, and a module is not changed by its functions.
+    for code in ("c.head()", "c.to_csv()", "c.plot.bar()", "c.plot.bar()\n1", "m.inc()", "m.part.inc()\n1", "s.inc()"):
+        assert found(code, id(None), m=sys, s="text", **one)["makes"] == [], code
+    for code in ("def f(): m.part.inc()", "def f(): s.inc()"):
+        assert found(code, m=sys, s="text")["later"]["f"]["makes"] == [], code
+    assert found("get_ipython().run_line_magic('time', 'c.inc()')", id(None), **one)["makes"] == ["c"]
+    assert found("get_ipython().run_line_magic('time', 'c.inc()')", id(one), **one)["makes"] == []
+
+
+OWN = [
+    ("if a: x = 1", ["x"]),
+    ("try: x\nexcept NameError: x = 1", ["x"]),
+    ("try: x = f()\nexcept OSError: pass", ["x"]),
+    ("if a: x = 0\nelse: x = x + 1", ["x"]),
+    ("def f():\n    global x\n    x = 1\nf()", ["x"]),
+    ("def f():\n    global x\n    if x is None: x = 1\nf()", ["x"]),
+    ("os.chdir(p)", ["%cd"]),
+    # A function may not come to it.
+    ("def f():\n    global x\n    x += 1\nf()", ["x"]),
+    ("def f(): return x\nf()", ["x"]),
+    ("class A:\n    def m(self): return x\na = A()", ["x"]),
+    # What it cannot do without.
+    ("x = x + 1", []),
+    ("print(x)\nif a: x = 1", []),
+    ("if a: x += 1", []),
+    ("x.append(1)", []),
+    ("def f():\n    global x\n    x = 1\nprint(x)\nf()", []),
+]
+
+
+@pytest.mark.parametrize(("code", "own"), OWN)
+def test_what_a_cell_binds_on_some_ways_it_does_not_need(code, own):
+    told = found(code)
+    assert told.get("own", []) == own
+    assert set(own) <= set(told["uses"])
+
+
+def test_modules_are_the_same_for_all_who_import_them():
+    told = found("import numpy as np, os.path\nnp.x")
+    assert (told["uses"], told["makes"], told["imports"]) == ([], [], ["np", "os"])
+    told = found("import m\nm.x = 1")
+    assert (told["uses"], told["makes"], told["imports"]) == ([], ["m"], ["m"])
+    told = found("try: import m\nexcept ImportError: m = None")
+    assert (told["uses"], told["makes"], told["imports"]) == ([], ["m"], ["m"])
+    assert "imports" not in found("from m import n")
+
+
+def test_whoever_uses_an_object_may_call_its_methods():
+    kind = type("A", (), {"__module__": "cells"})
+    told = found("a = A()\nb = 1", __name__="cells", A=kind, a=kind(), b=1)
+    assert told["later"] == {"a": {"uses": ["A"], "makes": []}}
+    # Of other modules, or by another name, nothing is said.
+    assert found("a = A()", __name__="main", A=kind, a=kind())["later"] == {}
+    assert found("a = A()", __name__="cells", B=kind, a=kind())["later"] == {}
+
+
+def test_the_folder_and_the_environment():
+    shell = "get_ipython()."
+    folder, environment = ["%cd"], ["%env"]
+    for code in (shell + "run_line_magic('cd', 'data')", shell + "run_line_magic('pushd', 'data')"):
+        told = found(code)
+        assert (told["uses"], told["makes"], told["own"]) == (folder, folder, folder)
+    for code in (shell + "run_line_magic('env', 'A=1')", shell + "run_line_magic('set_env', 'A 1')"):
+        told = found(code)
+        assert (told["uses"], told["makes"], told["own"]) == (environment, environment, environment)
+    assert found("os.environ['A'] = '1'")["makes"] == ["%env", "os"]
+    assert found("os.environ.update(a)")["makes"] == ["%env", "os"]
+    told = found("load_dotenv()")
+    assert (told["uses"], told["makes"]) == (["%env", "load_dotenv"], environment)
+    for code in ("os.environ['A']", "os.getenv('A')"):
+        assert (found(code)["uses"], found(code)["makes"]) == (["%env", "os"], []), code
+    for code in ("os.getcwd()", "os.listdir()"):
+        assert (found(code)["uses"], found(code)["makes"]) == (["%cd", "os"], []), code
+    assert found(shell + "run_line_magic('env', 'A')")["uses"] == environment
+    assert found(shell + "run_line_magic('ls', '')")["uses"] == folder
+
+
 def test_magics():
     shell = "get_ipython()."
     assert found(shell + "run_line_magic('matplotlib', 'inline')\nx") == found("x")
     assert found(shell + "run_line_magic('time', 'y = f(x)')") == found("y = f(x)")
     assert found(shell + "run_cell_magic('time', '', 'y = f(x)\\nz = y')") == found("y = f(x)\nz = y")
-    assert found(shell + "system('ls {folder} $other $PATH')", folder=1, other=2)["uses"] == ["folder", "other"]
+    assert found(shell + "system('ls {folder} $other $PATH')", folder=1, other=2)["uses"][2:] == ["folder", "other"]
     assert found("x = " + shell + "getoutput('ls')")["makes"] == ["x"]
     assert found(shell + "run_line_magic('timeit', '-n 3 f()')") is None
-    assert found(shell + "run_cell_magic('bash', '', 'ls')") == found("")
+    assert found(shell + "run_cell_magic('html', '', 'ls')") == found("")
+    assert found(shell + "run_cell_magic('bash', '', 'ls')")["uses"] == ["%cd", "%env"]
 
 
 def test_files_that_are_read(tmp_path, monkeypatch):
@@ -178,6 +285,9 @@ def test_files_that_are_read(tmp_path, monkeypatch):
         return [(path[-1], size) for path, size, _ in found(code, **place)["files"]]
 
     assert files("open('a')") == [("a", 3)]
+    # It depends on the folder where that is not said.
+    assert found("open('a')")["uses"] == ["%cd"]
+    assert found("open(path)", **place)["uses"] == ["path"]
     assert files("with open('a', 'rb') as f: pass") == [("a", 3)]
     assert files("pd.read_csv('b', sep=';')") == [("b", 3)]
     assert files("np.load(path)") == [("c", 3)]
@@ -226,11 +336,37 @@ def test_the_end_of_a_cell_tells_its_names_when_they_are_wanted(host):
     assert events[1][1] == {"text/plain": "1"}
     # And of a cell that failed.
     assert told(host, "y = 1\nx.nothing")["makes"] == ["y"]
-    assert told(host, "not python at all") is None
+    # What is no Python has done nothing.
+    assert told(host, "not python at all") == found("")
     assert told(host, "%time z = x")["makes"] == ["z"]
     assert told(host, "%%time\nz = x")["uses"] == ["x"]
-    assert told(host, "!echo {x}")["uses"] == ["x"]
+    assert told(host, "!echo {x}")["uses"] == ["%cd", "%env", "x"]
     assert told(host, "x = '" + "a" * 300_000 + "'") is None
+
+
+COUNTER = """
+class Counter:
+    n = 0
+    def inc(self): self.n += 1
+    def next(self): self.inc(); return self.n
+    async def later(self): self.inc()
+c = Counter()
+"""
+
+
+def check_effects(host):
+    assert told(host, COUNTER)["later"]["c"] == {"uses": ["Counter"], "makes": []}
+    for code in ("c.inc()", "c.inc();", "await c.later()", "await c.later();", "x = 1\nc.inc()", "%time c.inc()"):
+        assert "c" in told(host, code)["makes"], code
+    for code in ("c.next()", "c.next();", "c.missing()", "%time c.next()"):
+        assert told(host, code)["makes"] == [], code
+    # What the cell before gave does not count.
+    told(host, "None")
+    assert told(host, "c.missing()")["makes"] == []
+
+
+def test_a_method_that_gives_nothing_was_called_for_an_effect(host):
+    check_effects(host)
 
 
 def test_looking_for_names_warns_nobody_twice(host):
@@ -253,7 +389,7 @@ def test_names_can_be_asked_for_before_code_runs():
     codes = ["y = x", "%time y = x", "from m import *", "not python at all", "'\\d'", "x" * 300_000]
     answer = questions.answer(session, {"what": "names", "codes": codes})["names"]
     assert answer[0] == answer[1] == found("y = x")
-    assert answer[2:] == [None, None, found("''"), None]
+    assert answer[2:] == [None, found(""), found("''"), None]
 
 
 @pytest.mark.skipif(not importlib.util.find_spec("IPython"), reason="IPython is not installed")
@@ -267,5 +403,7 @@ def test_ipython_tells_names_too(tmp_path):
         assert told(one, "x = 1\nx")["makes"] == ["x"]
         assert told(one, "%%time\ny = x")["uses"] == ["x"]
         assert told(one, "1 + x")["uses"] == ["x"]
+        check_effects(one)
+        assert told(one, "not python at all") == found("")
     finally:
         one.close()

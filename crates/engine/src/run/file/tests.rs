@@ -130,7 +130,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
         std::fs::write(dir.path().join(name), notebook("1")).expect("a file");
     }
     let (mut file, _) = RunFile::open(&notebooks, "b.ipynb").expect("a run");
-    file.begin(&[], &[]).expect("it begins");
+    file.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
     let one = shown("one", "1", "late\n");
     let ran = RanCell {
         id: one.cell.id.clone(),

@@ -22,7 +22,7 @@ fn the_last_word_on_each_cell_is_known() {
     let (one, two) = (cell(Some("a"), 0, "x"), cell(None, 1, "y"));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     assert!(RunRecord::take(&places, dir.path()).expect("a file").is_none());
-    record.begin(&[], &[]).expect("it begins");
+    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
     record.note(&ran(&one, State::Error)).expect("a note");
     record.note(&ran(&two, State::Done)).expect("a note");
     record.note(&ran(&one, State::Done)).expect("a note");
@@ -32,7 +32,7 @@ fn the_last_word_on_each_cell_is_known() {
     let known = past.cells;
     // What a full disk cut off costs nothing but itself.
     record.file.write_all(b"\n{\"cell\":{\"id\":").expect("a part of a line");
-    record.begin(&known, &[]).expect("it begins again");
+    record.begin((Noted::AsKnown, &known), &[]).expect("it begins again");
     record.note(&ran(&two, State::Error)).expect("a note");
     let past = record.past().expect("the past");
     assert_eq!(past.last().collect::<Vec<_>>(), [&ran(&two, State::Error)]);
@@ -52,6 +52,17 @@ fn what_nobody_can_read_says_nothing() {
     drop(RunRecord::take(&places, dir.path()).expect("a file"));
     std::fs::write(&places.record, b"\xff\n{}\n{\"cell\":").expect("a file");
     assert_eq!(RunRecord::look(&places), LastRuns::default());
+    // Nor does a number that no execution can have.
+    let line = |ran: u64| {
+        let trace = serde_json::json!({"kernel": "k", "ran": ran});
+        let cell = serde_json::json!({"id": "a", "index": 0, "source": "", "state": "done",
+                                      "duration": 1, "trace": trace});
+        format!("\n{}", serde_json::json!({"cell": cell}))
+    };
+    std::fs::write(&places.record, line(u64::MAX)).expect("a file");
+    assert_eq!(RunRecord::look(&places), LastRuns::default());
+    std::fs::write(&places.record, line(7)).expect("a file");
+    assert_eq!(RunRecord::look(&places).cells.len(), 1);
 }
 
 /// A cell that has begun runs as long as its run is under way, and was cut off when it is not.
@@ -61,7 +72,7 @@ fn a_cell_that_was_cut_off_is_known() {
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
     let one = cell(Some("a"), 0, "x");
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
-    record.begin(&[], &[]).expect("it begins");
+    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
     record.note_start(&one).expect("a note");
     let open = Some(OpenCell { id: Some("a".to_owned()), index: 0 });
     let look = || RunRecord::look(&places);

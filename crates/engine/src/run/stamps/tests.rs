@@ -70,3 +70,19 @@ fn times_that_were_noted_are_understood() {
         assert_eq!(days(year, month, day), Some(days_since));
     }
 }
+
+/// A file may say whatever somebody put there.
+#[test]
+fn a_note_with_a_number_that_no_execution_can_have_is_none() {
+    let noted = |ran: u64| {
+        let trace = json!({"kernel": "k", "ran": ran, "saw": {"x": ran}});
+        let note = json!({"source": "s", "count": 1, "state": "done", "trace": trace});
+        let cell = json!({"cell_type": "code", "id": "c", "execution_count": 1, "outputs": [],
+                          "metadata": {"inkcell": note}, "source": "x"});
+        let file = json!({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
+        let notebook = Notebook::parse(file.to_string().into_bytes()).expect("a notebook");
+        notebook.cell(0).and_then(|cell| recorded(&cell))
+    };
+    assert!(noted(7).is_some());
+    assert!(noted(1 << 63).is_none() && noted(u64::MAX).is_none());
+}

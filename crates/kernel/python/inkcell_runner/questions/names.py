@@ -14,7 +14,7 @@ _MAX_CELL = 200_000
 
 
 def answer_names(session, question):
-    """For each text what is known of it, or None."""
+    """For each text what is known of it, or None. One that is no Python will do nothing."""
     left, found = _MAX_TEXT, []
     for code in question["codes"]:
         left -= len(code)
@@ -28,14 +28,16 @@ def _names(session, code):
         tree = _tree(code)
     if tree is None:
         try:
-            tree = _tree(session.shell.transform_cell(code))
+            tree = _tree(session.shell.transform_cell(code), [])
         except Exception:
             return None
     return None if tree is None else find(tree, session)
 
 
-def _tree(code):
+def _tree(code, otherwise=None):
     try:
         return compile(code, "<names>", "exec", _ONLY_AST | _TOP_AWAIT, True)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except SyntaxError:
+        return otherwise
+    except (ValueError, RecursionError, MemoryError):
         return None
