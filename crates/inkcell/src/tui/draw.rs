@@ -68,7 +68,7 @@ fn put(buffer: &mut Buffer, at: Position, line: &Line, width: usize, look: (Styl
 impl Model {
     /// Columns for what cells show, as of the last frame.
     pub(super) fn inner_width(&self) -> usize {
-        usize::from(self.width.saturating_sub(GUTTER)).max(1)
+        usize::from(self.size.0.saturating_sub(GUTTER)).max(1)
     }
 
     /// How many rows a cell takes: its heading, what it shows, and an empty one.
@@ -144,7 +144,9 @@ impl Model {
     /// Draws everything, and says where the terminal's cursor goes.
     pub(super) fn draw(&mut self, buffer: &mut Buffer, colour: Colour) -> Option<Position> {
         let area = *buffer.area();
-        self.width = area.width;
+        let was_shown = self.drawn.iter().any(|(_, _, cell)| *cell == self.cursor);
+        let size = (area.width, area.height);
+        let has_other_size = size != std::mem::replace(&mut self.size, size);
         self.drawn.clear();
         self.pictures.clear();
         if area.height == 0 || area.width == 0 {
@@ -154,7 +156,10 @@ impl Model {
         let below = self.below(area, usize::from((area.height - bars) / 2).max(1));
         let below_rows = u16::try_from(below.0.len()).unwrap_or(1).max(1);
         let body = Rect { y: area.y + bars, height: area.height - bars - below_rows, ..area };
-        self.body_rows = usize::from(body.height);
+        let body_rows = usize::from(body.height);
+        let has_less_room = body_rows < std::mem::replace(&mut self.body_rows, body_rows);
+        // Rows are others now, or there is room for fewer: what keys are about stays on the screen.
+        self.must_show_cursor |= has_other_size || (has_less_room && was_shown);
         if bars > 0 {
             self.draw_above(buffer, area, colour);
         }
@@ -207,6 +212,8 @@ impl Model {
             return None;
         }
         if std::mem::take(&mut self.must_show_cursor) {
+            let last = self.height(self.top.cell, width).saturating_sub(1);
+            self.top.row = self.top.row.min(last);
             self.bring_cursor(width);
         }
         self.fill(width);

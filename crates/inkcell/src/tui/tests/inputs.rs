@@ -247,9 +247,10 @@ fn the_mouse_selects_and_scrolls() {
         model.update(mouse(MouseEventKind::ScrollDown, 3));
     }
     let shown = frame(&mut model, 60, 10);
-    assert!(shown.contains("#19"), "{shown}");
+    assert!(shown.contains("#19") && shown.contains('▌'), "{shown}");
     for _ in 0..100 {
         model.update(mouse(MouseEventKind::ScrollUp, 3));
     }
     assert_eq!((model.top.cell, model.top.row), (0, 0));
+    assert!(frame(&mut model, 60, 10).contains('▌'), "no key is about a cell that is not seen");
 }
