@@ -19,6 +19,9 @@ const GUTTER: u16 = 2;
 /// Columns that what a key does needs beside the key.
 const HELP_COLUMNS: usize = 20;
 
+/// Columns that the name of the notebook has in any case.
+const NAME_COLUMNS: usize = 6;
+
 /// What is always said below.
 const HINT: &str = "? keys  Enter edit  x run  R run, next  z undo  / search  q quit";
 
@@ -198,8 +201,14 @@ impl Model {
             None => String::new(),
         };
         let at = self.cursor + usize::from(!self.cells.is_empty());
-        let text = format!(" {}  {at}/{cells}  {state}", self.name);
-        let line = fit(&Line::of(Role::Title, &text), usize::from(area.width));
+        let about = format!("  {at}/{cells}  {state}");
+        let about = about.trim_end();
+        // Of a long name there is less to be seen, not of where one is and of what runs.
+        let width = usize::from(area.width);
+        let room = width.saturating_sub(columns(about)).max(width.min(NAME_COLUMNS));
+        let mut line = fit(&Line::of(Role::Title, &format!(" {}", self.name)), room);
+        line.push(Role::Title, about);
+        let line = fit(&line, width);
         let look = (Style::new().add_modifier(Modifier::REVERSED), colour);
         put(buffer, Position::new(area.x, area.y), &line, usize::from(area.width), look);
     }

@@ -203,3 +203,20 @@ fn the_selection_is_seen_at_every_size() {
         }
     }
 }
+
+/// Where one is and what runs is seen beside any name.
+#[test]
+fn a_long_name_hides_nothing() {
+    for (name, width, wanted) in [
+        ("a.ipynb", 40, " a.ipynb  1/4 cells"),
+        ("a.ipynb", 20, " a.ipynb  1/4 cells"),
+        ("a-name-that-is-long.ipynb", 20, " a-name-…  1/4 cells"),
+        ("長い名前のノート.ipynb", 20, " 長い名…  1/4 cells"),
+        ("a-name-that-is-long.ipynb", 8, " a-na… …"),
+    ] {
+        let mut model = rich();
+        model.name = name.to_owned();
+        let shown = frame(&mut model, width, 10);
+        assert_eq!(shown.lines().next(), Some(wanted), "{width}");
+    }
+}
