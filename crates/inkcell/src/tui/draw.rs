@@ -10,6 +10,7 @@ use ratatui::style::{Color, Modifier, Style};
 use super::cursor::Top;
 use super::keys::help;
 use super::model::{Message, Mode, Model};
+use super::search;
 use crate::render::execution::{Area, Expansion, Line, Paint, Role, Wrap, columns, fit, wrap};
 use crate::render::live::Colour;
 
@@ -225,6 +226,9 @@ impl Model {
             self.top.row = self.top.row.min(last);
             self.bring_cursor(width);
         }
+        if std::mem::take(&mut self.must_show_hit) {
+            self.bring_hit(width);
+        }
         self.fill(width);
         let mut position = None;
         let (mut y, end) = (body.y, body.y + body.height);
@@ -275,6 +279,17 @@ impl Model {
             at = Top { cell: at.cell + 1, row: 0 };
         }
         position
+    }
+
+    /// Moves the screen so that what was found in a long cell is on it.
+    fn bring_hit(&mut self, width: usize) {
+        let (cell, pattern) = (self.cursor, self.pattern.clone().unwrap_or_default());
+        let (rows, _) = self.cell_rows(cell, width);
+        // The heading has the cell's id, which is not looked into.
+        let hit = rows.iter().skip(1).position(|row| search::holds(&row.text(), &pattern));
+        if let Some(row) = hit {
+            self.bring(cell, (row + 1, row + 1), width);
+        }
     }
 
     /// Moves the screen so that the cursor is on it.

@@ -146,6 +146,8 @@ pub(super) struct Model {
     pub(super) top: Top,
     /// Whether the next frame must show the cursor.
     pub(super) must_show_cursor: bool,
+    /// Whether the next frame must show what was found in the cell under the cursor.
+    pub(super) must_show_hit: bool,
     pub(super) mode: Mode,
     pub(super) message: Option<Message>,
     /// What was said so far, the newest last.
@@ -181,6 +183,7 @@ impl Model {
             cursor: 0,
             top: Top::default(),
             must_show_cursor: true,
+            must_show_hit: false,
             mode: Mode::Browse,
             message: None,
             messages: VecDeque::new(),

@@ -503,10 +503,12 @@ impl Model {
             Direction::Down => cell <= self.cursor,
             Direction::Up => cell >= self.cursor,
         };
-        if line.is_none_or(|line| line >= 6) {
+        // Lines of prose are many rows each, so that how many of them are seen is not known here.
+        if line.is_none_or(|line| line >= 6) || !self.is_code(cell) {
             self.cells[cell].expansion = Expansion::Expanded;
         }
         self.select(cell);
+        self.must_show_hit = true;
         let round = if has_come_round { ", from the other end" } else { "" };
         self.say(Role::Dim, format!("/{pattern}: cell {cell}{round}"));
     }
