@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_kernel::{BackendKind, InputMode, InputReply, Kernelspecs, MANAGED, Origin};
+use inkcell_kernel::{Backend, BackendKind, InputMode, InputReply, Kernelspecs, MANAGED, Origin};
 use tokio::sync::mpsc;
 use tokio_util::task::TaskTracker;
 
@@ -128,13 +128,21 @@ impl Engine {
     /// The same choice, whose kernels are copies of the one of this session: they have run what it has. The session stays
     /// until it is closed, and runs nothing any more.
     pub async fn copying(&self, chosen: Chosen, name: &SessionName) -> Result<Chosen, EngineError> {
+        Ok(Chosen { backend: self.copies(name).await?, ..chosen })
+    }
+
+    /// Whether the kernel of this session can be copied; it runs nothing any more then. No other one is looked for.
+    pub async fn must_be_copyable(&self, name: &SessionName) -> Result<(), EngineError> {
+        self.copies(name).await.map(drop)
+    }
+
+    async fn copies(&self, name: &SessionName) -> Result<Arc<dyn Backend>, EngineError> {
         let sessions = self.sessions();
         let listed = sessions.into_iter().find(|listed| listed.key.name == *name);
         let no_session = || SessionError::NoSession { name: name.clone(), known: Vec::new() };
         let key = listed.ok_or_else(no_session)?.key;
         self.shared.registry.keep(&key, Keep::Always);
-        let backend = self.session(&key)?.copies().await.map_err(SessionError::NoCopies)?;
-        Ok(Chosen { backend, ..chosen })
+        Ok(self.session(&key)?.copies().await.map_err(SessionError::NoCopies)?)
     }
 
     /// Runs code. The answer comes when the call is over or the caller has waited long enough; then the

@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use inkcell_engine::api::KernelStep;
 use inkcell_engine::kernel::InputReply;
@@ -139,7 +139,7 @@ impl Client {
                 (stream, &host.caller)
             }
         };
-        Asked::begin(stream, caller, ask)
+        Asked::begin(stream, caller, ask, None)?.ok_or_else(gone)
     }
 
     /// Asks and waits for the answer alone.
@@ -150,6 +150,34 @@ impl Client {
                 Step::Event(_) | Step::Nothing => {}
                 Step::Done(done) => return done.map_err(Failure::from),
             }
+        }
+    }
+}
+
+/// Asks a host that was found and waits for the answer, but no longer than this; none where it says nothing meanwhile.
+pub(crate) fn answer_within(
+    found: &Found,
+    settings: &Settings,
+    ask: Ask,
+    limit: Duration,
+) -> Result<Option<Answer>, Failure> {
+    let until = Instant::now() + limit;
+    let stream = match found.connect_at_once() {
+        Ok(stream) => stream,
+        // It has no room for one more: nobody takes those that wait.
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
+        Err(_) => return Err(gone()),
+    };
+    stream.set_write_timeout(Some(limit)).map_err(|_| gone())?;
+    let begun = Asked::begin(stream, &settings.surroundings, ask, Some(limit))?;
+    let Some(mut asked) = begun else { return Ok(None) };
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match asked.next(Some(left)) {
+            Step::Event(_) => {}
+            Step::Nothing if left.is_zero() => return Ok(None),
+            Step::Nothing => {}
+            Step::Done(done) => return done.map(Some).map_err(Failure::from),
         }
     }
 }
@@ -211,11 +239,18 @@ pub(crate) struct AskHandle {
 }
 
 impl Asked {
-    fn begin(stream: UnixStream, caller: &Surroundings, ask: Ask) -> Result<Asked, Failure> {
+    /// Asks a host that has greeted; none if it does not do so, or takes nothing, within the time that was given.
+    fn begin(
+        stream: UnixStream,
+        caller: &Surroundings,
+        ask: Ask,
+        wait: Option<Duration>,
+    ) -> Result<Option<Asked>, Failure> {
         let mut asked =
             Asked { stream: Arc::new(stream), bytes: Vec::new(), read: 0, seen: 0, wait: None };
         let is_about_host = matches!(ask, Ask::Shutdown | Ask::Status);
-        match asked.frame(None) {
+        match asked.frame(wait) {
+            Ok(None) => return Ok(None),
             Ok(Some(FromHost::Hello(hello))) => {
                 let own = Hello::own();
                 if hello.version != own.version && !is_about_host {
@@ -225,8 +260,10 @@ impl Asked {
             _ => return Err(gone()),
         }
         let call = ToHost::Call { caller: Box::new(caller.clone()), ask: Box::new(ask) };
-        asked.handle().say(&call).map_err(|_| gone())?;
-        Ok(asked)
+        match asked.handle().say(&call) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            said => said.map(|()| Some(asked)).map_err(|_| gone()),
+        }
     }
 
     /// The next step; waits no longer than `wait` when there is a limit.

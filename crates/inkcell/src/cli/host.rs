@@ -9,6 +9,7 @@ use std::time::Duration;
 use inkcell_engine::{Engine, Kind};
 use serde_json::{Value, json};
 
+use super::hosts::{Silent, ask_at_once};
 use super::signals::Signals;
 use crate::args::{HostCommand, HostVerb};
 use crate::backends::backends;
@@ -35,7 +36,12 @@ pub(crate) fn run(
             show(&[(HostKind::Shared, status)], output)
         }
         HostVerb::Stop => stop(settings, output),
-        HostVerb::Status => show(&all(settings), output),
+        HostVerb::Status => {
+            let (hosts, silent) = all(settings);
+            let shown = show(&hosts, output)?;
+            silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.told())));
+            Ok(shown)
+        }
         HostVerb::Serve => serve(settings, output),
     }
 }
@@ -47,14 +53,17 @@ fn status_of(client: &Client) -> Result<HostStatus, Failure> {
     }
 }
 
-/// Every host that answers.
-fn all(settings: &Settings) -> Vec<(HostKind, HostStatus)> {
-    let found = Hosts::of(settings).all().into_iter();
-    let asked = found.filter_map(|found| {
-        let kind = found.kind;
-        Some((kind, status_of(&Client::of_host(found, settings)).ok()?))
-    });
-    asked.collect()
+/// Every host that answers, and those that do not.
+fn all(settings: &Settings) -> (Vec<(HostKind, HostStatus)>, Vec<Silent>) {
+    let (mut hosts, mut silent) = (Vec::new(), Vec::new());
+    for found in Hosts::of(settings).all() {
+        match ask_at_once(&found, Ask::Status, settings) {
+            Ok(Some(Answer::Status(status))) => hosts.push((found.kind, status)),
+            Ok(None) => silent.push(Silent::of(&found)),
+            Ok(Some(_)) | Err(_) => {}
+        }
+    }
+    (hosts, silent)
 }
 
 fn show(hosts: &[(HostKind, HostStatus)], output: &mut Output) -> Result<Exit, Failure> {
@@ -78,10 +87,7 @@ fn show(hosts: &[(HostKind, HostStatus)], output: &mut Output) -> Result<Exit, F
 }
 
 fn line(kind: HostKind, status: &HostStatus) -> String {
-    let what = match kind {
-        HostKind::Shared => "the shared host",
-        HostKind::Agent => "the host of an agent",
-    };
+    let what = kind.described();
     let HostStatus { version, pid, sessions, clients, .. } = status;
     let (sessions, clients) = (count(*sessions, "session"), count(*clients, "client"));
     let minutes = status.age_seconds / 60;
@@ -105,6 +111,14 @@ fn stop(settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
 
 /// Ends a host and waits until it is gone.
 fn end(found: Found, settings: &Settings) -> Result<usize, Failure> {
+    if found.is_stopped() {
+        return Err(Failure::Told {
+            exit: Exit::Unavailable,
+            kind: Kind::Unavailable,
+            message: Silent::of(&found).told(),
+            hint: None,
+        });
+    }
     let client = Client::of_host(found, settings);
     match client.answer(Ask::Shutdown) {
         Ok(_) => {}

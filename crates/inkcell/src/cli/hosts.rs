@@ -3,6 +3,7 @@
 //! Owns the choice. How a host is asked is `client`'s.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args as ClapArgs;
 use inkcell_engine::Kind;
@@ -13,7 +14,7 @@ use inkcell_engine::is_notebook_path;
 use inkcell_engine::registry::SessionName;
 
 use super::python;
-use crate::client::Client;
+use crate::client::{Client, answer_within};
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Found, HostKind, Hosts, Life};
 use crate::settings::Settings;
@@ -122,7 +123,7 @@ fn in_another_host(name: &SessionName, settings: &Settings) -> Result<Option<Met
     if hosts.iter().all(|found| found.kind == HostKind::Shared) {
         return Ok(None);
     }
-    let all = everywhere(settings);
+    let all = everywhere(settings).sessions;
     let mut met: Vec<Met> =
         all.into_iter().filter(|met| is_meant(&met.session, &name.0, &settings.cwd)).collect();
     if met.iter().any(|met| met.found.kind == HostKind::Shared) || met.len() > 1 {
@@ -131,16 +132,66 @@ fn in_another_host(name: &SessionName, settings: &Settings) -> Result<Option<Met
     Ok(met.into_iter().find(|met| met.found.kind != HostKind::Shared))
 }
 
+/// The sessions of every host, and the hosts that did not say.
+pub(crate) struct Everywhere {
+    pub(crate) sessions: Vec<Met>,
+    pub(crate) silent: Vec<Silent>,
+}
+
+/// A host that is there and does not answer.
+pub(crate) struct Silent {
+    pub(crate) kind: HostKind,
+    pub(crate) pid: Option<u32>,
+    pub(crate) is_stopped: bool,
+}
+
+impl Silent {
+    pub(crate) fn of(found: &Found) -> Silent {
+        Silent { kind: found.kind, pid: found.pid(), is_stopped: found.is_stopped() }
+    }
+
+    /// Which it is, and what can be done.
+    pub(crate) fn told(&self) -> String {
+        let what = self.kind.described();
+        let process = self.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
+        match (self.is_stopped, self.pid) {
+            (true, Some(pid)) => {
+                format!(
+                    "{what}{process} is stopped and does not answer; kill -CONT {pid} lets it go on"
+                )
+            }
+            _ => format!("{what}{process} does not answer"),
+        }
+    }
+}
+
+/// How long a host may take to say what it has, and one that is stopped to go on.
+const PATIENCE: Duration = Duration::from_secs(10);
+const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Asks a host what it knows at once, and no longer than that takes; none where it is silent.
+pub(crate) fn ask_at_once(
+    found: &Found,
+    ask: Ask,
+    settings: &Settings,
+) -> Result<Option<Answer>, Failure> {
+    let limit = if found.is_stopped() { STOPPED_PATIENCE } else { PATIENCE };
+    answer_within(found, settings, ask, limit)
+}
+
 /// The sessions of every host that answers.
-pub(crate) fn everywhere(settings: &Settings) -> Vec<Met> {
-    let mut all = Vec::new();
+pub(crate) fn everywhere(settings: &Settings) -> Everywhere {
+    let mut all = Everywhere { sessions: Vec::new(), silent: Vec::new() };
     for found in Hosts::of(settings).all() {
-        let client = Client::of_host(found.clone(), settings);
         let list = Ask::Engine(Request::Kernel(KernelRequest::List));
-        if let Ok(Answer::Engine(Response::Kernel(KernelReport::Sessions(sessions)))) =
-            client.answer(list)
-        {
-            all.extend(sessions.into_iter().map(|session| Met { found: found.clone(), session }));
+        match ask_at_once(&found, list, settings) {
+            Ok(Some(Answer::Engine(Response::Kernel(KernelReport::Sessions(sessions))))) => {
+                let met = |session| Met { found: found.clone(), session };
+                all.sessions.extend(sessions.into_iter().map(met));
+            }
+            Ok(None) => all.silent.push(Silent::of(&found)),
+            // It has just ended, or is of another version.
+            Ok(Some(_)) | Err(_) => {}
         }
     }
     all
@@ -162,7 +213,7 @@ fn is_meant(session: &SessionReport, given: &str, cwd: &Path) -> bool {
 
 /// The session that is meant; the only one, or that of this folder, where none is named.
 pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<Met, Failure> {
-    let mut all = everywhere(settings);
+    let Everywhere { sessions: mut all, silent } = everywhere(settings);
     let names: Vec<String> = all.iter().map(|met| known_as(&met.session)).collect();
     let cwd = settings.cwd.canonicalize().unwrap_or_else(|_| settings.cwd.clone());
     match given {
@@ -191,7 +242,9 @@ pub(crate) fn one(given: Option<&str>, settings: &Settings) -> Result<Met, Failu
                 [] => String::new(),
                 names => format!("; there are: {}", names.join(", ")),
             };
-            told(format!("{what}{known}"), Exit::NotFound, Kind::NotFound)
+            let silent: String =
+                silent.iter().map(|silent| format!("; {}", silent.told())).collect();
+            told(format!("{what}{known}{silent}"), Exit::NotFound, Kind::NotFound)
         }
     }
 }

@@ -16,6 +16,7 @@ use inkcell_engine::notebook::{Form, LineRange, split_selector};
 use serde_json::{Value, json};
 
 use super::artifacts;
+use super::hosts::Silent;
 use crate::args::ShowResult;
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
@@ -43,7 +44,7 @@ pub(crate) fn run(
     let found = match artifacts::store(settings).find_reference(reference, Scope::All) {
         Ok(found) => found,
         // Calls have ids, too, and are known to the host that runs them.
-        Err(missing) => match execution(reference, args.wait, settings)? {
+        Err(missing) => match execution(reference, args.wait, settings, output)? {
             Some(report) => return call(&report, output),
             None => return Err(missing.into()),
         },
@@ -66,12 +67,18 @@ fn execution(
     id: &str,
     wait: Option<Duration>,
     settings: &Settings,
+    output: &mut Output,
 ) -> Result<Option<PythonReport>, Failure> {
     let is_id = id.starts_with('x') && id.chars().all(|c| c.is_ascii_alphanumeric());
     if !is_id {
         return Ok(None);
     }
     for found in Hosts::of(settings).all() {
+        // It says nothing, and others may know.
+        if found.is_stopped() {
+            output.aside(&format!("note: {}", Silent::of(&found).told()));
+            continue;
+        }
         let request = ResultRequest::Execution { id: ExecutionId(id.to_owned()), wait };
         let client = Client::of_host(found, settings);
         match client.answer(Ask::Engine(Request::Result(request))) {

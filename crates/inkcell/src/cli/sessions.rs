@@ -25,6 +25,7 @@ pub(crate) enum Verb {
 pub(crate) fn list(settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let all = hosts::everywhere(settings);
     let listings: Vec<Listing<'_>> = all
+        .sessions
         .iter()
         .map(|met| Listing {
             host: met.found.kind.name(),
@@ -34,13 +35,17 @@ pub(crate) fn list(settings: &Settings, output: &mut Output) -> Result<Exit, Fai
         .collect();
     let shown = if output.is_json() {
         let sessions: Vec<Value> = listings.iter().map(sessions::listing_json).collect();
-        output.json(&json!({"sessions": sessions}))
-    } else if listings.is_empty() {
+        let silent = all.silent.iter().map(|silent| {
+            json!({"host": silent.kind.name(), "pid": silent.pid, "stopped": silent.is_stopped})
+        });
+        output.json(&json!({"sessions": sessions, "silent": silent.collect::<Vec<_>>()}))
+    } else if listings.is_empty() && all.silent.is_empty() {
         output.line("There are no sessions; inkcell py makes one.")
     } else {
         sessions::table(&listings).iter().try_for_each(|line| output.line(line))
     };
     shown.map_err(Failure::of_output)?;
+    all.silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.told())));
     Ok(Exit::Ok)
 }
 

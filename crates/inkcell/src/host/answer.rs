@@ -6,7 +6,7 @@
 use std::io;
 use std::sync::Arc;
 
-use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response, Wanted};
+use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response};
 use inkcell_engine::kernel::EnvMode;
 use inkcell_engine::{Engine, KernelsConfig};
 use rmcp::ServiceExt as _;
@@ -74,8 +74,7 @@ pub(super) async fn answer(
         }
         Ask::Copies(session) => {
             let caller = Caller::of(host, surroundings, &KernelOptions::default())?;
-            let chosen = caller.engine.choose(&caller.settings.cwd, &Wanted::default()).await?;
-            caller.engine.copying(chosen, &session).await?;
+            caller.engine.must_be_copyable(&session).await?;
             Ok(Answer::Nothing)
         }
         Ask::Engine(request) => {

@@ -12,6 +12,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, OFlags, Timespec, Timestamps, UTIME_NOW, utimensat};
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use rustix::process::getuid;
 use serde::{Deserialize, Serialize};
 
@@ -39,6 +40,14 @@ impl HostKind {
         match self {
             HostKind::Shared => "shared",
             HostKind::Agent => "agent",
+        }
+    }
+
+    /// The same in a sentence.
+    pub(crate) fn described(self) -> &'static str {
+        match self {
+            HostKind::Shared => "the shared host",
+            HostKind::Agent => "the host of an agent",
         }
     }
 }
@@ -78,6 +87,30 @@ pub(crate) struct Found {
 impl Found {
     pub(crate) fn connect(&self) -> io::Result<UnixStream> {
         UnixStream::connect(&self.socket)
+    }
+
+    /// The same without waiting for a host that has no room for one more.
+    pub(crate) fn connect_at_once(&self) -> io::Result<UnixStream> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        connect(&socket, &SocketAddrUnix::new(&self.socket)?)?;
+        let stream = UnixStream::from(socket);
+        stream.set_nonblocking(false)?;
+        Ok(stream)
+    }
+
+    /// Whether its process is stopped, as far as the system says so. It lives all the same: only its lock tells that.
+    pub(crate) fn is_stopped(&self) -> bool {
+        let state = self.pid().and_then(|pid| fs::read_to_string(format!("/proc/{pid}/stat")).ok());
+        // The name before it may hold anything.
+        let state = state.as_deref().and_then(|stat| stat.rsplit_once(") "));
+        state.is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+    }
+
+    /// The number of its process, as it has left it there for people.
+    pub(crate) fn pid(&self) -> Option<u32> {
+        let about = fs::read(self.socket.with_extension("json")).ok()?;
+        serde_json::from_slice::<About>(&about).ok().map(|about| about.pid)
     }
 }
 

@@ -9,10 +9,8 @@ use inkcell_engine::kernel::KernelEvent;
 use super::ending::Summary;
 use super::execution::{Area, Execution, Expansion, Renderer as _, ansi, plain};
 use super::live::{Colour, Show};
+use super::repaint::Size;
 use crate::output::{Stream, visible};
-
-/// What is written where nobody says how wide it is.
-const USUAL_WIDTH: usize = 80;
 
 pub(crate) struct Blocks {
     width: usize,
@@ -23,9 +21,7 @@ pub(crate) struct Blocks {
 impl Blocks {
     /// For standard output as it is now, and a call.
     pub(crate) fn new(colour: Colour, execution: Execution) -> Blocks {
-        let size = rustix::termios::tcgetwinsize(rustix::stdio::stdout()).ok();
-        let width = size.map(|size| usize::from(size.ws_col)).filter(|width| *width > 0);
-        Blocks { width: width.unwrap_or(USUAL_WIDTH), colour, execution }
+        Blocks { width: Size::of(rustix::stdio::stdout()).columns, colour, execution }
     }
 
     fn text(&mut self, summary: &Summary) -> String {

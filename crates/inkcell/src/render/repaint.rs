@@ -3,6 +3,10 @@
 //! Owns where the cursor is: always on the line below what was painted. It must not know what is shown. Nothing
 //! above the first row that it painted is ever touched.
 
+use std::os::fd::AsFd;
+
+use rustix::termios::tcgetwinsize;
+
 use super::execution::frame::{Frame, Line};
 use super::execution::paint::paint_line;
 use super::execution::width::columns;
@@ -12,6 +16,15 @@ use super::execution::width::columns;
 pub(crate) struct Size {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
+}
+
+impl Size {
+    /// That of the terminal behind a stream; what is usual where there is none, or it does not say.
+    pub(crate) fn of(stream: impl AsFd) -> Size {
+        let known = tcgetwinsize(stream).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
+        let (columns, rows) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
+        Size { columns: usize::from(columns), rows: usize::from(rows) }
+    }
 }
 
 /// What is on the screen below the text that stays.

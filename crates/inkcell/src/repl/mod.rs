@@ -7,6 +7,7 @@ pub(crate) mod command;
 pub(crate) mod face;
 pub(crate) mod piped;
 pub(crate) mod plain;
+mod streamed;
 pub(crate) mod talk;
 mod terminal;
 mod transcript;
@@ -146,10 +147,13 @@ impl<'a> Repl<'a> {
     fn sessions(&self) -> String {
         let settings = Arc::clone(&locked(&self.talk).settings);
         let all = hosts::everywhere(&settings);
-        if all.is_empty() {
-            return "There are no sessions in any host.".to_owned();
+        let silent = all.silent.iter().map(|silent| format!("note: {}", silent.told()));
+        if all.sessions.is_empty() {
+            let none = "There are no sessions in any host.".to_owned();
+            return [none].into_iter().chain(silent).collect::<Vec<_>>().join("\n");
         }
         let listings: Vec<Listing<'_>> = all
+            .sessions
             .iter()
             .map(|met| Listing {
                 host: met.found.kind.name(),
@@ -157,7 +161,7 @@ impl<'a> Repl<'a> {
                 memory_bytes: None,
             })
             .collect();
-        sessions::table(&listings).join("\n")
+        sessions::table(&listings).into_iter().chain(silent).collect::<Vec<_>>().join("\n")
     }
 
     fn attach(&self, name: &str) -> Result<String, Failure> {

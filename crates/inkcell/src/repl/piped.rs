@@ -9,22 +9,23 @@ use inkcell_engine::api::CellSource;
 use inkcell_engine::kernel::InputReply;
 
 use super::face::{Entry, Face};
+use super::streamed::{Streamed, lines};
 use super::whole::{Whole, whole};
 use crate::exit::Failure;
 use crate::host::HostEvent;
-use crate::output::{Stream, visible};
+use crate::output::Stream;
 use crate::render::ending::Summary;
 use crate::render::live::Show;
 use crate::screen::{Echo, Reply, Watcher, Wish};
 
 pub(crate) struct Piped<R, S> {
     lines: R,
-    show: S,
+    shown: Streamed<S>,
 }
 
 impl<R: BufRead, S: Show> Piped<R, S> {
     pub(crate) fn new(lines: R, show: S) -> Piped<R, S> {
-        Piped { lines, show }
+        Piped { lines, shown: Streamed::new(show) }
     }
 
     /// The next line without its end; none at the end of the pipe.
@@ -43,17 +44,14 @@ impl<R: BufRead, S: Show> Piped<R, S> {
 
 impl<R: BufRead, S: Show> Watcher for Piped<R, S> {
     fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
-        if let HostEvent::Aside(line) = event {
-            return self.warn(&line);
-        }
-        match event.into_kernel() {
-            Some((cell, event)) => self.show.event(cell, event).map_err(Failure::of_output),
+        match self.shown.event(event)? {
+            Some(aside) => self.warn(&aside),
             None => Ok(()),
         }
     }
 
     fn look(&mut self) -> Result<Wish, Failure> {
-        self.show.pause().map_err(Failure::of_output)?;
+        self.shown.pause()?;
         Ok(Wish::GoOn)
     }
 
@@ -95,11 +93,7 @@ impl<R: BufRead, S: Show> Face for Piped<R, S> {
     }
 
     fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure> {
-        self.show.pause().map_err(Failure::of_output)?;
-        match summary {
-            Some(summary) => self.show.end(summary).map_err(Failure::of_output),
-            None => Ok(()),
-        }
+        self.shown.end(summary)
     }
 
     fn say(&mut self, text: &str) -> Result<(), Failure> {
@@ -109,8 +103,4 @@ impl<R: BufRead, S: Show> Face for Piped<R, S> {
     fn warn(&mut self, text: &str) -> Result<(), Failure> {
         Stream::stderr().write_all(lines(text).as_bytes()).map_err(Failure::of_output)
     }
-}
-
-fn lines(text: &str) -> String {
-    text.lines().map(|line| format!("{}\n", visible(line))).collect()
 }

@@ -6,40 +6,38 @@ use inkcell_engine::api::CellSource;
 use inkcell_engine::kernel::InputReply;
 
 use super::face::{Entry, Face};
+use super::streamed::{Streamed, lines};
 use super::terminal::read_plainly;
 use crate::exit::Failure;
 use crate::host::HostEvent;
 use crate::output::visible;
 use crate::render::ending::Summary;
-use crate::render::live::{Colour, Live, Show as _};
+use crate::render::live::{Colour, Live};
 use crate::screen::{self, Echo, Key, Keys, Reply, Watcher, Wish};
 
 pub(crate) struct Plain {
     keys: Keys,
-    show: Live,
+    shown: Streamed<Live>,
 }
 
 impl Plain {
     pub(crate) fn new() -> Result<Plain, Failure> {
         let keys = Keys::by_lines();
         let keys = keys.map_err(|error| Failure::Io("cannot use the terminal", error))?;
-        Ok(Plain { keys, show: Live::new(Colour::Off) })
+        Ok(Plain { keys, shown: Streamed::new(Live::new(Colour::Off)) })
     }
 }
 
 impl Watcher for Plain {
     fn event(&mut self, event: HostEvent) -> Result<(), Failure> {
-        if let HostEvent::Aside(line) = event {
-            return self.warn(&line);
-        }
-        match event.into_kernel() {
-            Some((cell, event)) => self.show.event(cell, event).map_err(Failure::of_output),
+        match self.shown.event(event)? {
+            Some(aside) => self.warn(&aside),
             None => Ok(()),
         }
     }
 
     fn look(&mut self) -> Result<Wish, Failure> {
-        self.show.pause().map_err(Failure::of_output)?;
+        self.shown.pause()?;
         if self.keys.is_to_suspend() {
             self.keys.suspend();
         }
@@ -56,7 +54,7 @@ impl Watcher for Plain {
         echo: Echo,
         is_wanted: &mut dyn FnMut() -> bool,
     ) -> Result<Reply, Failure> {
-        self.show.pause().map_err(Failure::of_output)?;
+        self.shown.pause()?;
         let shown: Vec<String> =
             prompt.split('\n').map(|line| visible(line).into_owned()).collect();
         self.keys.expect_line(echo);
@@ -82,16 +80,11 @@ impl Face for Plain {
 
     fn ended(&mut self, summary: Option<&Summary>) -> Result<(), Failure> {
         self.keys.rest();
-        self.show.pause().map_err(Failure::of_output)?;
-        match summary {
-            Some(summary) => self.show.end(summary).map_err(Failure::of_output),
-            None => Ok(()),
-        }
+        self.shown.end(summary)
     }
 
     fn say(&mut self, text: &str) -> Result<(), Failure> {
-        let lines: String = text.lines().map(|line| format!("{}\n", visible(line))).collect();
-        screen::write(&lines)
+        screen::write(&lines(text))
     }
 
     fn warn(&mut self, text: &str) -> Result<(), Failure> {

@@ -12,8 +12,8 @@ use inkcell_engine::kernel::{ExecEvent, InputReply};
 use inkcell_engine::output::{OutputLimits, OutputSink, Spill};
 
 use super::follow::{Echo, Reply, Watcher, Wish};
-use super::keys::{Key, Keys, Place, Turn};
-use super::pages::{Asking, Pages};
+use super::keys::{Key, Keys, Place};
+use super::pages::{Asking, Pages, Turn};
 use super::{Looks, area, is_ours, size, write};
 use crate::exit::Failure;
 use crate::host::{Answer, Ask, HostEvent};

@@ -16,6 +16,7 @@ use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr
 
 use super::follow::{Echo, Reply};
 use super::is_ours;
+use super::pages::Turn;
 
 /// How often is looked whether somebody presses Ctrl-C while a line is typed.
 const TICK: Duration = Duration::from_millis(50);
@@ -39,12 +40,6 @@ pub(crate) enum Key {
     Expand,
     /// Another page of it.
     Page(Turn),
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Turn {
-    Back,
-    On,
 }
 
 /// Tells the keys that somebody wants the code to stop, from any thread.

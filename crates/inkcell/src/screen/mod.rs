@@ -24,13 +24,13 @@ use crate::settings::Settings;
 pub(crate) use cells::{Cells, Code, Later};
 pub(crate) use follow::{Echo, Reply, Watcher, Wish, follow};
 pub(crate) use keys::{Key, Keys, Place, Waker};
-pub(crate) use pages::{Pages, asking, stored_lines};
+pub(crate) use pages::{Pages, Turn, asking, last_page, stored_lines, turned};
 
 /// What may be written to a terminal beside text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Looks {
     pub(crate) colour: Colour,
-    protocol: Protocol,
+    pub(crate) protocol: Protocol,
 }
 
 impl Looks {
@@ -68,9 +68,7 @@ pub(crate) fn is_ours() -> bool {
 }
 
 pub(crate) fn size() -> Size {
-    let known = tcgetwinsize(io::stdout()).ok().filter(|size| size.ws_col > 0 && size.ws_row > 0);
-    let (columns, rows) = known.map_or((80, 24), |size| (size.ws_col, size.ws_row));
-    Size { columns: usize::from(columns), rows: usize::from(rows) }
+    Size::of(io::stdout())
 }
 
 pub(crate) fn area(expansion: Expansion) -> Area {

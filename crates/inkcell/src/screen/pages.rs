@@ -6,11 +6,30 @@ use inkcell_engine::api::{
     ArtifactForm, ArtifactFound, ArtifactPart, Request, Response, ResultReport, ResultRequest,
 };
 
-use super::keys::Turn;
 use crate::client::Client;
 use crate::exit::Failure;
 use crate::host::{Answer, Ask};
 use crate::render::execution::Page;
+
+/// Where somebody turns to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Turn {
+    Back,
+    On,
+}
+
+/// The first line of the page that is turned to, from the one that begins with this line; lines are counted from 1.
+pub(crate) fn turned(turn: Turn, first: u64, lines_a_page: u64, total_lines: u64) -> u64 {
+    match turn {
+        Turn::Back => first.saturating_sub(lines_a_page).max(1),
+        Turn::On => first.saturating_add(lines_a_page).min(last_page(total_lines, lines_a_page)),
+    }
+}
+
+/// The first line of the last page.
+pub(crate) fn last_page(total_lines: u64, lines_a_page: u64) -> u64 {
+    total_lines.saturating_sub(lines_a_page.saturating_sub(1)).max(1)
+}
 
 /// Asks whoever runs the code.
 pub(crate) type Asking<'a> = dyn Fn(Ask) -> Result<Answer, Failure> + 'a;
@@ -37,10 +56,7 @@ pub(crate) struct Pages {
 impl Pages {
     pub(crate) fn turn(&mut self, turn: Turn) {
         let Some((_, shown)) = &self.shown else { return };
-        self.wanted = Some(match turn {
-            Turn::Back => shown.saturating_sub(self.lines_a_page).max(1),
-            Turn::On => (shown + self.lines_a_page).min(self.last()),
-        });
+        self.wanted = Some(turned(turn, *shown, self.lines_a_page, self.total_lines));
     }
 
     /// Whether the last page is shown, behind which there is nothing.
@@ -49,9 +65,8 @@ impl Pages {
         at.is_none_or(|at| at >= self.last())
     }
 
-    /// The first line of the last page.
     fn last(&self) -> u64 {
-        self.total_lines.saturating_sub(self.lines_a_page.saturating_sub(1)).max(1)
+        last_page(self.total_lines, self.lines_a_page)
     }
 
     /// The page that is to be shown from now on, if that is another one.

@@ -10,6 +10,7 @@ use ratatui::style::{Color, Modifier, Style};
 use super::cursor::Top;
 use super::keys::help;
 use super::model::{Message, Mode, Model};
+use super::search;
 use crate::render::execution::{Area, Expansion, Line, Paint, Role, Wrap, columns, fit, wrap};
 use crate::render::live::Colour;
 
@@ -18,6 +19,9 @@ const GUTTER: u16 = 2;
 
 /// Columns that what a key does needs beside the key.
 const HELP_COLUMNS: usize = 20;
+
+/// Columns that the name of the notebook has in any case.
+const NAME_COLUMNS: usize = 6;
 
 /// What is always said below.
 const HINT: &str = "? keys  Enter edit  x run  R run, next  z undo  / search  q quit";
@@ -68,7 +72,7 @@ fn put(buffer: &mut Buffer, at: Position, line: &Line, width: usize, look: (Styl
 impl Model {
     /// Columns for what cells show, as of the last frame.
     pub(super) fn inner_width(&self) -> usize {
-        usize::from(self.width.saturating_sub(GUTTER)).max(1)
+        usize::from(self.size.0.saturating_sub(GUTTER)).max(1)
     }
 
     /// How many rows a cell takes: its heading, what it shows, and an empty one.
@@ -144,7 +148,9 @@ impl Model {
     /// Draws everything, and says where the terminal's cursor goes.
     pub(super) fn draw(&mut self, buffer: &mut Buffer, colour: Colour) -> Option<Position> {
         let area = *buffer.area();
-        self.width = area.width;
+        let was_shown = self.drawn.iter().any(|(_, _, cell)| *cell == self.cursor);
+        let size = (area.width, area.height);
+        let has_other_size = size != std::mem::replace(&mut self.size, size);
         self.drawn.clear();
         self.pictures.clear();
         if area.height == 0 || area.width == 0 {
@@ -154,7 +160,10 @@ impl Model {
         let below = self.below(area, usize::from((area.height - bars) / 2).max(1));
         let below_rows = u16::try_from(below.0.len()).unwrap_or(1).max(1);
         let body = Rect { y: area.y + bars, height: area.height - bars - below_rows, ..area };
-        self.body_rows = usize::from(body.height);
+        let body_rows = usize::from(body.height);
+        let has_less_room = body_rows < std::mem::replace(&mut self.body_rows, body_rows);
+        // Rows are others now, or there is room for fewer: what keys are about stays on the screen.
+        self.must_show_cursor |= has_other_size || (has_less_room && was_shown);
         if bars > 0 {
             self.draw_above(buffer, area, colour);
         }
@@ -193,8 +202,14 @@ impl Model {
             None => String::new(),
         };
         let at = self.cursor + usize::from(!self.cells.is_empty());
-        let text = format!(" {}  {at}/{cells}  {state}", self.name);
-        let line = fit(&Line::of(Role::Title, &text), usize::from(area.width));
+        let about = format!("  {at}/{cells}  {state}");
+        let about = about.trim_end();
+        // Of a long name there is less to be seen, not of where one is and of what runs.
+        let width = usize::from(area.width);
+        let room = width.saturating_sub(columns(about)).max(width.min(NAME_COLUMNS));
+        let mut line = fit(&Line::of(Role::Title, &format!(" {}", self.name)), room);
+        line.push(Role::Title, about);
+        let line = fit(&line, width);
         let look = (Style::new().add_modifier(Modifier::REVERSED), colour);
         put(buffer, Position::new(area.x, area.y), &line, usize::from(area.width), look);
     }
@@ -207,7 +222,12 @@ impl Model {
             return None;
         }
         if std::mem::take(&mut self.must_show_cursor) {
+            let last = self.height(self.top.cell, width).saturating_sub(1);
+            self.top.row = self.top.row.min(last);
             self.bring_cursor(width);
+        }
+        if std::mem::take(&mut self.must_show_hit) {
+            self.bring_hit(width);
         }
         self.fill(width);
         let mut position = None;
@@ -259,6 +279,17 @@ impl Model {
             at = Top { cell: at.cell + 1, row: 0 };
         }
         position
+    }
+
+    /// Moves the screen so that what was found in a long cell is on it.
+    fn bring_hit(&mut self, width: usize) {
+        let (cell, pattern) = (self.cursor, self.pattern.clone().unwrap_or_default());
+        let (rows, _) = self.cell_rows(cell, width);
+        // The heading has the cell's id, which is not looked into.
+        let hit = rows.iter().skip(1).position(|row| search::holds(&row.text(), &pattern));
+        if let Some(row) = hit {
+            self.bring(cell, (row + 1, row + 1), width);
+        }
     }
 
     /// Moves the screen so that the cursor is on it.

@@ -5,7 +5,7 @@
 use inkcell_engine::notebook::CellKind;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::pages::Turn;
+use crate::screen::Turn;
 
 /// What a key asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

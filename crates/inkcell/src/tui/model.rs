@@ -40,6 +40,8 @@ pub(super) enum Input {
     Session(Box<SessionEvent>),
     /// So many events of the session went by unseen.
     Missed(u64),
+    /// The session is gone, or who has it.
+    Unwatched,
     /// What was asked to run is over, or was never begun.
     RunOver(Result<(), String>),
     /// Another editor was used on this text.
@@ -144,6 +146,8 @@ pub(super) struct Model {
     pub(super) top: Top,
     /// Whether the next frame must show the cursor.
     pub(super) must_show_cursor: bool,
+    /// Whether the next frame must show what was found in the cell under the cursor.
+    pub(super) must_show_hit: bool,
     pub(super) mode: Mode,
     pub(super) message: Option<Message>,
     /// What was said so far, the newest last.
@@ -162,8 +166,8 @@ pub(super) struct Model {
     /// What draws pictures, and those of the last frame that the terminal draws itself.
     pub(super) gallery: Gallery,
     pub(super) pictures: Vec<(Position, Picture)>,
-    /// Columns of the screen and rows between the two bars, when it was last drawn.
-    pub(super) width: u16,
+    /// Columns and rows of the screen, and rows between the two bars, when it was last drawn.
+    pub(super) size: (u16, u16),
     pub(super) body_rows: usize,
 }
 
@@ -179,6 +183,7 @@ impl Model {
             cursor: 0,
             top: Top::default(),
             must_show_cursor: true,
+            must_show_hit: false,
             mode: Mode::Browse,
             message: None,
             messages: VecDeque::new(),
@@ -191,7 +196,7 @@ impl Model {
             drawn: Vec::new(),
             gallery: Gallery::new(Protocol::None),
             pictures: Vec::new(),
-            width: 80,
+            size: (80, 24),
             body_rows: 1,
         }
     }
@@ -292,6 +297,19 @@ impl Model {
             Some(cell) => Top { cell, ..self.top },
             None => Top { cell: self.top.cell.min(last), row: 0 },
         };
+    }
+
+    /// What the file holds is shown for runs that are over, unless what they showed is still to be written.
+    pub(super) fn settle(&mut self) {
+        if self.asked > 0 || self.running.is_some() {
+            return;
+        }
+        for (at, shown) in self.cells.iter_mut().enumerate().filter(|(_, cell)| cell.is_unsettled())
+        {
+            if let Some(cell) = self.notebook.cell(at) {
+                shown.settle(&cell, self.now);
+            }
+        }
     }
 
     /// Whether somebody else has changed or removed what is being edited.

@@ -4,15 +4,10 @@
 //! there. It must not know how rows are made of a page.
 
 use crate::render::execution::Page;
+use crate::screen::{Turn, last_page, turned};
 
 /// Lines of a page: more than a screen, since the screen scrolls over them.
 pub(super) const PAGE_LINES: u64 = 500;
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Turn {
-    Back,
-    On,
-}
 
 /// What is asked for of a stored output: lines from this one on, or the last ones.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -73,11 +68,7 @@ impl Pages {
     /// Turns to another page; whether there is one.
     pub(super) fn turn(&mut self, turn: Turn) -> bool {
         let Some(page) = &self.shown else { return false };
-        let last = last_first(page.total_lines);
-        let first = match turn {
-            Turn::Back => page.first_line.saturating_sub(PAGE_LINES).max(1),
-            Turn::On => (page.first_line + PAGE_LINES).min(last),
-        };
+        let first = turned(turn, page.first_line, PAGE_LINES, page.total_lines);
         if first == page.first_line {
             return false;
         }
@@ -86,14 +77,10 @@ impl Pages {
     }
 }
 
-/// The first line of the last page.
-pub(super) fn last_first(total_lines: u64) -> u64 {
-    total_lines.saturating_sub(PAGE_LINES - 1).max(1)
-}
-
 fn page_of(text: &str, first: Option<u64>) -> Page {
     let total_lines = text.lines().count() as u64;
-    let first_line = first.unwrap_or_else(|| last_first(total_lines)).clamp(1, total_lines.max(1));
+    let first_line = first.unwrap_or_else(|| last_page(total_lines, PAGE_LINES));
+    let first_line = first_line.clamp(1, total_lines.max(1));
     let skipped = usize::try_from(first_line - 1).unwrap_or(usize::MAX);
     let lines = text.lines().skip(skipped).take(usize::try_from(PAGE_LINES).unwrap_or(usize::MAX));
     Page { first_line, total_lines, text: lines.collect::<Vec<_>>().join("\n") }

@@ -21,8 +21,7 @@ use super::outside;
 use super::screen::Screen;
 use super::session::{Inbox, Opening, Session};
 use crate::exit::{Exit, Failure};
-use crate::render::image::{Protocol, Surroundings, protocol};
-use crate::render::live::Colour;
+use crate::screen::Looks;
 use crate::settings::Settings;
 
 /// How often the file is looked at.
@@ -74,8 +73,7 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     }
     let inbox = Inbox::new(sender, wake);
     let mut model = Model::new(&opening.path, notebook, document.version(), opening.lasting());
-    let colour = colour(settings);
-    let taken = Screen::take(colour, pictures(settings, colour));
+    let taken = Screen::take(Looks::of(settings));
     let mut screen = taken.map_err(|error| Failure::Io("cannot use the terminal", error))?;
     // The notebook is seen before anything is asked of a kernel.
     screen.draw(&mut model).map_err(Failure::of_output)?;
@@ -88,22 +86,6 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
     drop((screen, inputs));
     drop(session);
     done
-}
-
-/// Whether colours are wanted (<https://no-color.org>).
-fn colour(settings: &Settings) -> Colour {
-    if settings.may_colour() { Colour::On } else { Colour::Off }
-}
-
-/// How the terminal draws pictures.
-fn pictures(settings: &Settings, colour: Colour) -> Protocol {
-    let variable = |name: &str| {
-        settings.surroundings.get(name).map(|value| value.to_string_lossy().into_owned())
-    };
-    match colour {
-        Colour::On => protocol(&Surroundings::of(variable), None),
-        Colour::Off => Protocol::None,
-    }
 }
 
 impl Program<'_> {

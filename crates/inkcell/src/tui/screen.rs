@@ -25,12 +25,11 @@ use rustix::termios::tcgetwinsize;
 use super::model::Model;
 use crate::render::execution::Picture;
 use crate::render::image::{Gallery, Protocol, Window, kitty};
-use crate::render::live::Colour;
+use crate::screen::Looks;
 
 pub(super) struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
-    colour: Colour,
-    protocol: Protocol,
+    looks: Looks,
     /// The window that pictures were last made for.
     window: Option<Window>,
     /// The pictures that the terminal shows now.
@@ -39,7 +38,7 @@ pub(super) struct Screen {
 
 impl Screen {
     /// Takes the terminal over. From here on a panic gives it back before it is told.
-    pub(super) fn take(colour: Colour, protocol: Protocol) -> io::Result<Screen> {
+    pub(super) fn take(looks: Looks) -> io::Result<Screen> {
         let told = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             give_back();
@@ -49,9 +48,7 @@ impl Screen {
         // Dropped on a failure, it is given back.
         let terminal = Terminal::new(CrosstermBackend::new(stdout()));
         match terminal {
-            Ok(terminal) => {
-                Ok(Screen { terminal, colour, protocol, window: None, shown: Vec::new() })
-            }
+            Ok(terminal) => Ok(Screen { terminal, looks, window: None, shown: Vec::new() }),
             Err(error) => {
                 give_back();
                 Err(error)
@@ -64,7 +61,7 @@ impl Screen {
         self.follow_window(model);
         let area = Rect::from((Position::ORIGIN, self.terminal.size()?));
         let mut buffer = Buffer::empty(area);
-        let cursor = model.draw(&mut buffer, self.colour);
+        let cursor = model.draw(&mut buffer, self.looks.colour);
         let is_same = self.shown == model.pictures;
         if !is_same {
             self.wipe_pictures()?;
@@ -91,7 +88,7 @@ impl Screen {
             // What was there went with the old size.
             self.shown.clear();
             self.window = Some(window);
-            model.draw_with(Gallery::new(self.protocol).with_window(window).with_text());
+            model.draw_with(Gallery::new(self.looks.protocol).with_window(window).with_text());
         }
     }
 
@@ -99,7 +96,7 @@ impl Screen {
     fn wipe_pictures(&mut self) -> io::Result<()> {
         let backend = self.terminal.backend_mut();
         queue!(backend, BeginSynchronizedUpdate)?;
-        if self.protocol == Protocol::Kitty {
+        if self.looks.protocol == Protocol::Kitty {
             queue!(backend, Print(kitty::WIPE))?;
         }
         for (place, picture) in self.shown.drain(..) {

@@ -7,6 +7,14 @@ use inkcell_engine::notebook::Notebook;
 
 use super::cursor::Direction;
 
+/// Whether a text is a hit.
+pub(super) fn holds(text: &str, pattern: &str) -> bool {
+    match pattern.chars().any(char::is_uppercase) {
+        true => text.contains(pattern),
+        false => text.to_lowercase().contains(&pattern.to_lowercase()),
+    }
+}
+
 /// The next cell whose source or output holds the text, after this one in this direction, all around; and the line of
 /// its source, when it is there.
 pub(super) fn find(
@@ -16,11 +24,7 @@ pub(super) fn find(
     to: Direction,
 ) -> Option<(usize, Option<usize>)> {
     let count = notebook.len();
-    let is_exact = pattern.chars().any(char::is_uppercase);
-    let holds = |text: &str| match is_exact {
-        true => text.contains(pattern),
-        false => text.to_lowercase().contains(&pattern.to_lowercase()),
-    };
+    let holds = |text: &str| holds(text, pattern);
     for step in 1..=count {
         let at = match to {
             Direction::Down => (from + step) % count,

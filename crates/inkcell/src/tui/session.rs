@@ -18,7 +18,7 @@ use inkcell_engine::api::{
 use inkcell_engine::registry::SessionName;
 
 use super::model::{Input, Lasting};
-use super::pages::{self, PAGE_LINES, last_first};
+use super::pages::{self, PAGE_LINES};
 use crate::cli::hosts::{HostArgs, everywhere};
 use crate::cli::{hosts, py, python};
 use crate::client::{AskHandle, Asked, Client, Step};
@@ -27,7 +27,7 @@ use crate::host::{
     Answer, Ask, Attention, Detached, HostEvent, KernelOptions, Life, Refusal, RunAsk,
 };
 use crate::render::execution::Page;
-use crate::screen::{asking, stored_lines};
+use crate::screen::{asking, last_page, stored_lines};
 use crate::settings::Settings;
 
 /// How often a session is looked for where there is none.
@@ -213,7 +213,8 @@ impl Asking {
         let first = match wanted.first {
             Some(first) => first,
             None => {
-                last_first(stored_lines(&wanted.artifact, (1, 1), &asking(client))?.total_lines)
+                let stored = stored_lines(&wanted.artifact, (1, 1), &asking(client))?;
+                last_page(stored.total_lines, PAGE_LINES)
             }
         };
         stored_lines(&wanted.artifact, (first, first + PAGE_LINES - 1), &asking(client))
@@ -235,8 +236,8 @@ impl Asking {
             return;
         }
         let name = SessionName(self.file.display().to_string());
-        let met =
-            everywhere(&self.opening.settings).into_iter().find(|met| met.session.name == name);
+        let all = everywhere(&self.opening.settings).sessions;
+        let met = all.into_iter().find(|met| met.session.name == name);
         let Some(met) = met else { return };
         self.client = Some(Client::of_host(met.found.clone(), &self.opening.settings));
         // One that is just going is looked for again.
@@ -336,6 +337,7 @@ fn watched(mut asked: Asked, inbox: &Inbox, wishes: &Sender<Wish>) {
             },
             Step::Nothing => {}
             Step::Done(_) => {
+                inbox.put(Input::Unwatched);
                 let _ = wishes.send(Wish::WatchIsOver);
                 return;
             }

@@ -4,16 +4,20 @@
 
 use std::time::Duration;
 
-use inkcell_engine::api::{CellReport, CellSource, ExecutionId, NotebookCell, State, WriteBack};
+use inkcell_engine::api::{CellReport, CellSource, ExecutionId, State};
 use inkcell_engine::kernel::ExecEvent;
 use inkcell_engine::notebook::CellView;
 
-use super::pages::{Pages, Turn, Wanted};
+use super::pages::{Pages, Wanted};
 use crate::render::execution::stored::{
     Ended, Language, LiveCell, Showing, long_text, output_rows, shown_time, source_rows,
 };
 use crate::render::execution::{Area, Expansion, Line, Page, Role, Wrap, wrap};
 use crate::render::image::Gallery;
+use crate::screen::Turn;
+
+/// How long the file may take to get what a run has shown.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// What is said below a page of an output.
 const PAGING: &str = "[ shows earlier lines, ] later ones";
@@ -23,8 +27,10 @@ pub(super) struct ShownCell {
     /// It was asked to run and has not begun.
     pub(super) is_waiting: bool,
     run: Option<Run>,
-    /// How the last run ended and how long it took, when that was seen.
-    last: Option<(State, Option<String>)>,
+    /// The last run, when its end was seen.
+    last: Option<Last>,
+    /// The outputs of the file became others while it ran.
+    has_news: bool,
     /// Counts changes of the file's cell.
     revision: u64,
     made: Option<(Area, u64, u64)>,
@@ -33,9 +39,19 @@ pub(super) struct ShownCell {
     output_rows: Vec<Line>,
     ended: Ended,
     pages: Pages,
-    /// The count of the run whose output the pages are of.
-    count: Option<u32>,
     renders: u64,
+}
+
+/// A run that is over, for as long as the file has what came of it.
+struct Last {
+    state: State,
+    took: Option<String>,
+    /// The number that it gave the cell.
+    count: Option<u32>,
+    ended: Duration,
+    is_in_file: bool,
+    /// What came of it could not be written, so that nobody has it but us.
+    is_unsaved: bool,
 }
 
 /// A run that is shown instead of what the file holds.
@@ -47,6 +63,14 @@ struct Run {
     live: LiveCell,
 }
 
+impl Last {
+    /// Whether the file's cell may be what came of it.
+    fn is_of(&self, cell: &CellView<'_>) -> bool {
+        let count = cell.execution_count().and_then(|count| u32::try_from(count).ok());
+        count == self.count
+    }
+}
+
 impl Default for ShownCell {
     fn default() -> ShownCell {
         ShownCell {
@@ -54,6 +78,7 @@ impl Default for ShownCell {
             is_waiting: false,
             run: None,
             last: None,
+            has_news: false,
             revision: 0,
             made: None,
             rows: Vec::new(),
@@ -61,7 +86,6 @@ impl Default for ShownCell {
             output_rows: Vec::new(),
             ended: Ended::Well,
             pages: Pages::default(),
-            count: None,
             renders: 0,
         }
     }
@@ -74,16 +98,64 @@ impl ShownCell {
         let has_other_source = before.source().text != now.source().text;
         let has_other_outputs = before.outputs_json() != now.outputs_json()
             || before.execution_count() != now.execution_count();
-        // What the file holds counts again, once nothing is to come.
-        if !self.is_running() && (has_other_source || has_other_outputs) {
-            self.run = None;
+        if !has_other_source && !has_other_outputs {
+            return;
         }
-        let count = now.execution_count().and_then(|count| u32::try_from(count).ok());
-        if !self.is_running() && has_other_outputs && (count.is_none() || count != self.count) {
+        if self.is_running() {
+            self.has_news |= has_other_outputs;
+            return;
+        }
+        // What the file holds counts again, once nothing is to come.
+        self.run = None;
+        match &mut self.last {
+            Some(last) if !has_other_source && !last.is_in_file && last.is_of(now) => {
+                last.is_in_file = true;
+            }
+            _ => self.forget_last(),
+        }
+    }
+
+    /// The last run is nothing to show any more: the file has something else.
+    fn forget_last(&mut self) {
+        self.last = None;
+        self.pages = Pages::default();
+    }
+
+    /// What a run has shown that is over is not in the file, and will not be: what the file holds counts. Whoever
+    /// comes late is told of runs whose outputs somebody has removed since.
+    pub(super) fn settle(&mut self, cell: &CellView<'_>, now: Duration) {
+        let is_due = |last: &Last| !last.is_unsaved && now.saturating_sub(last.ended) >= SETTLED;
+        let Some(last) = self.last.as_mut().filter(|last| self.run.is_some() && is_due(last))
+        else {
+            return;
+        };
+        self.run = None;
+        self.revision += 1;
+        if !last.is_of(cell) {
+            self.forget_last();
+        } else if !std::mem::replace(&mut last.is_in_file, true) {
             self.pages = Pages::default();
         }
-        if has_other_source {
-            self.last = None;
+    }
+
+    /// Whether it shows a run that is over.
+    pub(super) fn is_unsettled(&self) -> bool {
+        self.run.is_some() && self.last.is_some()
+    }
+
+    /// What came of a run that is over could not be written.
+    pub(super) fn is_unsaved(&mut self) {
+        if let Some(last) = self.last.as_mut().filter(|_| self.run.is_some()) {
+            last.is_unsaved = true;
+        }
+    }
+
+    /// Nobody will tell how it ends.
+    pub(super) fn lost_sight(&mut self) {
+        if self.is_running() {
+            self.run = None;
+            self.revision += 1;
+            self.forget_last();
         }
     }
 
@@ -95,8 +167,8 @@ impl ShownCell {
         now: Duration,
     ) {
         self.is_waiting = false;
-        self.last = None;
-        self.pages = Pages::default();
+        self.forget_last();
+        self.has_news = false;
         self.run = Some(Run { execution, number, began: now, live: LiveCell::new(source) });
         self.revision += 1;
     }
@@ -118,17 +190,18 @@ impl ShownCell {
         }
     }
 
-    pub(super) fn end(&mut self, report: &CellReport) {
+    pub(super) fn end(&mut self, report: &CellReport, now: Duration) {
         if let Some(run) = &mut self.run {
             run.live.report(report);
-            self.last = Some((run.live.state(), run.live.took()));
             self.pages = Pages::of(run.live.artifact());
-            self.count = report.count;
-        }
-        let is_in_file = |cell: &NotebookCell| cell.written == WriteBack::Saved;
-        if report.notebook.as_ref().is_some_and(is_in_file) {
-            self.run = None;
-            self.revision += 1;
+            self.last = Some(Last {
+                state: run.live.state(),
+                took: run.live.took(),
+                count: report.count,
+                ended: now,
+                is_in_file: self.has_news,
+                is_unsaved: false,
+            });
         }
     }
 
@@ -231,9 +304,9 @@ impl ShownCell {
         if self.is_waiting {
             return (Role::Dim, "○", Some("waiting".to_owned()));
         }
-        if let Some((state, took)) = &self.last {
-            let (role, mark) = of_state(*state);
-            return (role, mark, took.clone());
+        if let Some(last) = &self.last {
+            let (role, mark) = of_state(last.state);
+            return (role, mark, last.took.clone());
         }
         if let Some(run) = &self.run {
             let since = shown_time(now.saturating_sub(run.began));

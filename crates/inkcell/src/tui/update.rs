@@ -86,6 +86,7 @@ impl Model {
                     self.cells.iter_mut().for_each(|cell| cell.is_waiting = false);
                 }
                 if let Err(why) = done {
+                    self.cells.iter_mut().for_each(ShownCell::is_unsaved);
                     self.say(Role::Error, why);
                 }
                 // Whoever wanted to go has only waited for this.
@@ -104,8 +105,17 @@ impl Model {
                 self.cells.iter_mut().for_each(|cell| cell.take_page(&artifact, page.as_ref()));
                 Vec::new()
             }
+            Input::Unwatched => {
+                if self.cells.iter().any(ShownCell::is_running) {
+                    self.say(Role::Warning, "the session is gone, with what ran in it");
+                }
+                self.cells.iter_mut().for_each(ShownCell::lost_sight);
+                self.running = None;
+                Vec::new()
+            }
             Input::Time(now) => {
                 self.now = now;
+                self.settle();
                 Vec::new()
             }
         }
@@ -178,7 +188,7 @@ impl Model {
 
     /// A key while a text of ours is read.
     fn reading_key(&mut self, key: KeyEvent) {
-        let all = self.text_rows(usize::from(self.width)).len();
+        let all = self.text_rows(usize::from(self.size.0)).len();
         let (page, last) = (self.body_rows.max(1), all.saturating_sub(1));
         let (Mode::Help { top } | Mode::Messages { top }) = &mut self.mode else { return };
         match key.code {
@@ -493,10 +503,12 @@ impl Model {
             Direction::Down => cell <= self.cursor,
             Direction::Up => cell >= self.cursor,
         };
-        if line.is_none_or(|line| line >= 6) {
+        // Lines of prose are many rows each, so that how many of them are seen is not known here.
+        if line.is_none_or(|line| line >= 6) || !self.is_code(cell) {
             self.cells[cell].expansion = Expansion::Expanded;
         }
         self.select(cell);
+        self.must_show_hit = true;
         let round = if has_come_round { ", from the other end" } else { "" };
         self.say(Role::Dim, format!("/{pattern}: cell {cell}{round}"));
     }
@@ -524,8 +536,8 @@ impl Model {
                     self.reading_key(KeyEvent::new(code, KeyModifiers::NONE));
                 }
             }
-            MouseEventKind::ScrollDown => self.scroll(Direction::Down, WHEEL_ROWS, width),
-            MouseEventKind::ScrollUp => self.scroll(Direction::Up, WHEEL_ROWS, width),
+            MouseEventKind::ScrollDown => self.wheel(Direction::Down, width),
+            MouseEventKind::ScrollUp => self.wheel(Direction::Up, width),
             MouseEventKind::Down(MouseButton::Left) if matches!(self.mode, Mode::Browse) => {
                 let is_here =
                     |(first, end, _): &&(u16, u16, usize)| (*first..*end).contains(&mouse.row);
@@ -534,6 +546,16 @@ impl Model {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Moves the screen. The cursor goes along where it would leave it: no key is about something that nobody sees.
+    fn wheel(&mut self, to: Direction, width: usize) {
+        self.scroll(to, WHEEL_ROWS, width);
+        if matches!(self.mode, Mode::Browse) && !self.cells.is_empty() {
+            let first = self.forward(self.top, 1, width).cell;
+            let last = self.forward(self.top, self.body_rows.saturating_sub(1), width).cell;
+            self.cursor = self.cursor.clamp(first.min(last), last);
         }
     }
 
@@ -548,6 +570,8 @@ impl Model {
                     id.is_some() && id.as_deref() == named.id.as_deref()
                 };
                 let at = (0..self.cells.len()).find(is_it).unwrap_or(named.index);
+                // A kernel runs one at a time: what is not known to be over is.
+                self.cells.iter_mut().for_each(ShownCell::lost_sight);
                 // What is told again may be of a text that is not there any more.
                 let is_current = self.source(at) == source.code;
                 if let Some(shown) = self.cells.get_mut(at).filter(|_| is_current) {
@@ -560,7 +584,7 @@ impl Model {
             }
             SessionEvent::Ended { execution, cell, report } => {
                 let found = self.cells.iter_mut().find(|shown| shown.is_of(&execution, cell));
-                found.into_iter().for_each(|shown| shown.end(&report));
+                found.into_iter().for_each(|shown| shown.end(&report, self.now));
                 self.running = None;
             }
             // The file is looked at for that.

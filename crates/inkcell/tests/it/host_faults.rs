@@ -1,4 +1,5 @@
-//! A host that is killed, or refused something, at every call by which a kernel starts: no process stays.
+//! A host that is killed, or refused something, at every call by which a kernel starts: no process stays. Its clients,
+//! gone in the middle: nothing goes on for them.
 //!
 //! Owns the enumeration. Signals to a host that is up are in `python_signals.rs`.
 
@@ -6,14 +7,17 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need;
+use rustix::process::Signal;
 
 use crate::env;
-use crate::running::py;
+use crate::hosts::{Hosted, until};
+use crate::running::{Running, py};
 
 /// The calls that make processes and what connects them, and those by which the host talks to a kernel.
 const CALLS: &str = "clone,clone3,fork,vfork,execve,pipe2,socketpair,setsid,prctl,pidfd_open,dup2,dup3,\
@@ -46,15 +50,23 @@ fn traced(env: &TestEnv, args: &[&str]) -> Ran {
     finish(command, b"")
 }
 
-/// Each call with the most often that one thread makes it, which is how strace counts.
 fn calls(env: &TestEnv) -> BTreeMap<String, usize> {
     let log = env.outside("trace.log");
-    let known: Vec<String> = CALLS.split(',').map(|name| format!("?{name}")).collect();
-    let trace = format!("trace={}", known.join(","));
-    let ran = traced(env, &["-o", &log.display().to_string(), "-e", &trace]).ok();
+    let ran = traced(env, &["-o", &log.display().to_string(), "-e", &known(CALLS)]).ok();
     assert_eq!(ran.stdout, "'ran'\n");
+    counted(&log)
+}
+
+/// What tells strace of these calls, as far as it knows them.
+fn known(calls: &str) -> String {
+    let known: Vec<String> = calls.split(',').map(|name| format!("?{name}")).collect();
+    format!("trace={}", known.join(","))
+}
+
+/// Each call with the most often that one thread makes it, which is how strace counts.
+fn counted(log: &Path) -> BTreeMap<String, usize> {
     let mut counts: BTreeMap<(String, String), usize> = BTreeMap::new();
-    for line in fs::read_to_string(&log).expect("a log").lines() {
+    for line in fs::read_to_string(log).expect("a log").lines() {
         let Some((thread, call)) = line.split_once(char::is_whitespace) else { continue };
         let Some((name, _)) = call.trim_start().split_once('(') else { continue };
         if CALLS.split(',').any(|known| known == name) {
@@ -96,13 +108,18 @@ fn check(fault: &str) -> bool {
     let was_killed = ran.signal == Some(9);
     let is_told = ran.code == Some(0) || !ran.stderr.is_empty();
     assert!(was_killed || is_told, "{fault}: {ran:?}");
+    nothing_stays(&env, fault);
+    was_killed
+}
+
+fn nothing_stays(env: &TestEnv, fault: &str) {
     let root = env.dir();
     let root = root.parent().expect("the folder of the test");
     let deadline = Instant::now() + Duration::from_secs(60);
     loop {
         let left = of(root);
         if left.is_empty() {
-            return was_killed;
+            return;
         }
         assert!(Instant::now() < deadline, "after {fault}: {left:?}");
         std::thread::sleep(Duration::from_millis(20));
@@ -132,6 +149,11 @@ fn a_host_that_is_killed_at_any_call_leaves_no_process() {
         }
     }
     assert!(faults.len() > 30, "only {faults:?}");
+    all_come(&faults, check);
+}
+
+/// Tries every fault, or some of them where there is little time; most of them must come.
+fn all_come(faults: &[String], check: impl Fn(&str) -> bool + Sync) {
     let stride = if need::is_quick() { 3 } else { 1 };
     let (next, killed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
@@ -147,4 +169,131 @@ fn a_host_that_is_killed_at_any_call_leaves_no_process() {
     });
     let killed = killed.into_inner();
     assert!(killed * 3 > faults.len() / stride, "only {killed} of {} faults came", faults.len());
+}
+
+/// The calls that make processes and what connects them, and those that end them.
+const PROCESS_CALLS: &str = "clone,clone3,fork,vfork,execve,pipe2,socketpair,setsid,prctl,pidfd_open,dup2,dup3,kill,\
+    wait4,waitid";
+
+/// The host that commands share, in the foreground and under strace.
+struct Traced {
+    strace: Child,
+}
+
+impl Traced {
+    fn start(hosted: &Hosted, args: &[&str]) -> Traced {
+        let serve = hosted.command(&["host", "serve"]);
+        let mut command = hosted.env.command("strace");
+        command.args(["-f", "-b", "execve", "-qq"]).args(args);
+        command.arg(serve.get_program()).args(serve.get_args());
+        for (name, value) in serve.get_envs() {
+            command.env(name, value.expect("a value"));
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        Traced { strace: command.spawn().expect("strace") }
+    }
+
+    /// Waits until it listens, or has ended before.
+    fn listens(&mut self, hosted: &Hosted) -> bool {
+        let mut does = false;
+        until("the host", || {
+            let hosts = hosted.json(&["host", "status"]);
+            does = hosts["hosts"].as_array().is_some_and(|hosts| !hosts.is_empty());
+            does || self.strace.try_wait().expect("strace").is_some()
+        });
+        does
+    }
+
+    /// Waits for its end; whether that was a kill.
+    fn was_killed(mut self) -> bool {
+        use std::os::unix::process::ExitStatusExt as _;
+        until("the end of the host", || self.strace.try_wait().expect("strace").is_some());
+        self.strace.wait().expect("strace").signal() == Some(9)
+    }
+}
+
+/// Asks a shared host for a kernel, whom a fault befalls on the way, and checks that nothing stays.
+fn check_shared(fault: &str) -> bool {
+    let hosted = Hosted::new();
+    let call = fault.split(':').next().expect("a call");
+    let (trace, inject) = (format!("trace={call}"), format!("inject={fault}"));
+    let mut host = Traced::start(&hosted, &["-o", "/dev/null", "-e", &trace, "-e", &inject]);
+    if host.listens(&hosted) {
+        let ran = hosted.run(&["py", CODE]);
+        assert!(!ran.stderr.contains("panicked"), "{fault}: {ran:?}");
+        assert!(ran.code == Some(0) || !ran.stderr.is_empty(), "{fault}: {ran:?}");
+    }
+    // The one that was asked, if nothing has befallen it, or another one that was started in its place.
+    hosted.run(&["host", "stop"]);
+    let was_killed = host.was_killed();
+    nothing_stays(&hosted.env, fault);
+    was_killed
+}
+
+/// F-024: the host that commands share, killed at every call by which it starts a kernel for a client, leaves no process.
+#[test]
+fn a_shared_host_that_is_killed_at_any_call_leaves_no_process() {
+    if !need::strace("a_shared_host_that_is_killed_at_any_call_leaves_no_process") {
+        return;
+    }
+    let hosted = Hosted::new();
+    let log = hosted.env.outside("trace.log");
+    let args = ["-o", &log.display().to_string(), "-e", &known(PROCESS_CALLS)];
+    let mut host = Traced::start(&hosted, &args);
+    assert!(host.listens(&hosted));
+    assert_eq!(hosted.run(&["py", CODE]).ok().stdout, "'ran'\n");
+    hosted.run(&["host", "stop"]).ok();
+    assert!(!host.was_killed());
+    let mut faults = Vec::new();
+    for (name, count) in counted(&log) {
+        // The first is the program itself.
+        let first = if name == "execve" { 2 } else { 1 };
+        faults.extend((first..=count).map(|when| format!("{name}:signal=KILL:when={when}")));
+    }
+    assert!(faults.len() > 10, "only {faults:?}");
+    all_come(&faults, check_shared);
+}
+
+/// How much time of a processor a process has used, in ticks.
+fn ticks(pid: i32) -> u64 {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
+    let (_, fields) = stat.rsplit_once(") ").expect("fields after the name");
+    let fields: Vec<u64> = fields.split(' ').filter_map(|field| field.parse().ok()).collect();
+    // The state is no number, so that the first one is the parent's.
+    fields[10] + fields[11]
+}
+
+/// F-022: a client of the host that commands share is gone, at the end of its input or killed: what it ran ends, also
+/// where that does not listen, and the host neither ends nor spins.
+#[test]
+fn nothing_goes_on_for_a_client_that_is_gone() {
+    let hosted = Hosted::new();
+    hosted.run(&["py", "kept = 6"]).ok();
+    let host = hosted.host();
+    let ended = finish(hosted.command(&["mcp", "--keep"]), b"").ok();
+    assert_eq!(ended.stdout, "");
+    let sleeps = "import time\nprint('begun', flush=True)\ntime.sleep(6000)";
+    let stubborn = "import time\nprint('begun', flush=True)\nwhile True:\n    try: time.sleep(6000)\n    \
+                    except KeyboardInterrupt: pass";
+    let writes = "print('begun', flush=True)\nwhile True: print('more' * 100)";
+    for (session, code) in [("sleeps", sleeps), ("stubborn", stubborn), ("writes", writes)] {
+        let mut command = hosted.command(&["py", "--session", session, code]);
+        command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "1");
+        let mut client = Running::start(command);
+        assert_eq!(client.line(), "begun");
+        client.signal(Signal::KILL);
+        drop(client.end());
+        until(&format!("the end of {session}"), || {
+            let status = hosted.status();
+            status["running"] == serde_json::json!([]) && status["clients"] == 0
+        });
+    }
+    assert_eq!(hosted.run(&["py", "kept * 7"]).ok().stdout, "42\n");
+    assert_eq!(hosted.host().pid, host.pid);
+    // Whoever spins uses all there is; between two looks a host that waits uses next to nothing.
+    until("a host that waits", || {
+        let before = ticks(host.pid);
+        std::thread::sleep(Duration::from_secs(1));
+        ticks(host.pid) - before < 10
+    });
 }

@@ -102,6 +102,65 @@ fn a_host_that_stood_still_goes_on() {
     assert_eq!(hosted.run(&["py", "os.getpid()"]).ok().stdout.trim(), kernel.to_string());
 }
 
+/// A process that stands still. Dropped, it goes on.
+struct Stopped {
+    pid: i32,
+}
+
+impl Stopped {
+    fn new(pid: i32) -> Stopped {
+        signal(pid, Signal::STOP);
+        // It takes a moment until it does.
+        until("a process that stands still", || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
+            stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
+        });
+        Stopped { pid }
+    }
+}
+
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        signal(self.pid, Signal::CONT);
+    }
+}
+
+/// F-025: nobody who lists sessions or hosts, ends a host or edits a notebook waits for a host that stands still; they
+/// are told which it is and what can be done, and when it goes on it is as before.
+#[test]
+fn nobody_waits_for_a_host_that_stands_still() {
+    let hosted = Hosted::new();
+    hosted.run(&["py", "kept = 6"]).ok();
+    hosted.env.put("nb.ipynb", crate::notebook_runs::notebook(&["1"]));
+    let host = hosted.host();
+    let stopped = Stopped::new(host.pid);
+    let said = format!("the shared host (process {}) is stopped and does not answer", host.pid);
+    let next = format!("kill -CONT {} lets it go on", host.pid);
+    for args in [["sessions"].as_slice(), &["host", "status"]] {
+        let ran = hosted.run(args).ok();
+        assert!(ran.stderr.contains(&said) && ran.stderr.contains(&next), "{args:?}: {ran:?}");
+    }
+    let listed = hosted.json(&["sessions"]);
+    let silent = json!([{"host": "shared", "pid": host.pid, "stopped": true}]);
+    assert_eq!((&listed["sessions"], &listed["silent"]), (&json!([]), &silent));
+    for args in [["host", "stop"].as_slice(), &["interrupt", "nobody"], &["attach", "nobody"]] {
+        let ran = hosted.run(args);
+        assert!(ran.code != Some(0) && ran.stderr.contains(&said), "{args:?}: {ran:?}");
+    }
+    // More than a socket holds that nobody reads.
+    let large = "x = 1  # and more of it\n".repeat(40_000);
+    hosted.env.put("large.py", large);
+    for _ in 0..2 {
+        hosted.run(&["edit", "nb.ipynb", "insert", "--source", "2"]).ok();
+        hosted.run(&["edit", "nb.ipynb", "insert", "--source-file", "large.py"]).ok();
+    }
+    drop(stopped);
+    assert_eq!(hosted.run(&["py", "kept * 7"]).ok().stdout, "42\n");
+    let ran = hosted.run(&["sessions"]).ok();
+    assert_eq!(ran.stderr, "");
+    assert_eq!(hosted.json(&["sessions"])["silent"], json!([]));
+}
+
 /// A library that moves the clock on the wall by as many seconds as a file says.
 const CLOCK: &str = r#"
 #define _GNU_SOURCE

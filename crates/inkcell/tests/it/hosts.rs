@@ -429,3 +429,28 @@ fn a_host_runs_a_notebook_with_values() {
     let seen = hosted.run(&["py", "--session", "nb.ipynb", "year, total"]).ok();
     assert!(seen.stdout.contains("(12345678901234567890, -inf)"), "{seen:?}");
 }
+
+/// Whether a kernel can be copied is asked of that kernel: the Python that is usual here need not even be there.
+#[test]
+fn a_copy_needs_no_other_python() {
+    let env = env();
+    let before = "with open('runs', 'a') as f: _ = f.write('x')";
+    let mut cells: Value = serde_json::from_str(&notebook(&[before, "year = 0", "year"])).unwrap();
+    cells["cells"][1]["metadata"] = json!({"tags": ["parameters"]});
+    env.put("m.ipynb", cells.to_string());
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let mut command = env.inkcell();
+    command.args([
+        "run",
+        "m.ipynb",
+        "--matrix",
+        "year=1,2",
+        "-o",
+        "{year}.ipynb",
+        "--share-prefix",
+    ]);
+    command.args(["--python", &python]).env("INKCELL_PYTHON_INTERPRETER", "/nowhere/python");
+    let done = finish(command, b"").ok();
+    assert!(!done.stderr.contains("do not share"), "{done:?}");
+    assert_eq!(env.get("runs"), b"x", "the beginning is run once");
+}

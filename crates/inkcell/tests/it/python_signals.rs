@@ -20,8 +20,8 @@ const STUBBORN: &str = "import os, signal, time\n\
 fn an_interrupt_stops_the_code() {
     let env = env();
     let mut command = py(&env, &[SLEEPS]);
-    // A busy machine may take a while to listen.
-    command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "20");
+    // A busy machine may take a while to lay the answer out, which needs modules that nobody has read yet.
+    command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "180");
     let mut running = Running::start(command);
     let kernel = running.process();
     running.signal(Signal::INT);

@@ -133,3 +133,63 @@ fn long_output_is_read_by_pages() {
     pty.send("q");
     assert_eq!(pty.end().code(), Some(0));
 }
+
+/// Somebody cleans the file, or puts an older copy in its place: what is shown is what the file holds, not what once
+/// ran here, also for whoever comes later and is told what ran.
+#[test]
+fn what_the_file_holds_is_what_is_shown() {
+    let hosted = Hosted::new();
+    put(&hosted, &json!([]));
+    let code = "for n in range(20000): print('row', n)";
+    hosted.run(&["edit", "a.ipynb", "replace", "aaaa", "--source", code]).ok();
+    let older = std::fs::read(hosted.env.path("a.ipynb")).expect("the notebook");
+    for (count, is_checkout) in [(1, false), (2, true)] {
+        let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
+        pty.send("x");
+        pty.wait_for(&format!("[{count}] ✓"));
+        pty.send("o");
+        pty.wait_for("Lines 19501-20000 of 20000");
+        if is_checkout {
+            hosted.env.put("a.ipynb", &older);
+        } else {
+            hosted.run(&["clean", "a.ipynb"]).ok();
+        }
+        pty.wait_until("a cell that has not run", |screen| {
+            let shown = screen.contents();
+            shown.contains("[ ]  #0") && !shown.contains("row 1") && !shown.contains("Lines")
+        });
+        pty.send("q");
+        assert_eq!(pty.end().code(), Some(0));
+    }
+    let mut pty = tui(hosted.command(&["tui", "a.ipynb"]), USUAL);
+    // It is told of the runs; that may be seen for a moment.
+    pty.send("x");
+    pty.wait_for("[3] ✓");
+    hosted.run(&["clean", "a.ipynb"]).ok();
+    pty.wait_until("cells that have not run", |screen| !screen.contents().contains("row 1"));
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+}
+
+/// What keys are about is on the screen, whatever size that becomes.
+#[test]
+fn the_selection_stays_on_the_screen() {
+    let hosted = Hosted::new();
+    let sources: Vec<String> =
+        (0..12).map(|at| format!("a{at} = 1\nb{at} = 2\nc{at} = 3")).collect();
+    let sources: Vec<&str> = sources.iter().map(String::as_str).collect();
+    hosted.env.put("a.ipynb", crate::notebook_runs::notebook(&sources));
+    let mut pty = tui(hosted.command(&["tui", "a.ipynb", "--no-host"]), USUAL);
+    pty.send("jjjjjjj");
+    pty.wait_for("8/12 cells");
+    for (columns, rows) in [(20, 6), (200, 50), (20, 6), (80, 24)] {
+        pty.resize(Size { columns, rows });
+        pty.wait_until("the selected cell", |screen| {
+            let shown = screen.contents();
+            let below = shown.lines().nth(usize::from(rows) - 1).unwrap_or_default();
+            below.starts_with("? keys") && shown.contains("▌ [ ]  #7")
+        });
+    }
+    pty.send("q");
+    assert_eq!(pty.end().code(), Some(0));
+}

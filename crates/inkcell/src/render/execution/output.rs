@@ -9,7 +9,7 @@ use super::super::image::{Gallery, claimed_pixels};
 use super::cell::{Content, Item, Page, Status};
 use super::frame::{Line, Role};
 use super::lines::{Lines, clamped};
-use super::traceback::Roles;
+use super::traceback::{Roles, narrowed};
 use super::width::{Wrap, fit, indented, wrap};
 use super::{Area, Expansion, json_tree, markdown, plural};
 
@@ -112,14 +112,15 @@ fn is_picture_kind(kind: &RichKind) -> bool {
 fn traceback_rows(lines: &Lines, layout: Layout<'_>) -> Vec<Line> {
     let mut roles = Roles::default();
     let shown = lines.iter().map(|text| {
-        let mut line = Line::of(roles.of(text.text()), text.text());
+        let role = roles.of(text.text());
+        let mut line = Line::of(role, &narrowed(text.text(), layout.inner()));
         if let Some(omitted) = text.omitted() {
             line.push(Role::Dim, &omitted);
         }
-        line
+        // Code stays in its columns; what is said around it are words.
+        wrap(&line, layout.inner(), if role == Role::Dim { Wrap::Words } else { Wrap::Anywhere })
     });
-    let rows = shown.flat_map(|line| wrap(&line, layout.inner(), Wrap::Anywhere)).collect();
-    indented(rows, layout.margin())
+    indented(shown.flatten().collect(), layout.margin())
 }
 
 /// The rows of a page of stored output.

@@ -3,15 +3,21 @@
 //! Owns what is found in the lines of a traceback, IPython's and Python's own. The lines stay as they are;
 //! one that is not known is shown like the rest.
 
+use std::borrow::Cow;
+
 use inkcell_engine::kernel::PyError;
 use inkcell_engine::output::Cleaner;
 
 use super::frame::Role;
 use super::lines::Lines;
+use super::width::columns;
 
 /// Lines of a traceback that are kept: of more, its beginning and its end.
 const FIRST_LINES: usize = 50;
 const LAST_LINES: usize = 150;
+
+/// What stands at the right edge of the first line.
+const LAST_CALL: &str = "Traceback (most recent call last)";
 
 /// A text without anything a terminal would act on.
 pub(super) fn cleaned(text: &str) -> String {
@@ -78,8 +84,7 @@ impl Roles {
     pub(super) fn of(&mut self, line: &str) -> Role {
         let is_after_place = std::mem::take(&mut self.is_after_place);
         let body = line.trim_start();
-        let is_rule = line.len() > 3 && line.chars().all(|c| c == '-');
-        if is_rule || body.contains("Traceback (most recent call last)") {
+        if is_rule(line) || body.contains(LAST_CALL) {
             return Role::Dim;
         }
         if body.starts_with("Cell In[") || body.starts_with("File ") {
@@ -97,6 +102,26 @@ impl Roles {
     }
 }
 
+/// A line of a traceback for a narrow screen: a rule is no wider than that, and nothing is aligned to its right edge.
+pub(super) fn narrowed(line: &str, width: usize) -> Cow<'_, str> {
+    if columns(line) <= width {
+        return Cow::Borrowed(line);
+    }
+    if is_rule(line) {
+        return Cow::Owned("-".repeat(width));
+    }
+    match line.split_once(LAST_CALL) {
+        Some((name, "")) if name.ends_with("  ") => {
+            Cow::Owned(format!("{}  {LAST_CALL}", name.trim_end()))
+        }
+        _ => Cow::Borrowed(line),
+    }
+}
+
+fn is_rule(line: &str) -> bool {
+    line.len() > 3 && line.chars().all(|c| c == '-')
+}
+
 /// `----> 5 f(1)`
 fn is_arrow(line: &str) -> bool {
     let body = line.trim_start_matches('-');
@@ -111,6 +136,32 @@ fn is_numbered(body: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Issue 9: a rule and a heading that were laid out for a wide screen take one row each of a narrow one, as far as
+    /// there is room.
+    #[test]
+    fn a_traceback_is_laid_out_for_the_screen() {
+        let head = "ZeroDivisionError                         Traceback (most recent call last)";
+        let table = [
+            ("-".repeat(75), 20, "-".repeat(20)),
+            ("-".repeat(75), 80, "-".repeat(75)),
+            (head.to_owned(), 80, head.to_owned()),
+            (
+                head.to_owned(),
+                60,
+                "ZeroDivisionError  Traceback (most recent call last)".to_owned(),
+            ),
+            ("----> 1 1/0".to_owned(), 5, "----> 1 1/0".to_owned()),
+            (
+                "Traceback (most recent call last):".to_owned(),
+                20,
+                "Traceback (most recent call last):".to_owned(),
+            ),
+        ];
+        for (line, width, wanted) in table {
+            assert_eq!(narrowed(&line, width), wanted, "{width}");
+        }
+    }
 
     fn error(lines: &[&str]) -> PyError {
         PyError {

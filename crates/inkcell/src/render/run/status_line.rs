@@ -7,6 +7,7 @@ use std::io::{self, Write as _};
 use unicode_width::UnicodeWidthChar as _;
 
 use crate::output::visible;
+use crate::render::repaint::Size;
 
 #[derive(Default)]
 pub(super) struct StatusLine {
@@ -15,7 +16,7 @@ pub(super) struct StatusLine {
 
 impl StatusLine {
     pub(super) fn show(&mut self, text: &str) -> io::Result<()> {
-        let width = terminal_columns().saturating_sub(1);
+        let width = Size::of(io::stderr()).columns.saturating_sub(1);
         let line = cut(&visible(text), width);
         self.is_shown = true;
         let mut stderr = io::stderr().lock();
@@ -41,10 +42,4 @@ pub(in crate::render) fn cut(text: &str, width: usize) -> String {
         used <= width
     };
     text.chars().map(|c| if c == '\t' { ' ' } else { c }).take_while(fits).collect()
-}
-
-/// How wide the terminal is; 80 where that cannot be told.
-fn terminal_columns() -> usize {
-    let size = rustix::termios::tcgetwinsize(io::stderr());
-    size.ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0).unwrap_or(80)
 }

@@ -65,7 +65,8 @@ impl Editor {
         keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, ReedlineEvent::Submit);
         let expand = ReedlineEvent::ExecuteHostCommand(EXPAND.to_owned());
         keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('o'), expand);
-        let menu = ColumnarMenu::default().with_name(MENU).with_columns(4);
+        // Without a mark of its own: what was typed stays in its place while there is a choice.
+        let menu = ColumnarMenu::default().with_name(MENU).with_columns(4).with_marker("");
         let mut line = Reedline::create()
             .with_edit_mode(Box::new(Emacs::new(keys)))
             .with_validator(Box::new(Wholeness))

@@ -180,3 +180,43 @@ fn a_long_text_is_scrolled_while_it_is_edited() {
     let shown = frame(&mut model, 40, 12);
     assert!(shown.contains("wwwEND"), "{shown}");
 }
+
+/// What keys are about stays on the screen, whatever becomes of its size and of what is said below.
+#[test]
+fn the_selection_is_seen_at_every_size() {
+    for cursor in 0..4 {
+        for sizes in [[(200, 50), (20, 6)], [(80, 24), (20, 6)], [(20, 6), (80, 10)]] {
+            let mut model = rich();
+            for (width, height) in sizes {
+                frame(&mut model, width, height);
+                model.select(cursor);
+                frame(&mut model, width, height);
+            }
+            // Nobody has touched a key since the size became another one.
+            for (width, height) in [(80, 24), (20, 6), (200, 50), (20, 4), (20, 6), (40, 12)] {
+                let shown = frame(&mut model, width, height);
+                assert!(shown.contains('▌'), "{cursor}, {width}x{height}: {shown}");
+            }
+            model.update(Input::Refused("many words that need several rows ".repeat(9)));
+            let shown = frame(&mut model, 40, 12);
+            assert!(shown.contains('▌'), "{cursor}: {shown}");
+        }
+    }
+}
+
+/// Where one is and what runs is seen beside any name.
+#[test]
+fn a_long_name_hides_nothing() {
+    for (name, width, wanted) in [
+        ("a.ipynb", 40, " a.ipynb  1/4 cells"),
+        ("a.ipynb", 20, " a.ipynb  1/4 cells"),
+        ("a-name-that-is-long.ipynb", 20, " a-name-…  1/4 cells"),
+        ("長い名前のノート.ipynb", 20, " 長い名…  1/4 cells"),
+        ("a-name-that-is-long.ipynb", 8, " a-na… …"),
+    ] {
+        let mut model = rich();
+        model.name = name.to_owned();
+        let shown = frame(&mut model, width, 10);
+        assert_eq!(shown.lines().next(), Some(wanted), "{width}");
+    }
+}

@@ -183,6 +183,30 @@ fn text_is_pasted_as_it_is_and_never_as_keys() {
     assert_eq!(model.editor().unwrap().text(), "a\nb\n\u{1b}[2Jx = 1");
 }
 
+/// What was found is on the screen, however far down in its cell it is, in code, in prose and in an output.
+#[test]
+fn what_was_found_is_seen() {
+    let code: Vec<String> = (0..90).map(|at| format!("x{at} = {at}")).collect();
+    let prose: Vec<String> = (0..90).map(|at| format!("word{at}")).collect();
+    let text: String = (0..90).map(|at| format!("row{at}\n")).collect();
+    let output = serde_json::json!({"output_type": "stream", "name": "stdout", "text": text});
+    let mut model = model_of(of_cells(&[
+        serde_json::json!({"cell_type": "code", "id": "aaaa", "metadata": {}, "outputs": [],
+            "execution_count": null, "source": code.join("\n")}),
+        serde_json::json!({"cell_type": "markdown", "id": "bbbb", "metadata": {}, "source": prose.join(" ")}),
+        serde_json::json!({"cell_type": "code", "id": "cccc", "metadata": {}, "outputs": [output],
+            "execution_count": 1, "source": "go()"}),
+    ]));
+    for (pattern, cell) in [("x70 ", 0), ("word70", 1), ("row20", 2), ("word3", 1), ("x2 ", 0)] {
+        press(&mut model, &format!("/{pattern}\n"));
+        let shown = frame(&mut model, 40, 12);
+        let below = format!("/{pattern}");
+        let body: Vec<&str> = shown.lines().filter(|line| !line.contains(&below)).collect();
+        assert_eq!(model.cursor, cell, "{pattern}");
+        assert!(body.iter().any(|line| line.contains(pattern.trim())), "{pattern}: {shown}");
+    }
+}
+
 #[test]
 fn a_search_goes_round_and_ends_with_a_word_where_there_is_none() {
     let mut model = three();
@@ -247,9 +271,10 @@ fn the_mouse_selects_and_scrolls() {
         model.update(mouse(MouseEventKind::ScrollDown, 3));
     }
     let shown = frame(&mut model, 60, 10);
-    assert!(shown.contains("#19"), "{shown}");
+    assert!(shown.contains("#19") && shown.contains('▌'), "{shown}");
     for _ in 0..100 {
         model.update(mouse(MouseEventKind::ScrollUp, 3));
     }
     assert_eq!((model.top.cell, model.top.row), (0, 0));
+    assert!(frame(&mut model, 60, 10).contains('▌'), "no key is about a cell that is not seen");
 }

@@ -1,6 +1,7 @@
 //! What others do meanwhile: edits of the file, and code that runs in the kernel.
 
 use super::*;
+use crate::render::execution::Page;
 
 /// The cursor stays on its cell, wherever that goes.
 #[test]
@@ -149,11 +150,110 @@ fn what_somebody_else_runs_is_seen() {
     moved["outputs"] = serde_json::json!([{
         "output_type": "stream", "name": "stdout", "text": "from the file\n"
     }]);
-    moved["execution_count"] = 4.into();
+    moved["execution_count"] = 1.into();
     told(&mut model, of_cells(&[moved]), By::Others);
     let shown = frame(&mut model, 60, 20);
-    assert!(shown.contains("[4] ✓ 1.5s"), "{shown}");
+    assert!(shown.contains("[1] ✓ 1.5s"), "{shown}");
     assert!(shown.contains("from the file") && !shown.contains("counting"), "{shown}");
+}
+
+/// The third cell, as the file has it.
+fn third(count: Option<u64>, text: Option<&str>) -> Notebook {
+    let outputs: Vec<serde_json::Value> = text
+        .map(|text| serde_json::json!({"output_type": "stream", "name": "stdout", "text": text}))
+        .into_iter()
+        .collect();
+    of_cells(&[serde_json::json!({
+        "cell_type": "code", "id": "cccc", "metadata": {}, "source": "print(x)",
+        "outputs": outputs, "execution_count": count
+    })])
+}
+
+/// A run that wrote this, is over, and has more of it stored.
+fn ran(model: &mut Model, text: &str) {
+    model.update(began("cccc", 0, 0));
+    model.update(wrote(0, text));
+    let mut output = inkcell_engine::output::ModelOutput::default();
+    let id = "abcdefgh2345abcd".to_owned();
+    output.artifact = Some(inkcell_engine::output::Stored { id, bytes: 100 });
+    output.parts.push(inkcell_engine::output::Part::Text(text.to_owned()));
+    model.update(ended_with(0, State::Done, output));
+}
+
+fn after(model: &mut Model, seconds: u64) {
+    let now = model.now + Duration::from_secs(seconds);
+    model.update(Input::Time(now));
+}
+
+/// Who comes late is told of runs whose outputs are not in the file any more: what the file holds is shown, also of
+/// outputs that are stored elsewhere.
+#[test]
+fn a_run_that_is_over_is_not_shown_for_the_file() {
+    let mut model = model_of(third(None, None));
+    press(&mut model, "o");
+    ran(&mut model, "from the run\n");
+    assert!(frame(&mut model, 60, 20).contains("from the run"), "it may be on its way to the file");
+    after(&mut model, 5);
+    let shown = frame(&mut model, 60, 20);
+    assert!(!shown.contains("from the run") && !shown.contains('✓'), "{shown}");
+    assert_eq!(press(&mut model, "jk"), [], "nothing is fetched of it either");
+    // The same, where it is in the file.
+    let mut model = model_of(third(Some(1), Some("from the file\n")));
+    ran(&mut model, "from the run\n");
+    after(&mut model, 5);
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("from the file") && shown.contains("[1] ✓ 1.5s"), "{shown}");
+}
+
+/// What a run has shown is gone when somebody cleans the file or puts an older copy in its place, which may have the
+/// same number.
+#[test]
+fn an_older_copy_of_the_file_is_shown() {
+    for (count, text) in [(None, None), (Some(1), Some("older\n")), (Some(1), None)] {
+        let mut model = model_of(third(None, None));
+        press(&mut model, "o");
+        ran(&mut model, "from the run\n");
+        told(&mut model, third(Some(1), Some("from the run\n")), By::Others);
+        let page = Page { first_line: 1, total_lines: 9000, text: "all of it\n".to_owned() };
+        let artifact = "abcdefgh2345abcd".to_owned();
+        model.update(Input::Paged { artifact, page: Some(page) });
+        let shown = frame(&mut model, 60, 20);
+        assert!(shown.contains("all of it") && shown.contains('✓'), "{shown}");
+        told(&mut model, third(count, text), By::Others);
+        let shown = frame(&mut model, 60, 20);
+        let is_older = shown.contains(text.unwrap_or("[").trim());
+        assert!(is_older && !shown.contains("all of it") && !shown.contains('✓'), "{shown}");
+        assert!(!shown.contains("from the run"), "{shown}");
+    }
+}
+
+/// What could not be written is nowhere else: it stays to be seen.
+#[test]
+fn outputs_that_could_not_be_written_stay() {
+    let mut model = model_of(third(None, None));
+    press(&mut model, "x");
+    ran(&mut model, "from the run\n");
+    after(&mut model, 5);
+    model.update(Input::RunOver(Err("the outputs are not in the file: no room".to_owned())));
+    after(&mut model, 5);
+    assert!(frame(&mut model, 60, 20).contains("from the run"));
+    told(&mut model, third(Some(7), Some("of another\n")), By::Others);
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("of another") && !shown.contains("from the run"), "{shown}");
+}
+
+/// A host that is gone tells no end: the cell does not run on for ever, and what the file holds is seen.
+#[test]
+fn a_session_that_is_gone_runs_nothing() {
+    let mut model = model_of(third(None, None));
+    model.update(began("cccc", 0, 0));
+    model.update(wrote(0, "from the run\n"));
+    told(&mut model, third(Some(7), Some("from the file\n")), By::Others);
+    assert!(frame(&mut model, 60, 20).contains("from the run"));
+    model.update(Input::Unwatched);
+    let shown = frame(&mut model, 60, 20);
+    assert!(shown.contains("the session is gone") && shown.contains("[7]"), "{shown}");
+    assert!(shown.contains("from the file") && !shown.contains("from the run"), "{shown}");
 }
 
 /// A run that was refused leaves no cell waiting.
