@@ -483,7 +483,7 @@ fn parse_and_hash(bytes: &Arc<Vec<u8>>) -> (Result<Notebook, NotebookError>, Ver
 }
 
 /// Does two things, the second on a thread of its own when that is worth it.
-fn beside<A, B: Send>(
+pub(crate) fn beside<A, B: Send>(
     parallel: bool,
     here: impl FnOnce() -> A,
     there: impl FnOnce() -> B + Send,

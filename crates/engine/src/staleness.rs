@@ -83,6 +83,27 @@ impl Trace {
     }
 }
 
+/// A trace without what the bodies of functions take.
+#[derive(Deserialize)]
+pub(crate) struct OuterTrace {
+    kernel: Generation,
+    ran: u64,
+    #[serde(default)]
+    made: Option<u64>,
+    #[serde(default)]
+    saw: BTreeMap<String, Option<u64>>,
+    #[serde(default)]
+    makes: Option<Vec<String>>,
+    #[serde(default)]
+    files: Vec<FileRead>,
+}
+
+impl From<OuterTrace> for Trace {
+    fn from(OuterTrace { kernel, ran, made, saw, makes, files }: OuterTrace) -> Trace {
+        Trace { kernel, ran, made, saw, makes, later: BTreeMap::new(), files }
+    }
+}
+
 /// What is known of a cell that ran.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known<'a> {

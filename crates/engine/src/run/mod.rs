@@ -42,7 +42,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::kernels::Chosen;
 use crate::lent::Lent;
-use crate::notebooks::{Notebooks, Opened};
+use crate::notebooks::{Notebooks, Opened, beside};
 use crate::output::SizePolicy;
 use crate::registry::{OwnerId, SessionName};
 use conduct::{Opening, RunRules};
@@ -298,9 +298,27 @@ pub fn notebook_kernel(opened: &Opened) -> Option<KernelChoice> {
     plan::kernel(&opened.notebook)
 }
 
-/// How the cells of a notebook ran the last time, as far as that is known.
-pub fn last_runs(notebooks: &Notebooks, opened: &Opened) -> LastRuns {
-    let mut runs = RunRecord::look(&RunPlaces::of(&opened.path, notebooks.state_dir()));
+/// A larger record is read while the notebook is.
+const PARALLEL_BYTES: u64 = 32 << 10;
+
+/// Reads a notebook, and how its cells ran the last time as far as that is known.
+pub fn read_with_runs(
+    notebooks: &Notebooks,
+    path: &str,
+) -> Result<(Opened, LastRuns), EngineError> {
+    let places = notebooks.target(path).ok();
+    let places = places.map(|target| RunPlaces::of(&target.path, notebooks.state_dir()));
+    let size = places.as_ref().and_then(|places| std::fs::metadata(&places.record).ok());
+    let is_large = size.is_some_and(|found| found.len() >= PARALLEL_BYTES);
+    let look = || places.as_ref().map(RunRecord::look).unwrap_or_default();
+    let (opened, runs) = beside(is_large, || notebooks.read(path), look);
+    let opened = opened?;
+    let runs = where_cells_are(&opened, runs);
+    Ok((opened, runs))
+}
+
+/// Cells without ids of their own may have moved since.
+fn where_cells_are(opened: &Opened, mut runs: LastRuns) -> LastRuns {
     if let Some(places) = moved::places(&opened.notebook, &runs.cells) {
         let cells = runs.cells.into_iter().zip(places);
         runs.cells =

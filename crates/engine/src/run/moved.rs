@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use inkcell_notebook::{CellKind, CellView, Notebook};
 use similar::{Algorithm, DiffOp};
 
-use super::record::{RanCell, digest};
+use super::record::{RanCell, SourceDigest};
 
 /// Where the cell of each record is now, or that it is gone; none where nothing has moved.
 pub(crate) fn places(notebook: &Notebook, records: &[RanCell]) -> Option<Vec<Option<usize>>> {
@@ -23,11 +23,12 @@ pub(crate) fn places(notebook: &Notebook, records: &[RanCell]) -> Option<Vec<Opt
         cell.kind() == Some(CellKind::Code) && cell.id().is_none_or(|id| twins.contains(&*id))
     };
     let new: Vec<CellView<'_>> = notebook.cells().filter(is_one).collect();
-    let key =
-        |cell: &CellView<'_>| (cell.id().map(|id| id.into_owned()), digest(&cell.source().text));
-    let new_keys: Vec<(Option<String>, String)> = new.iter().map(key).collect();
-    let old_keys: Vec<(Option<String>, String)> =
-        old.iter().map(|at| (records[*at].id.clone(), records[*at].source.clone())).collect();
+    let key = |cell: &CellView<'_>| {
+        (cell.id().map(|id| id.into_owned()), SourceDigest::of(&cell.source().text))
+    };
+    let new_keys: Vec<(Option<String>, SourceDigest)> = new.iter().map(key).collect();
+    let old_keys: Vec<(Option<String>, SourceDigest)> =
+        old.iter().map(|at| (records[*at].id.clone(), records[*at].source)).collect();
     let is_there = |at: &usize| {
         let here = new.binary_search_by_key(&records[*at].index, |cell| cell.index()).ok();
         here.is_some_and(|here| new_keys[here].1 == records[*at].source)

@@ -3,6 +3,7 @@
 //! Owns one small file a notebook in the state folder, and the lock that says that a run is under way. Losing
 //! it only means that nothing is known of earlier runs.
 
+use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -11,13 +12,14 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::known::KnownCell;
 use super::standing::Records;
 use crate::api::{CellReport, State};
 use crate::files::{file_key, private_folder};
-use crate::staleness::{Held, Trace};
+use crate::staleness::{Held, OuterTrace, Trace};
 
 /// More of such a file is not read.
 const MAX_BYTES: u64 = 64 << 20;
@@ -37,7 +39,7 @@ pub struct RanCell {
     /// Its position.
     pub index: usize,
     /// A digest of its source.
-    pub source: String,
+    pub source: SourceDigest,
     /// The number it ran under.
     #[serde(default)]
     pub count: Option<u32>,
@@ -60,7 +62,7 @@ pub struct RanCell {
 impl RanCell {
     pub(crate) fn new(cell: &KnownCell, report: &CellReport) -> RanCell {
         RanCell {
-            source: digest(&cell.source),
+            source: SourceDigest::of(&cell.source),
             count: report.count,
             duration: report.duration,
             ..RanCell::unknown(cell.id.clone(), cell.index, report.state)
@@ -72,7 +74,7 @@ impl RanCell {
         RanCell {
             id,
             index,
-            source: String::new(),
+            source: SourceDigest::default(),
             count: None,
             state,
             duration: Duration::ZERO,
@@ -93,25 +95,71 @@ impl RanCell {
 
     /// Whether this is what ran.
     pub fn ran(&self, source: &str) -> bool {
-        self.source == digest(source)
+        self.source == SourceDigest::of(source)
     }
 }
 
-pub(super) fn digest(source: &str) -> String {
-    blake3::hash(source.as_bytes()).to_hex()[..16].to_owned()
+/// Tells sources apart; written as sixteen digits.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct SourceDigest(u64);
+
+impl SourceDigest {
+    pub(crate) fn of(source: &str) -> SourceDigest {
+        let [a, b, c, d, e, f, g, h, ..] = *blake3::hash(source.as_bytes()).as_bytes();
+        SourceDigest(u64::from_be_bytes([a, b, c, d, e, f, g, h]))
+    }
 }
 
-/// One line of the file.
+impl Serialize for SourceDigest {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("{:016x}", self.0))
+    }
+}
+
+impl<'de> Deserialize<'de> for SourceDigest {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<SourceDigest, D::Error> {
+        let text = Cow::<str>::deserialize(from)?;
+        u64::from_str_radix(&text, 16).map(SourceDigest).map_err(D::Error::custom)
+    }
+}
+
+/// One line of the file, with what it says of a cell.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Line {
+enum Line<C> {
     /// A run began; what stands before is of earlier ones.
     Began,
     /// A cell begins.
     Starts(OpenCell),
-    Cell(Box<RanCell>),
+    Cell(C),
     /// The run is over.
     Ended,
+}
+
+/// What a line says of a cell to whoever only looks: without its displays and without what its functions take, which
+/// count for who runs cells. They are much of what there is to read.
+#[derive(Deserialize)]
+struct LookedAt {
+    id: Option<String>,
+    index: usize,
+    source: SourceDigest,
+    #[serde(default)]
+    count: Option<u32>,
+    state: State,
+    #[serde(with = "crate::encoding::seconds")]
+    duration: Duration,
+    #[serde(default)]
+    is_twin: bool,
+    #[serde(default)]
+    trace: Option<OuterTrace>,
+}
+
+impl From<LookedAt> for RanCell {
+    fn from(cell: LookedAt) -> RanCell {
+        let LookedAt { id, index, source, count, state, duration, is_twin, trace } = cell;
+        let trace = trace.map(OuterTrace::into);
+        RanCell { source, count, duration, is_twin, trace, ..RanCell::unknown(id, index, state) }
+    }
 }
 
 /// A cell that has begun, of a run that has not ended.
@@ -237,7 +285,7 @@ impl RunRecord {
     /// What is known of earlier runs, without taking anything.
     pub(crate) fn look(places: &RunPlaces) -> LastRuns {
         let Ok(mut file) = File::open(&places.record) else { return LastRuns::default() };
-        let Past { cells, open, .. } = read(&mut file, |_| {}).unwrap_or_default();
+        let Past { cells, open, .. } = read::<LookedAt>(&mut file, |_| {}).unwrap_or_default();
         // Between two cells, too, outputs may wait for the next save.
         let is_held = RunRecord::is_held(&file);
         let is_ahead = is_held || places.journal.exists();
@@ -250,7 +298,7 @@ impl RunRecord {
     pub(crate) fn past(&mut self) -> io::Result<Past> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut held = Held::default();
-        let past = read(&mut self.file, |cell| {
+        let past = read::<RanCell>(&mut self.file, |cell| {
             if let Some(trace) = &cell.trace {
                 held.take(trace);
             }
@@ -271,11 +319,11 @@ impl RunRecord {
         let mut known: Vec<&RanCell> = known.iter().filter(|_| !is_known).collect();
         known.sort_by_key(|cell| cell.trace.as_ref().map(|trace| trace.ran));
         for &cell in &known {
-            text.push_str(&line(&Line::Cell(Box::new(cell.clone())))?);
+            text.push_str(&line(&Line::Cell(cell))?);
         }
         text.push_str(&line(&Line::Began)?);
         for cell in done {
-            text.push_str(&line(&Line::Cell(Box::new(cell.clone())))?);
+            text.push_str(&line(&Line::Cell(cell))?);
         }
         // What is known stands there already. A host that dies between two calls here must not forget it, or the
         // run could not be taken up again.
@@ -299,7 +347,7 @@ impl RunRecord {
 
     /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
     pub(crate) fn note(&mut self, cell: &RanCell) -> io::Result<()> {
-        self.file.write_all(line(&Line::Cell(Box::new(cell.clone())))?.as_bytes())
+        self.file.write_all(line(&Line::Cell(cell))?.as_bytes())
     }
 }
 
@@ -355,12 +403,15 @@ impl Latest {
 }
 
 /// A line begins with its separator: one that could not be written to its end costs no other.
-fn line(line: &Line) -> io::Result<String> {
+fn line(line: &Line<&RanCell>) -> io::Result<String> {
     Ok(format!("\n{}", serde_json::to_string(line)?))
 }
 
 /// `hear` is told of every cell in the order in which they ran, also of those that ran again since.
-fn read(file: &mut File, mut hear: impl FnMut(&RanCell)) -> io::Result<Past> {
+fn read<C: DeserializeOwned + Into<RanCell>>(
+    file: &mut File,
+    mut hear: impl FnMut(&RanCell),
+) -> io::Result<Past> {
     let mut text = Vec::new();
     file.take(MAX_BYTES).read_to_end(&mut text)?;
     let mut cells = Latest::default();
@@ -372,13 +423,15 @@ fn read(file: &mut File, mut hear: impl FnMut(&RanCell)) -> io::Result<Past> {
             Ok(Line::Began) => (last, open) = (BTreeSet::new(), None),
             Ok(Line::Starts(cell)) => open = Some(cell),
             Ok(Line::Ended) => open = None,
-            // Numbers that no run can have: somebody else wrote it.
-            Ok(Line::Cell(cell))
-                if cell.trace.as_ref().is_some_and(|trace| !trace.is_possible()) => {}
             Ok(Line::Cell(cell)) => {
+                let cell: RanCell = C::into(cell);
+                // Numbers that no run can have: somebody else wrote it.
+                if cell.trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
+                    continue;
+                }
                 hear(&cell);
-                open = open.filter(|open| !cell.is_of(open.id.as_deref(), open.index));
-                last.insert(cells.put(*cell));
+                open = open.filter(|open: &OpenCell| !cell.is_of(open.id.as_deref(), open.index));
+                last.insert(cells.put(cell));
             }
             // An empty line, one that was cut off, or one of a later inkcell.
             Err(_) => {}

@@ -9,7 +9,7 @@ use inkcell_notebook::{
 };
 use serde_json::{Map, Value, json};
 
-use super::record::RanCell;
+use super::record::{RanCell, SourceDigest};
 use crate::api::{Stamps, State};
 use crate::staleness::Trace;
 
@@ -104,7 +104,7 @@ impl CellStamps {
 pub(crate) fn recorded(cell: &CellView<'_>) -> Option<RanCell> {
     #[derive(serde::Deserialize)]
     struct Noted {
-        source: String,
+        source: SourceDigest,
         count: Option<u32>,
         state: State,
         trace: Option<Trace>,

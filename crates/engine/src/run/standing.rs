@@ -3,6 +3,7 @@
 //! Owns which record belongs to which cell, and whether the file shows what the record says. What follows is
 //! `staleness`'s.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -11,7 +12,7 @@ use inkcell_kernel::{CodeNames, FileRead};
 use inkcell_notebook::{CellKind, CellView, Notebook};
 
 use super::plan::{MAY_FAIL, SKIP};
-use super::record::{LastRuns, Latest, RanCell, digest};
+use super::record::{LastRuns, Latest, RanCell, SourceDigest};
 use super::stamps;
 use crate::notebooks::Opened;
 use crate::staleness::{CellNow, Freshness, Known, Shows, marks};
@@ -56,36 +57,43 @@ pub(crate) fn standing<'a>(
     notebook: &Notebook,
     records: &Records<'a>,
     behind: Behind,
-    foreseen: &'a HashMap<String, CodeNames>,
+    foreseen: &'a HashMap<SourceDigest, CodeNames>,
 ) -> Vec<CellNow<'a>> {
     let now = |cell: CellView<'_>| {
+        let (source, tags) = code(&cell)?;
         let id = cell.id();
         let record = records.of(id.as_deref(), cell.index());
         // Where there is nothing to compare it with, it is not needed.
         let is_compared = record.is_some() || !foreseen.is_empty();
-        let own = is_compared.then(|| digest(&cell.source().text));
-        let is_same = record.is_some_and(|record| Some(&record.source) == own.as_ref());
+        let own = is_compared.then(|| SourceDigest::of(&source));
+        let is_same = record.is_some_and(|record| Some(record.source) == own);
         let known = |record: &'a RanCell| Known {
             is_same,
             state: record.state,
             trace: record.trace.as_ref(),
         };
-        CellNow {
+        Some(CellNow {
             index: cell.index(),
             known: record.map(known),
             shows: shows(&cell, record, behind),
-            may_fail: cell.tags().iter().any(|tag| tag == MAY_FAIL),
+            may_fail: tags.iter().any(|tag| tag == MAY_FAIL),
             foreseen: own.and_then(|own| foreseen.get(&own)).filter(|_| !is_same),
-        }
+        })
     };
-    notebook.cells().filter(can_run).map(now).collect()
+    notebook.cells().filter_map(now).collect()
 }
 
 /// Whether a cell has code, and may be run.
 pub(crate) fn can_run(cell: &CellView<'_>) -> bool {
-    cell.kind() == Some(CellKind::Code)
-        && !cell.source().text.trim().is_empty()
-        && !cell.tags().iter().any(|tag| tag == SKIP)
+    code(cell).is_some()
+}
+
+/// The code of a cell that may be run, and its tags.
+fn code<'a>(cell: &CellView<'a>) -> Option<(Cow<'a, str>, Vec<String>)> {
+    let tags = (cell.kind() == Some(CellKind::Code)).then(|| cell.tags())?;
+    let source = cell.source().text;
+    let is_code = !source.trim().is_empty() && !tags.iter().any(|tag| tag == SKIP);
+    is_code.then_some((source, tags))
 }
 
 /// Another program that runs a cell leaves another count there, and one that takes outputs away takes the count, too.

@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use inkcell_kernel::CodeNames;
 use inkcell_notebook::{CellView, Notebook};
 
-use super::record::{Latest, RanCell, digest};
+use super::record::{Latest, RanCell, SourceDigest};
 use super::standing::{Behind, FilesNow, Records, can_run, standing};
 use crate::staleness::{Ended, Freshness, Generation, Held, Trace, Why, marks, needed};
 
@@ -34,7 +34,7 @@ pub(crate) struct Trail {
     held: Held,
     kernel: Option<Generation>,
     /// Names of sources that somebody was asked for before they run, by their digests.
-    foreseen: HashMap<String, CodeNames>,
+    foreseen: HashMap<SourceDigest, CodeNames>,
     /// Why each cell runs or does not, by its number in the run; empty before that was decided.
     whys: Vec<Why>,
     is_to_be_decided: bool,
@@ -124,7 +124,7 @@ impl Trail {
         let records = Records::new(self.records.cells());
         let cells = notebook.cells().filter(can_run);
         let is_new = |id: Option<&str>, index, source: &str| {
-            let own = digest(source);
+            let own = SourceDigest::of(source);
             let is_known = records.of(id, index).is_some_and(|record| record.source == own);
             !is_known && !self.foreseen.contains_key(&own)
         };
@@ -135,7 +135,7 @@ impl Trail {
 
     /// The names of a source that has not run.
     pub(crate) fn foresee(&mut self, source: &str, names: CodeNames) {
-        self.foreseen.insert(digest(source), names);
+        self.foreseen.insert(SourceDigest::of(source), names);
     }
 
     /// Decides which cells run. `places` are the planned cells, where they are now.

@@ -3,7 +3,7 @@
 use inkcell_engine::api::{
     CellChoice, CellKernel, OnError, PythonReport, RunRequest, Stamps, State,
 };
-use inkcell_engine::{Because, Freshness, LastRuns, Why, cell_marks, last_runs};
+use inkcell_engine::{Because, Freshness, LastRuns, Why, cell_marks, read_with_runs};
 use inkcell_testkit::notebooks::pretty;
 use serde_json::{Value, json};
 
@@ -19,9 +19,9 @@ fn marks(rig: &Rig) -> Vec<Freshness> {
 }
 
 fn marks_if(rig: &Rig, change: impl FnOnce(LastRuns) -> LastRuns) -> Vec<Freshness> {
-    let opened = rig.files.notebooks.read("a.ipynb").expect("the notebook");
-    let runs = change(last_runs(&rig.files.notebooks, &opened));
-    let marks = cell_marks(&opened, &runs);
+    let read = read_with_runs(&rig.files.notebooks, "a.ipynb");
+    let (opened, runs) = read.expect("the notebook");
+    let marks = cell_marks(&opened, &change(runs));
     (0..opened.notebook.len()).filter_map(|index| marks.get(&index).cloned()).collect()
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use inkcell_engine::notebook::{
     Form, MarkerIds, Notebook, Outputs, PageLimits, SearchIn, Selector, page,
 };
-use inkcell_engine::{EngineError, Opened, last_runs};
+use inkcell_engine::{EngineError, LastRuns, Opened, read_with_runs};
 use serde_json::json;
 
 use crate::args::Read;
@@ -32,7 +32,11 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     if selector.form == Form::Raw {
         return raw(path, &selector, settings, output);
     }
-    let opened = settings.notebooks.read(path)?;
+    let (opened, runs) = if args.outline && args.search.is_none() {
+        read_with_runs(&settings.notebooks, path)?
+    } else {
+        (settings.notebooks.read(path)?, LastRuns::default())
+    };
     report::tell_recovered(&opened, output);
     let cells = match &args.cells {
         None => (0..opened.notebook.len()).collect(),
@@ -41,7 +45,6 @@ pub(crate) fn run(args: &Read, settings: &Settings, output: &mut Output) -> Resu
     let written = if let Some(pattern) = &args.search {
         search(path, pattern, outputs, &opened, &cells, output)?
     } else if args.outline {
-        let runs = last_runs(&settings.notebooks, &opened);
         outline::write(output, path, &opened, &cells, &runs)
     } else if outputs != Outputs::None {
         reading::write(output, path, &opened, &cells, outputs)

@@ -53,7 +53,12 @@ enum Run {
 
 impl Run {
     /// What is known of a cell.
-    fn of(cell: &CellView<'_>, runs: &LastRuns, records: &Records<'_>) -> Option<Run> {
+    fn of(
+        cell: &CellView<'_>,
+        mark: Option<&Freshness>,
+        runs: &LastRuns,
+        records: &Records<'_>,
+    ) -> Option<Run> {
         let id = cell.id();
         let is_it = |open: &Option<OpenCell>| {
             let open = open.as_ref();
@@ -69,7 +74,10 @@ impl Run {
             return Some(Run::CutOff);
         }
         let ran = records.of(id.as_deref(), cell.index())?;
-        let is_changed = !ran.ran(&cell.source().text);
+        let is_changed = match mark {
+            Some(mark) => *mark == Freshness::Changed,
+            None => !ran.ran(&cell.source().text),
+        };
         Some(Run::Ended { state: ran.state, took: ran.duration, is_changed })
     }
 
@@ -130,7 +138,8 @@ fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
         // How it ended counts as long as the file shows it.
         let is_shown = !matches!(mark, Some(Freshness::NeverRun | Freshness::Unknown));
         let is_ended = |run: &Run| matches!(run, Run::Ended { .. });
-        let run = Run::of(&cell, runs, &records).filter(|run| is_shown || !is_ended(run));
+        let run = Run::of(&cell, mark.as_ref(), runs, &records);
+        let run = run.filter(|run| is_shown || !is_ended(run));
         Row { cell: cell.outline(), run, mark }
     };
     cells.map(row).collect()
@@ -141,13 +150,13 @@ pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<St
     let rows = rows(opened, cells, runs);
     let width = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
     let id = |row: &Row| row.cell.id.clone().unwrap_or_else(|| "-".to_owned());
-    let ran = Row::words;
+    let ran: Vec<String> = rows.iter().map(Row::words).collect();
     let ids = width(&mut rows.iter().map(|row| id(row).chars().count()));
     let kinds = width(&mut rows.iter().map(|row| row.cell.kind.chars().count()));
     let digits = width(&mut rows.iter().map(|row| row.cell.index.to_string().len()));
     // Where nothing is known of runs there is no room for it.
-    let states = width(&mut rows.iter().map(|row| ran(row).chars().count()));
-    let line = |row: &Row| {
+    let states = width(&mut ran.iter().map(|words| words.chars().count()));
+    let line = |(row, ran): (&Row, &String)| {
         let cell = &row.cell;
         let number = match (cell.execution_count, cell.kind.as_str()) {
             (Some(count), _) => format!("[{count}]"),
@@ -155,7 +164,7 @@ pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<St
             (None, _) => String::new(),
         };
         let unit = if cell.lines == 1 { "line " } else { "lines" };
-        let (id, ran) = (id(row), ran(row));
+        let id = id(row);
         let mut line = format!("{:>digits$}  {id:<ids$}  {:<kinds$} ", cell.index, cell.kind);
         line.push_str(&format!("{number:<5}"));
         if states > 0 {
@@ -170,7 +179,7 @@ pub(crate) fn lines(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<St
         }
         line.trim_end().to_owned()
     };
-    rows.iter().map(line).collect()
+    rows.iter().zip(&ran).map(line).collect()
 }
 
 /// What the first line says besides while the notebook is run.

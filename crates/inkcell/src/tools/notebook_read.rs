@@ -8,7 +8,9 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{Form, MarkerIds, Outputs, SearchIn, Selector};
 use inkcell_engine::output::size;
-use inkcell_engine::{Engine, Notebooks, Opened, is_notebook_path, last_runs, parse_notebook};
+use inkcell_engine::{
+    Engine, LastRuns, Notebooks, Opened, is_notebook_path, parse_notebook, read_with_runs,
+};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -97,7 +99,10 @@ fn read(
     if args.view == View::Raw || selector.form == Form::Raw {
         return raw(args, notebooks, path, &selector, reader);
     }
-    let opened = notebooks.read(path)?;
+    let (opened, runs) = match (args.view, &args.search) {
+        (View::Outline, None) => read_with_runs(notebooks, path)?,
+        _ => (notebooks.read(path)?, LastRuns::default()),
+    };
     let cells = match &args.cells {
         None => (0..opened.notebook.len()).collect(),
         Some(list) => opened.pick_cells(list)?,
@@ -119,7 +124,7 @@ fn read(
         if let Some(running) = engine.run_of(&opened.path) {
             head.push_str(&outline::running(&running));
         }
-        joined(&outline::lines(&opened, &cells, &last_runs(notebooks, &opened))).into()
+        joined(&outline::lines(&opened, &cells, &runs)).into()
     } else if outputs != Outputs::None {
         joined(&reading::lines(&opened, &cells, outputs)).into()
     } else {

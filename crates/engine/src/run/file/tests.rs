@@ -1,4 +1,4 @@
-use super::super::record::digest;
+use super::super::record::SourceDigest;
 use super::*;
 
 /// A cheap save is made after every cell, a dear one seldom.
@@ -135,7 +135,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
     let ran = RanCell {
         id: one.cell.id.clone(),
         index: one.cell.index,
-        source: digest(&one.cell.source),
+        source: SourceDigest::of(&one.cell.source),
         count: one.count,
         state: crate::api::State::Done,
         duration: Duration::ZERO,

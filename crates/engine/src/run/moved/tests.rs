@@ -20,7 +20,7 @@ fn notebook(cells: &[(&str, Option<&str>, Option<u32>)]) -> Notebook {
 
 fn record(source: &str, id: Option<&str>, index: usize, count: u32) -> RanCell {
     RanCell {
-        source: digest(source),
+        source: SourceDigest::of(source),
         count: Some(count),
         is_twin: id.is_some(),
         ..RanCell::unknown(id.map(str::to_owned), index, State::Done)

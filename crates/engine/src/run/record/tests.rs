@@ -11,7 +11,7 @@ fn the_last_word_on_each_cell_is_known() {
     let ran = |known: &KnownCell, state| RanCell {
         id: known.id.clone(),
         index: known.index,
-        source: digest(&known.source),
+        source: SourceDigest::of(&known.source),
         count: Some(7),
         state,
         duration: Duration::from_millis(1500),
@@ -38,9 +38,39 @@ fn the_last_word_on_each_cell_is_known() {
     assert_eq!(past.last().collect::<Vec<_>>(), [&ran(&two, State::Error)]);
     drop(record);
     let past = RunRecord::look(&places);
-    assert_eq!(past.cells, [ran(&one, State::Done), ran(&two, State::Error)]);
+    let seen = |known, state| RanCell { displays: Vec::new(), ..ran(known, state) };
+    assert_eq!(past.cells, [seen(&one, State::Done), seen(&two, State::Error)]);
     assert!(past.cells[0].ran("x") && !past.cells[0].ran("x "));
     assert!(past.cells[0].is_of(Some("a"), 9) && !past.cells[0].is_of(None, 0));
+}
+
+/// Who only looks is told what counts for the marks of cells, and not what only those need who run them.
+#[test]
+fn who_looks_is_told_what_the_marks_of_cells_need() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let trace = serde_json::json!({
+        "kernel": "k", "ran": 9, "made": 3, "saw": {"a": 1, "b": null}, "makes": ["c", "f"],
+        "later": {"f": {"uses": ["a"]}}, "files": [["/data.csv", 5, 6]],
+    });
+    let trace: Trace = serde_json::from_value(trace).expect("a trace");
+    let full = RanCell {
+        source: SourceDigest::of("x"),
+        count: Some(2),
+        duration: Duration::from_millis(250),
+        displays: vec![("d".to_owned(), 0)],
+        is_twin: true,
+        trace: Some(trace.clone()),
+        ..RanCell::unknown(Some("a".to_owned()), 4, State::Done)
+    };
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    record.note(&full).expect("a note");
+    assert_eq!(record.past().expect("the past").cells, [full.clone()]);
+    let mut outer = trace;
+    outer.later.clear();
+    let seen = RanCell { displays: Vec::new(), trace: Some(outer), ..full };
+    assert_eq!(RunRecord::look(&places).cells, [seen]);
 }
 
 /// Losing it, or finding something else there, only means that nothing is known.
