@@ -150,7 +150,7 @@ async fn a_copy_ends_as_a_kernel_does(start: Start) {
         bench.shut_down().await;
         wanted.extend([format!("ended-{pid}"), format!("let-go-{pid}")]);
     }
-    let kernel = std::mem::replace(&mut original.kernel, None).expect("the original");
+    let kernel = original.kernel.take().expect("the original");
     kernel.shutdown(LIMIT).await;
     let entries = std::fs::read_dir(bench.cwd()).expect("the folder").flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

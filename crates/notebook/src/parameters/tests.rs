@@ -426,3 +426,13 @@ fn a_broken_cell_is_told_by_its_line() {
     let wanted = "cell 0 has the tag parameters and is no code (markdown); tag the code cell that sets the defaults";
     assert_eq!(told, wanted);
 }
+
+/// R refuses a text that has `\x` beside `\u`, so there is none.
+#[test]
+fn texts_of_r_and_julia_have_one_kind_of_escape() {
+    let text = || ParameterValue::Text("\u{1}\u{e9}\u{2028}\u{1f600}\n".to_owned());
+    let wanted = r#"x = "\u0001\u00e9\u2028\U0001f600\n""#;
+    for language in [ParameterLanguage::R, ParameterLanguage::Julia] {
+        assert_eq!(line(language, text()), wanted, "{language}");
+    }
+}
