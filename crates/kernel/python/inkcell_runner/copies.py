@@ -13,6 +13,7 @@ import os
 import re
 import select
 import sys
+import time
 from _thread import _count, allocate_lock
 
 from .channel import to_json
@@ -26,6 +27,9 @@ _UNSOUND_POOLS = ("libgomp",)
 
 # How often, a hundredth of a second apart, it is looked whether the runner's own output is out.
 _LOOKS = 500
+
+# How often, as far apart, it is looked whether threads that begin or end have done so.
+_SETTLES = 50
 
 
 def _descriptors():
@@ -63,28 +67,42 @@ def _children():
     return False
 
 
+def _threads(session, pools):
+    """Which threads a copy would not have, or None."""
+    from .threads import _running
+
+    others = _count() - session.own_threads
+    if others > 0:
+        return "the cells left %d thread%s running" % (others, "" if others == 1 else "s")
+    # Beside the main thread and the two of the runner's own.
+    native = (_running() or 0) - 3 - others
+    if native > 0 and any(part in path for path in pools for part in _UNSOUND_POOLS):
+        return "the cells left threads of libgomp running, which cannot be copied"
+    if native > len(pools) * max(0, (os.cpu_count() or 1) - 1):
+        return "the cells left %d threads running that are not Python's" % native
+    return None
+
+
 def why_not(session, own):
     """Why a copy would not be sound now, or None. The descriptor is one that is open for the sake of the question."""
     from .threads import _GPU, _maps, _pools_mapped, _running
 
     if session.hosted is not None:
         return "the kernel follows IPython's own rules, whose history is open in a file"
-    running, maps = _running(), _maps()
-    now = _descriptors()
-    if running is None or now is None:
+    maps, now = _maps(), _descriptors()
+    if _running() is None or now is None:
         return "this system does not tell what a process has open"
-    others = _count() - session.own_threads
-    if others > 0:
-        return "the cells left %d thread%s running" % (others, "" if others == 1 else "s")
     if any(part in maps for part in _GPU):
         return "the cells loaded the library of a GPU"
-    # Beside the main thread and the two of the runner's own.
-    native = running - 3 - others
-    pools = _pools_mapped(maps)
-    if native > 0 and any(part in path for path in pools for part in _UNSOUND_POOLS):
-        return "the cells left threads of libgomp running, which cannot be copied"
-    if native > len(pools) * max(0, (os.cpu_count() or 1) - 1):
-        return "the cells left %d threads running that are not Python's" % native
+    reason = _threads(session, _pools_mapped(maps))
+    for _ in range(_SETTLES):
+        if reason is None:
+            break
+        # One that has just begun is not counted yet, and one that has just ended is not gone yet.
+        time.sleep(0.01)
+        reason = _threads(session, _pools_mapped(maps))
+    if reason is not None:
+        return reason
     if _children():
         return "the cells left a process running"
     ours = {0, 1, 2, own, *session.wires, *session.descriptors.numbers()}
@@ -99,7 +117,8 @@ def why_not(session, own):
 
 
 def _shares_memory(maps):
-    """Whether something writable is mapped that a fork does not copy. Locks are: tqdm has one, and they are for forks."""
+    """Whether something writable is mapped that a fork does not copy. Locks between processes are let pass: they are made for
+    forks, and tqdm has one."""
     for line in maps.splitlines():
         fields = line.split(None, 5)
         if len(fields) > 1 and fields[1].startswith("rw") and fields[1].endswith("s"):
@@ -150,8 +169,6 @@ def serve(session, command):
 
 def _quiet(session):
     """Waits until the thread that writes output out has nothing to do: a copy must not be made in the midst of it."""
-    import time
-
     session.flush()
     session.channel.release()
     for _ in range(_LOOKS):
