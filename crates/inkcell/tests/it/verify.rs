@@ -262,7 +262,7 @@ fn a_slow_cell_is_told_as_that() {
         &notebook(&["import os, time\nif os.path.exists('slow'): time.sleep(600)", "'after'"]),
     );
     env.put("slow", "");
-    let slow = verified(&env, &["a.ipynb", "--timeout", "5"]).exits(124);
+    let slow = verified(&env, &["a.ipynb", "--timeout", "12"]).exits(124);
     assert!(
         slow.stdout.contains("a.ipynb: 1 of 2 cells is not as stored, it took too long"),
         "{slow:?}"
@@ -273,7 +273,7 @@ fn a_slow_cell_is_told_as_that() {
         "{slow:?}"
     );
     assert!(!slow.stdout.contains("store them"), "{slow:?}");
-    let told = verified(&env, &["a.ipynb", "--timeout", "5", "--json"]).exits(124);
+    let told = verified(&env, &["a.ipynb", "--timeout", "12", "--json"]).exits(124);
     let told: Value = serde_json::from_str(&told.stdout).expect("JSON");
     assert_eq!(told["notebooks"][0]["cells"][0]["verdict"], "timed_out");
 }
