@@ -35,8 +35,8 @@ pub use result::{
     ResultReport, ResultRequest,
 };
 pub use run::{
-    CellChoice, NotebookCell, NotebookReport, OnError, OnOpen, RunNote, RunRequest, RunStart,
-    Stamps, Unsaved, WriteBack,
+    CellChoice, CellSide, NotebookCell, NotebookReport, OnError, OnOpen, RunNote, RunRequest,
+    RunStart, Stamps, Unsaved, WriteBack,
 };
 pub use wanted::{KernelChoice, KernelName, Wanted};
 

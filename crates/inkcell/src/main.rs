@@ -19,6 +19,7 @@ mod output;
 mod parameters;
 mod render;
 mod repl;
+mod scratch;
 mod screen;
 mod settings;
 mod setup;

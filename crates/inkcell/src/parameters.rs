@@ -60,9 +60,13 @@ pub(crate) fn given(args: &ParameterArgs, cwd: &Path) -> Result<Parameters, Fail
 
 fn of_base64(text: &str) -> Result<Parameters, Problem> {
     let text: String = text.split_whitespace().collect();
-    let bytes = BASE64.decode(text).map_err(|error| format!("this is no base64: {error}"))?;
+    let bytes = BASE64.decode(text).map_err(|error| {
+        format!("this is no base64 ({error}); make it with: base64 -w0 values.yaml")
+    })?;
     let text = String::from_utf8(bytes);
-    yaml::parameters(&text.map_err(|_| "what was encoded is no text".to_owned())?)
+    yaml::parameters(&text.map_err(|_| {
+        "what was encoded is no text; encode YAML, as in: base64 -w0 values.yaml".to_owned()
+    })?)
 }
 
 /// A file of parameters, by the end of its name.

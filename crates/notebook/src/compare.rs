@@ -12,7 +12,7 @@ use std::borrow::Cow;
 use regex::Regex;
 use similar::{ChangeTag, TextDiff};
 
-pub use marks::CellMarks;
+pub use marks::{CellMarks, MAY_FAIL_TAG, SKIP_TAG};
 pub use numbers::Tolerance;
 
 use crate::cell::CellKind;
@@ -159,9 +159,21 @@ pub struct ComparedCell {
     pub verdict: CellVerdict,
 }
 
-/// Whether a notebook has nothing to compare with: no cell of it has a count or an output.
+/// Whether a notebook has nothing to compare with: there is code to run, and no cell has a count or an output.
 pub fn is_never_run(notebook: &Notebook) -> bool {
-    notebook.cells().all(|cell| cell.execution_count().is_none() && cell.outputs().is_empty())
+    has_code_to_run(notebook)
+        && notebook
+            .cells()
+            .all(|cell| cell.execution_count().is_none() && cell.outputs().is_empty())
+}
+
+/// Whether any cell of a notebook would be run.
+pub fn has_code_to_run(notebook: &Notebook) -> bool {
+    notebook.cells().any(|cell| {
+        cell.kind() == Some(CellKind::Code)
+            && !cell.source().text.trim().is_empty()
+            && !CellMarks::of(&cell).is_skipped
+    })
 }
 
 /// Compares the outputs of a notebook with those of a copy of it that was run.

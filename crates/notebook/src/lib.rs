@@ -56,7 +56,8 @@ pub use by_index::{IndexAction, IndexEdit, IndexEditDetails, IndexEditError};
 pub use cell::{CellId, CellKind, CellRef, IdSource, unique_ids};
 pub use compare::{
     CellMarks, CellVerdict, CheckedCells, ComparePictures, CompareRules, ComparedCell, Difference,
-    OutputDifference, Pictures, Side, Tolerance, compare, is_never_run,
+    MAY_FAIL_TAG, OutputDifference, Pictures, SKIP_TAG, Side, Tolerance, compare, has_code_to_run,
+    is_never_run,
 };
 pub use diagnose::Oddity;
 pub use diff::{CellDiff, Compare, diff, notebook_changes, pairs};
@@ -74,8 +75,8 @@ pub use names::CellNames;
 pub use outline::{Hit, OutlineCell, SearchIn, first_line};
 pub use output::{NbOutput, OutputDigest, OutputError, OutputView};
 pub use parameters::{
-    Injected, InjectedWay, Parameter, ParameterError, ParameterLanguage, ParameterValue,
-    Parameters, WholeNumber, parameters_cell,
+    Injected, InjectedWay, NoParameters, Parameter, ParameterError, ParameterLanguage,
+    ParameterValue, Parameters, WholeNumber, parameters_cell,
 };
 pub use search::{nearest, substitute};
 pub use select::{Form, LineRange, PageLimits, Selector, SelectorError, page, split_selector};

@@ -8,7 +8,7 @@ mod inspect;
 mod language;
 mod literal;
 
-pub use inspect::Parameter;
+pub use inspect::{NoParameters, Parameter};
 pub use language::ParameterLanguage;
 
 use crate::cell::{CellKind, CellRef, IdSource};

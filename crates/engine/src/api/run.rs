@@ -86,6 +86,29 @@ pub struct CellChoice {
     /// Up to this cell, with it.
     #[serde(default)]
     pub to: Option<String>,
+    /// On one side of a cell that is known by its position: as text it might be the id of another.
+    #[serde(default)]
+    pub side: Option<CellSide>,
+}
+
+/// One side of a cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CellSide {
+    /// Up to the cell at this position, with it.
+    UpTo(usize),
+    /// After the cell at this position.
+    After(usize),
+}
+
+impl CellSide {
+    /// Whether a cell at this position is there.
+    pub(crate) fn has(self, index: usize) -> bool {
+        match self {
+            CellSide::UpTo(last) => index <= last,
+            CellSide::After(last) => index > last,
+        }
+    }
 }
 
 impl CellChoice {
@@ -133,6 +156,9 @@ pub enum RunStart {
     First,
     /// With the first that the last run did not finish.
     Resume,
+    /// With the first cell that was chosen, in a copy of the kernel that has run others of the notebook that is read: what
+    /// is known about them counts for the file that is written, as if this run had run them.
+    Copied,
 }
 
 /// What a run notes in the file besides outputs and counts.

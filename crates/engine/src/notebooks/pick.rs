@@ -35,9 +35,9 @@ impl Opened {
     /// else it could be.
     pub fn pick_cells(&self, list: &str) -> Result<Vec<usize>, EngineError> {
         let path = &self.shown;
-        let bad = |problem: String| EngineError::Argument {
+        let bad = |problem: String, step: &str| EngineError::Argument {
             argument: "cells".to_owned(),
-            problem: format!("{problem} in {path}"),
+            problem: format!("{problem} in {path}; {step}"),
         };
         let ids: Vec<_> = self.notebook.cells().map(|cell| cell.id()).collect();
         let is_id = |id: &str, item: &str| id == item || item.len() >= 4 && id.starts_with(item);
@@ -47,7 +47,11 @@ impl Opened {
         let mut picked = Vec::new();
         for item in list.split(',').map(str::trim) {
             if item.is_empty() {
-                return Err(bad(format!("{list:?} has an empty entry")));
+                let problem = match list.trim().is_empty() {
+                    true => "no cell is named".to_owned(),
+                    false => format!("{list:?} has an empty entry"),
+                };
+                return Err(bad(problem, "give positions or ids, such as 0,3-5,ab12"));
             }
             let Some((start, end)) = range(item).filter(|_| !begins_id(item)) else {
                 let found = names.resolve(&CellRef::Text(item.to_owned()));
@@ -56,10 +60,13 @@ impl Opened {
             };
             let last = count.saturating_sub(1);
             let end = end.unwrap_or(last);
+            if start > end && start <= last {
+                let step = format!("the first cell comes first, as in {end}-{start}");
+                return Err(bad(format!("{item} is not a range of cells"), &step));
+            }
             if start > end || end > last || count == 0 {
-                return Err(bad(format!(
-                    "{item} is not a range of cells; there are {count} cells"
-                )));
+                let step = format!("there are {count} cells, the first is 0");
+                return Err(bad(format!("{item} is not a range of cells"), &step));
             }
             picked.extend(start..=end);
         }

@@ -71,7 +71,7 @@ impl Values {
             return notebook.injected_cell().is_none().then_some(RunNote::NoDefaults);
         }
         // Of a cell that cannot be read nothing is known.
-        let known = notebook.parameters(self.language)?;
+        let known = notebook.parameters(self.language).ok()?;
         let is_known = |name: &str| known.iter().any(|parameter| parameter.name == name);
         let names = self.parameters.iter().map(|(name, _)| name).filter(|name| !is_known(name));
         let names: Vec<String> = names.map(str::to_owned).collect();

@@ -145,16 +145,24 @@ pub(crate) fn prepare(
     let written = request.output.as_ref().unwrap_or(&request.path).clone();
     // From here on nobody else runs it, so nothing of another run can be lost.
     let (mut file, past) = RunFile::open(notebooks, &written)?;
+    let past = match request.start {
+        RunStart::Copied => {
+            let places = RunPlaces::of(&opened.path, notebooks.state_dir());
+            past.copied_from(RunRecord::past_of(&places))
+        }
+        RunStart::First | RunStart::Resume => past,
+    };
     file.save_at_once_below(files.cheap_save);
     let recovered = opened.recovered.or(file.recover()?);
-    if request.output.is_some() && (request.start == RunStart::First || !notebooks.exists(&written))
+    if request.output.is_some()
+        && (request.start != RunStart::Resume || !notebooks.exists(&written))
     {
         notebooks.copy(&opened, &written)?;
     }
     // Somebody may have taken away the file that the last run could not save to.
     let recovered = match request.start {
         RunStart::Resume => recovered.or(file.recover()?),
-        RunStart::First => recovered,
+        RunStart::First | RunStart::Copied => recovered,
     };
     notebooks.must_be_writable(&written)?;
     file.without_markers(request.stamps)?;
@@ -186,16 +194,20 @@ pub(crate) fn prepare(
         planned.last_took = ran.map(|ran| ran.duration).or(planned.last_took);
     }
     let (resumed, cells) = match request.start {
-        RunStart::First => (Vec::new(), cells),
+        RunStart::First | RunStart::Copied => (Vec::new(), cells),
         RunStart::Resume => {
             must_be_same_sources(&opened, &source)?;
             resume(&past, cells, &source)
         }
     };
-    let is_resumed = |ran: &&RanCell| {
-        resumed.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
+    let is_one_of = |ran: &RanCell, cells: &[Planned]| {
+        cells.iter().any(|cell| ran.is_of(cell.cell.id.as_deref(), cell.cell.index))
     };
-    let done: Vec<_> = past.last().filter(is_resumed).cloned().collect();
+    let is_done = |ran: &&RanCell| match request.start {
+        RunStart::First | RunStart::Resume => is_one_of(ran, &resumed),
+        RunStart::Copied => !is_one_of(ran, &cells),
+    };
+    let done: Vec<_> = past.last().filter(is_done).cloned().collect();
     let ids: HashSet<_> = source.notebook.cells().map(|cell| cell.id()).collect();
     let is_there = |ran: &RanCell| match &ran.id {
         Some(id) => ids.contains(&Some(id.as_str().into())),
@@ -206,6 +218,7 @@ pub(crate) fn prepare(
     let records = standing::with_noted(&source.notebook, &known).unwrap_or_else(|| known.clone());
     let choosing = if request.cells.is_stale() { Choosing::Stale } else { Choosing::All };
     let trail = Trail::new(choosing, records, past.held, &source.notebook);
+    let trail = if request.start == RunStart::Copied { trail.in_copy() } else { trail };
     let name = || SessionName(opened.path.display().to_string());
     let report = NotebookReport {
         path: request.path,
@@ -325,6 +338,14 @@ fn where_cells_are(opened: &Opened, mut runs: LastRuns) -> LastRuns {
             cells.filter_map(|(cell, index)| Some(RanCell { index: index?, ..cell })).collect();
     }
     runs
+}
+
+/// Forgets how the cells of a notebook ran: its file is gone, or will be. What cannot be removed says nothing of any other.
+pub fn forget_runs(notebooks: &Notebooks, notebook: &Path) {
+    let path = notebook.canonicalize().unwrap_or_else(|_| notebook.to_owned());
+    let places = RunPlaces::of(&path, notebooks.state_dir());
+    let _ = std::fs::remove_file(places.record);
+    let _ = std::fs::remove_file(places.journal);
 }
 
 impl Engine {

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use inkcell_notebook::{CellKind, CellRef, Notebook};
+pub(super) use inkcell_notebook::{MAY_FAIL_TAG as MAY_FAIL, SKIP_TAG as SKIP};
 use serde_json::Value;
 
 use super::known::KnownCell;
@@ -13,12 +14,6 @@ use crate::api::{CellChoice, KernelChoice, KernelName, OnError};
 use crate::error::EngineError;
 use crate::kernels::is_python;
 use crate::notebooks::Opened;
-
-/// A cell with this tag is not run.
-pub(super) const SKIP: &str = "skip-execution";
-
-/// A cell with this tag may fail.
-pub(super) const MAY_FAIL: &str = "raises-exception";
 
 /// What is to be run.
 #[derive(Clone, PartialEq, Debug)]
@@ -110,7 +105,10 @@ pub(crate) fn chosen(opened: &Opened, choice: &CellChoice) -> Result<Vec<usize>,
         Some(_) if choice.is_stale() => (0..count).collect(),
         Some(list) => opened.pick_cells(list)?,
     };
-    Ok(picked.into_iter().filter(|index| (from..=to).contains(index)).collect())
+    let is_meant = |index: &usize| {
+        (from..=to).contains(index) && choice.side.is_none_or(|side| side.has(*index))
+    };
+    Ok(picked.into_iter().filter(is_meant).collect())
 }
 
 /// What is written about running under `execution`, in a notebook or in a cell.

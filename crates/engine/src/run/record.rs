@@ -232,6 +232,22 @@ impl Past {
     pub(crate) fn last(&self) -> impl Iterator<Item = &RanCell> {
         self.last.iter().filter_map(|at| self.cells.get(*at))
     }
+
+    /// The same for a file that takes the place of another: what that one's kernel ran counts as the last run, and what
+    /// was known before about other cells stays known.
+    pub(crate) fn copied_from(self, original: Past) -> Past {
+        let mut cells = Latest::default();
+        for cell in original.cells {
+            cells.put(cell);
+        }
+        let known = cells.cells.len();
+        for cell in self.cells {
+            if !cells.cells[..known].iter().any(|own| own.is_of(cell.id.as_deref(), cell.index)) {
+                cells.put(cell);
+            }
+        }
+        Past { cells: cells.cells, last: original.last, open: None, held: original.held }
+    }
 }
 
 /// The file of a notebook, held by the run that is under way.
@@ -297,13 +313,12 @@ impl RunRecord {
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
         self.file.seek(SeekFrom::Start(0))?;
-        let mut held = Held::default();
-        let past = read::<RanCell>(&mut self.file, |cell| {
-            if let Some(trace) = &cell.trace {
-                held.take(trace);
-            }
-        })?;
-        Ok(Past { held, ..past })
+        past(&mut self.file)
+    }
+
+    /// What is known about a notebook whose runs are over, and that is only read.
+    pub(crate) fn past_of(places: &RunPlaces) -> Past {
+        File::open(&places.record).and_then(|mut file| past(&mut file)).unwrap_or_default()
     }
 
     /// Begins a run. What is known about other cells stays known.
@@ -405,6 +420,16 @@ impl Latest {
 /// A line begins with its separator: one that could not be written to its end costs no other.
 fn line(line: &Line<&RanCell>) -> io::Result<String> {
     Ok(format!("\n{}", serde_json::to_string(line)?))
+}
+
+fn past(file: &mut File) -> io::Result<Past> {
+    let mut held = Held::default();
+    let past = read::<RanCell>(file, |cell| {
+        if let Some(trace) = &cell.trace {
+            held.take(trace);
+        }
+    })?;
+    Ok(Past { held, ..past })
 }
 
 /// `hear` is told of every cell in the order in which they ran, also of those that ran again since.

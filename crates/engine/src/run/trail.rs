@@ -33,6 +33,8 @@ pub(crate) struct Trail {
     above: Above,
     held: Held,
     kernel: Option<Generation>,
+    /// Whether the kernel will be a copy of the one that what is held comes from.
+    is_copy: bool,
     /// Names of sources that somebody was asked for before they run, by their digests.
     foreseen: HashMap<SourceDigest, CodeNames>,
     /// Why each cell runs or does not, by its number in the run; empty before that was decided.
@@ -99,9 +101,19 @@ impl Trail {
         }
     }
 
+    /// The same for a run in a copy of the kernel of the last one.
+    pub(crate) fn in_copy(self) -> Trail {
+        Trail { is_copy: true, ..self }
+    }
+
     /// The kernel is this one. One that has changed holds nothing.
     pub(crate) fn in_kernel(&mut self, kernel: Option<Generation>) {
-        self.held.in_kernel(kernel.as_ref());
+        match &kernel {
+            Some(copy) if std::mem::take(&mut self.is_copy) => self.held.go_on_in(copy),
+            // There is no kernel yet.
+            None if self.is_copy => {}
+            _ => self.held.in_kernel(kernel.as_ref()),
+        }
         // A kernel that was just started for what was decided has held nothing then, either.
         if self.kernel.is_some() && self.kernel != kernel {
             self.is_to_be_decided = self.choosing == Choosing::Stale;

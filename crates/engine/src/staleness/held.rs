@@ -50,6 +50,11 @@ impl Held {
         }
     }
 
+    /// The kernel is a copy of the one that holds this.
+    pub(crate) fn go_on_in(&mut self, copy: &Generation) {
+        self.kernel = Some(copy.clone());
+    }
+
     /// The greatest number of an execution so far.
     pub(crate) fn last(&self) -> u64 {
         self.last

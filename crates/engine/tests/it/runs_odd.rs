@@ -115,7 +115,11 @@ async fn choices_are_checked_before_anything_runs() {
     rig.put(&[("open('ran', 'w')", json!({})), ("2", skip), ("3", json!({}))]);
     let list = |list: &str| RunRequest { cells: only(list), ..rig.request() };
     let ends = |from: &str, to: &str| RunRequest {
-        cells: CellChoice { list: None, from: Some(from.to_owned()), to: Some(to.to_owned()) },
+        cells: CellChoice {
+            from: Some(from.to_owned()),
+            to: Some(to.to_owned()),
+            ..CellChoice::default()
+        },
         ..rig.request()
     };
     for (request, kind) in [

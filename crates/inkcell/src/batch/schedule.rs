@@ -142,10 +142,12 @@ impl Schedule {
         self.is_stopped
     }
 
-    /// Whether a row runs or will be begun.
+    /// Whether a row needs what it shares with others: it runs, or will be begun for the first time. Second tries come when
+    /// all others have had their turn, and what they share would have to be kept for as many groups as there are.
     pub(crate) fn needs(&self, row: RowId) -> bool {
         let task = Task::Row(row);
-        self.running.contains(&task) || (!self.is_stopped && self.waiting.contains(&task))
+        let is_to_come = !self.tried.contains(&row) && self.waiting.contains(&task);
+        self.running.contains(&task) || (!self.is_stopped && is_to_come)
     }
 
     /// Whether nothing runs and nothing will be begun.
@@ -240,6 +242,20 @@ mod tests {
         assert!(one.needs(RowId(2)) && !one.needs(RowId(3)));
         one.stop();
         assert!(!one.is_over());
+    }
+
+    #[test]
+    fn what_is_shared_is_not_kept_for_second_tries() {
+        let groups = [vec![RowId(0), RowId(1)]];
+        let mut one = Schedule::new((0..2).map(RowId), &groups, 1, OnFailure::GoOn, Retries::Once);
+        assert_eq!(begun(&mut one), [Task::Prefix(0)]);
+        one.prefix_ended(0);
+        assert_eq!(begun(&mut one), [row(0)]);
+        assert_eq!(one.ended(RowId(0), RowEnd::Failed), Again::Yes);
+        assert!(!one.needs(RowId(0)) && one.needs(RowId(1)));
+        assert_eq!(begun(&mut one), [row(1)]);
+        one.ended(RowId(1), RowEnd::Well);
+        assert!(!one.needs(RowId(0)) && !one.needs(RowId(1)) && !one.is_over());
     }
 
     proptest! {

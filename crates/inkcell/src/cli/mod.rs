@@ -14,6 +14,7 @@ mod heard;
 mod host;
 pub(crate) mod hosts;
 mod input;
+mod inputs;
 mod kernel;
 mod listener;
 pub(crate) mod mcp;

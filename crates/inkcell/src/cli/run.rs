@@ -188,6 +188,7 @@ fn request(
             list: args.cells.clone(),
             from: args.from.clone(),
             to: args.to.clone(),
+            side: None,
         },
         kernel: match args.is_kept() && args.fresh {
             true => CellKernel::Fresh,
@@ -257,7 +258,7 @@ fn conduct(
         request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },
         kernel: python::options(&args.kernel),
         state: match given {
-            Given::Piped(piped) => Some(piped.folder.clone()),
+            Given::Piped(piped) => Some(piped.folder.path().to_owned()),
             Given::File | Given::Served(_) => None,
         },
         copy_of: given.copy().map(|(_, name)| name.to_owned()),
@@ -338,7 +339,7 @@ fn conduct(
 }
 
 /// Why the file does not have the outputs, and what becomes of them.
-fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
+pub(super) fn unsaved(report: &PythonReport) -> Option<(&Problem, &'static str)> {
     report.notebook.as_ref()?.unsaved().map(|(outputs, problem)| match outputs {
         Unsaved::Kept => (problem, KEPT),
         Unsaved::Lost => (problem, NOT_KEPT),

@@ -6,33 +6,33 @@
 mod pictures;
 mod told;
 
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{KernelMode, OnError, OnOpen, PythonReport, Reading, RunRequest, State};
 use inkcell_engine::notebook::{
     CellMarks, CellRef, CellVerdict, CheckedCells, CompareRules, ComparedCell, EditOp, IdSource,
-    Notebook, Pictures, Tolerance, compare, is_never_run,
+    Notebook, Pictures, SKIP_TAG, Tolerance, compare, has_code_to_run, is_never_run,
 };
-use inkcell_engine::{EngineError, parse_notebook, system_random};
+use inkcell_engine::{EngineError, parse_notebook};
 use regex::Regex;
 
-use super::run::{RunLife, Stopping};
+use super::inputs::Files;
+use super::run::{RunLife, Stopping, unsaved};
 use super::{py, python};
 use crate::args::Verify;
 use crate::client::{Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{self, Ask, Attention, Detached, Life, RunAsk};
+use crate::host::{self, Ask, Attention, Detached, Life, Refusal, RunAsk};
 use crate::output::Output;
+use crate::scratch::Scratch;
 use crate::settings::Settings;
 
 /// Where the copies are, in the state folder.
 const FOLDERS: &str = "verify";
 
-/// The tag of cells that are not run.
-const SKIP: &str = "skip-execution";
+/// Parts of outputs that have no type.
+const PARTS: [&str; 3] = ["stdout", "stderr", "error"];
 
 /// A notebook that was checked.
 struct Checked {
@@ -48,13 +48,13 @@ enum Outcome {
     /// It was run to its end, or as far as it came.
     Compared { state: State, cells: Vec<CheckedCell> },
     /// It could not be.
-    Failed { failure: Failure },
+    Failed(Refusal),
 }
 
-/// A cell, and whether it came to be run.
+/// A cell, and how it came to its end; it was never run where it did not.
 struct CheckedCell {
     compared: ComparedCell,
-    is_run: bool,
+    state: State,
 }
 
 impl CheckedCell {
@@ -62,7 +62,9 @@ impl CheckedCell {
     fn is_good(&self) -> bool {
         match &self.compared.verdict {
             CellVerdict::Skipped => true,
-            CellVerdict::Same | CellVerdict::Ignored => self.is_run,
+            // What it showed up to then may be what is stored.
+            _ if self.state == State::TimedOut => false,
+            CellVerdict::Same | CellVerdict::Ignored => self.state != State::NeverRun,
             CellVerdict::Different(_) | CellVerdict::Failed { .. } => false,
         }
     }
@@ -72,13 +74,14 @@ impl Checked {
     fn exit(&self) -> Exit {
         match &self.outcome {
             Outcome::NeverRun => Exit::Failed,
-            Outcome::Failed { failure } => told::exit_of(failure),
-            Outcome::Compared { state: state @ (State::KernelDied | State::TimedOut), .. } => {
-                Exit::of_state(*state)
-            }
-            Outcome::Compared { cells, .. } => match cells.iter().all(CheckedCell::is_good) {
-                true => Exit::Ok,
-                false => Exit::Failed,
+            Outcome::Failed(refusal) => refusal.exit,
+            Outcome::Compared { state, cells } => match state {
+                State::KernelDied => Exit::KernelDied,
+                // A run goes on after a cell that could be stopped.
+                _ if cells.iter().any(|cell| cell.state == State::TimedOut) => Exit::TimedOut,
+                State::TimedOut => Exit::TimedOut,
+                _ if cells.iter().all(CheckedCell::is_good) => Exit::Ok,
+                _ => Exit::Failed,
             },
         }
     }
@@ -90,20 +93,32 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let rules = rules(args)?;
+    let files = Files { cwd: &settings.cwd };
+    let paths: Vec<Vec<String>> =
+        args.paths.iter().map(|given| files.named(given)).collect::<Result<_, _>>()?;
+    let paths: Vec<String> = paths.into_iter().flatten().collect();
     let stopping = Stopping::listen(RunLife::Ours)?;
+    // Between checks there is nothing that a signal would have to wait for, also when nobody reads what is shown.
+    stopping.is_over();
+    let engine = if paths.len() > 1 { python::engine_for_many } else { python::engine };
+    let client = Client::local(engine(settings)?, settings, Life::Long)?;
     let mut all = Vec::new();
-    for path in &args.paths {
-        let began = Instant::now();
-        let outcome = check(path, args, &rules, settings, &stopping);
+    for path in &paths {
         if let Some(signal) = stopping.signal() {
-            stopping.is_over();
+            return Err(Failure::Signal(signal));
+        }
+        let began = Instant::now();
+        stopping.goes_on();
+        let outcome = check(path, args, &rules, settings, (&client, &stopping));
+        stopping.is_over();
+        if let Some(signal) = stopping.signal() {
             return Err(Failure::Signal(signal));
         }
         let outcome = match outcome {
             Ok(outcome) => outcome,
             // Of a single notebook it is the whole answer.
-            Err(failure) if args.paths.len() == 1 => return Err(failure),
-            Err(failure) => Outcome::Failed { failure },
+            Err(failure) if paths.len() == 1 => return Err(failure),
+            Err(failure) => Outcome::Failed(failure.into()),
         };
         let checked = Checked { path: path.clone(), took: began.elapsed(), outcome };
         if !output.is_json() {
@@ -130,6 +145,17 @@ fn rules(args: &Verify) -> Result<CompareRules, Failure> {
         };
         Regex::new(text).map_err(bad)
     };
+    let is_part = |part: &&String| {
+        let is_type =
+            part.split_once('/').is_some_and(|(kind, name)| !kind.is_empty() && !name.is_empty());
+        PARTS.contains(&part.as_str()) || is_type
+    };
+    if let Some(part) = args.skip.iter().find(|part| !is_part(part)) {
+        let problem = format!(
+            "{part:?} is no part of an output; give stdout, stderr, error or a type such as text/html"
+        );
+        return Err(Failure::argument("--skip", problem));
+    }
     let numbers = (args.rtol.is_some() || args.atol.is_some()).then(|| Tolerance {
         relative: args.rtol.unwrap_or(0.0),
         absolute: args.atol.unwrap_or(0.0),
@@ -147,7 +173,7 @@ fn check(
     args: &Verify,
     rules: &CompareRules,
     settings: &Settings,
-    stopping: &Stopping,
+    by: (&Client, &Stopping),
 ) -> Result<Outcome, Failure> {
     // Reading it otherwise would put in what a run that was killed has left.
     let (bytes, _) = settings.notebooks.read_bytes(path)?;
@@ -155,52 +181,60 @@ fn check(
     if is_never_run(&stored) && rules.which == CheckedCells::All {
         return Ok(Outcome::NeverRun);
     }
+    let look = |both: &Pictures<'_>| pictures::difference(args.images, both);
+    if !has_code_to_run(&stored) {
+        // Without anything to run no kernel is needed to know what it would show.
+        let cells = compare(&stored, &stored, rules, &look).into_iter();
+        let cells = cells.map(|compared| CheckedCell { compared, state: State::NeverRun });
+        return Ok(Outcome::Compared { state: State::Done, cells: cells.collect() });
+    }
     let copy = Copy::of(path, &stored, settings)?;
-    let report = ran(path, &copy, args, settings, stopping)?;
+    let report = ran(path, &copy, args, settings, by)?;
     if let Some(failure) = py::not_begun(&report) {
         return Err(failure);
     }
+    if let Some((problem, _)) = unsaved(&report) {
+        // The copy has what is stored, which would look the same.
+        return Err(Failure::Told {
+            exit: Exit::of_kind(problem.kind),
+            kind: problem.kind,
+            message: format!(
+                "what the cells of {path} show could not be kept: {}",
+                problem.message
+            ),
+            hint: Some("see that there is room in the state folder, and try again".to_owned()),
+        });
+    }
     let failed = |error| Failure::Io("cannot read the copy that was run", error);
     let fresh = parse_notebook(path, std::fs::read(&copy.file).map_err(failed)?)?;
-    let look = |both: &Pictures<'_>| pictures::difference(args.images, both);
-    let is_run = |index: usize| {
-        let mut cells = report.cells.iter();
-        cells.any(|cell| {
-            cell.notebook.as_ref().is_some_and(|told| told.index == index)
-                && cell.state.is_end()
-                && cell.state != State::NeverRun
-        })
+    let ended = |index: usize| {
+        let of_cell = |cell: &&inkcell_engine::api::CellReport| {
+            cell.notebook.as_ref().is_some_and(|told| told.index == index) && cell.state.is_end()
+        };
+        report.cells.iter().find(of_cell).map_or(State::NeverRun, |cell| cell.state)
     };
     let cells = compare(&stored, &fresh, rules, &look);
     let cells = cells
         .into_iter()
-        .map(|compared| CheckedCell { is_run: is_run(compared.cell.index), compared });
+        .map(|compared| CheckedCell { state: ended(compared.cell.index), compared });
     Ok(Outcome::Compared { state: report.state, cells: cells.collect() })
 }
 
 /// A copy of a notebook that is run in its place, with everything that is noted about it.
 struct Copy {
-    folder: PathBuf,
+    folder: Scratch,
     file: PathBuf,
 }
 
 impl Copy {
     fn of(path: &str, stored: &Notebook, settings: &Settings) -> Result<Copy, Failure> {
         let failed = |error| Failure::Io("cannot make a copy of the notebook", error);
-        let folder = settings.state_dir.join(FOLDERS).join(format!("{:016x}", system_random()));
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
+        let folder = Scratch::make(&settings.state_dir, FOLDERS).map_err(failed)?;
         let name = Path::new(path).file_name().unwrap_or("notebook.ipynb".as_ref());
-        let copy = Copy { file: folder.join(name), folder };
+        let copy = Copy { file: folder.path().join(name), folder };
         let bytes = without_skipped(path, stored)?.to_bytes();
         std::fs::write(&copy.file, bytes).map_err(failed)?;
         Ok(copy)
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        // It is ours alone, and of no more use.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -210,7 +244,7 @@ fn without_skipped(path: &str, stored: &Notebook) -> Result<Notebook, Failure> {
     let skipped = stored.cells().filter(|cell| CellMarks::of(cell).is_skipped);
     let tag = |index: usize| EditOp::SetTags {
         cell: CellRef::Index(index as i64),
-        add: vec![SKIP.to_owned()],
+        add: vec![SKIP_TAG.to_owned()],
         remove: Vec::new(),
     };
     let ops: Vec<EditOp> = skipped.map(|cell| tag(cell.index())).collect();
@@ -225,9 +259,8 @@ fn ran(
     copy: &Copy,
     args: &Verify,
     settings: &Settings,
-    stopping: &Stopping,
+    (client, stopping): (&Client, &Stopping),
 ) -> Result<PythonReport, Failure> {
-    let client = Client::local(python::engine(settings)?, settings, Life::OneCall)?;
     let own = settings.cwd.join(path);
     let folder = own.parent().map_or_else(|| settings.cwd.clone(), Path::to_owned);
     let request = RunRequest {
@@ -243,20 +276,23 @@ fn ran(
     let ask = RunAsk {
         request,
         kernel: python::options(&args.kernel),
-        state: Some(copy.folder.clone()),
+        state: Some(copy.folder.path().to_owned()),
         copy_of: Some(path.to_owned()),
         copied_from: None,
         attention: Attention::Quiet,
         detached: Detached::No,
     };
     let mut asked = client.ask(Ask::Run(ask))?;
-    stopping.can_cancel(asked.handle());
-    loop {
+    let handle = asked.handle();
+    stopping.can_cancel(handle.clone());
+    let done = loop {
         match asked.next(None) {
             Step::Nothing | Step::Event(_) => {}
-            Step::Done(Ok(host::Answer::Python(done))) => return Ok(done.report),
-            Step::Done(Ok(_)) => return Err(Failure::Pipe),
-            Step::Done(Err(refusal)) => return Err(refusal.into()),
+            Step::Done(Ok(host::Answer::Python(done))) => break Ok(done.report),
+            Step::Done(Ok(_)) => break Err(Failure::Pipe),
+            Step::Done(Err(refusal)) => break Err(refusal.into()),
         }
-    }
+    };
+    stopping.forget(&handle);
+    done
 }

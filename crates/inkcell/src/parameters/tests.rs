@@ -107,6 +107,9 @@ fn files_are_read_by_the_end_of_their_name() {
 
 #[test]
 fn what_is_no_base64_is_told() {
-    assert!(of_base64("a?b").unwrap_err().starts_with("this is no base64: "));
-    assert_eq!(of_base64("gIA=").unwrap_err(), "what was encoded is no text");
+    assert!(of_base64("a?b").unwrap_err().starts_with("this is no base64 ("));
+    assert_eq!(
+        of_base64("gIA=").unwrap_err(),
+        "what was encoded is no text; encode YAML, as in: base64 -w0 values.yaml"
+    );
 }

@@ -58,6 +58,11 @@ impl Board {
         }
     }
 
+    /// The terminal shows text and nothing else.
+    pub(crate) fn without_drawing(self) -> Board {
+        Board { live: None, ..self }
+    }
+
     /// Somebody has asked for an end.
     pub(crate) fn stop(&mut self) {
         self.is_stopping = true;

@@ -22,7 +22,7 @@ mod notes;
 mod status_line;
 mod table;
 
-pub(crate) use notes::notes;
+pub(crate) use notes::{doubts, notes};
 use notes::{missing, notes_if, said_beside};
 use status_line::StatusLine;
 pub(super) use status_line::cut;
@@ -386,6 +386,11 @@ fn why(cell: &CellReport) -> String {
         (State::Cancelled, _) if !has_run(cell) => " was stopped before it began".to_owned(),
         (State::TimedOut, Some(EndReport::Stopped { after: Some(after), .. })) => {
             format!(" did not end within {}", duration(*after))
+        }
+        (State::InputRefused, _) => {
+            ": it asked for input, and nobody can answer in a run; give values with -p, or \
+                                     type its code at a prompt: inkcell repl"
+                .to_owned()
         }
         (state, end) => match words::sentence(state, end.as_ref()) {
             Some(why) => format!(": {why}"),

@@ -100,7 +100,12 @@ fn call(
         let request = RunRequest {
             parameters,
             output: arguments.output,
-            cells: CellChoice { list: arguments.cells, from: arguments.from, to: arguments.to },
+            cells: CellChoice {
+                list: arguments.cells,
+                from: arguments.from,
+                to: arguments.to,
+                side: None,
+            },
             kernel: kernel(arguments.fresh),
             on_error: match arguments.on_error {
                 OnErrorArg::Stop => OnError::Stop,

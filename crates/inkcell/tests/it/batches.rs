@@ -3,8 +3,8 @@
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
 
-use inkcell_testkit::env::{TestEnv, finish};
-use inkcell_testkit::need::jupyter_server;
+use inkcell_testkit::env::{TestEnv, finish, names_in};
+use inkcell_testkit::need::{jupyter_server, python_package};
 use inkcell_testkit::notebooks::pretty;
 use inkcell_testkit::pty::{Pty, USUAL};
 use rustix::process::Signal;
@@ -284,6 +284,8 @@ fn what_cannot_be_is_refused_before_anything_runs() {
         (&["a.ipynb", "nb/a.ipynb", "--keep"], 2, "a batch keeps no session"),
         (&["a.ipynb", "-"], 2, "a batch takes files"),
         (&["a.ipynb", "--junit", "no/j.xml"], 2, "there is no folder"),
+        (&["a.ipynb", "--junit", "x", "--report", "./x"], 2, "is where --junit is written"),
+        (&["a.ipynb", "--report", "a.ipynb"], 2, "is a notebook of the batch; name another file"),
         (&["a.ipynb", "-j", "0"], 2, "it is a number from 1 to 4096"),
     ];
     for (args, code, wanted) in table {
@@ -365,4 +367,146 @@ fn a_batch_over_a_gateway() {
     assert!(outputs(&env, "nb/a.ipynb", 1).contains("there 1"));
     assert!(outputs(&env, "nb/b.ipynb", 0).contains("too"));
     assert_eq!(report(&env)["jobs"], 3);
+}
+
+/// What a row does in its copy is as if it had run the beginning itself: displays of the beginning change, its cells count
+/// as run, cells are told by their positions whatever their ids are, and what is to happen at the end of a kernel
+/// happens once for each row.
+#[test]
+fn rows_go_on_from_their_beginning() {
+    let env = env();
+    let before = "import atexit, os\nshown = display('loading', display_id='bar')\nbase = 10\n\
+                  _ = atexit.register(lambda: open('end-%d' % os.getpid(), 'w').close())";
+    let after = ["shown.update('row %d' % year)", "base + year"];
+    let book = with_parameters(before, "year = 0", &after);
+    // As positions in text, these would be other cells.
+    let book = book.replace("\"c0\"", "\"3\"").replace("\"c1\"", "\"2\"");
+    let book = book.replace("\"c2\"", "\"1\"").replace("\"c3\"", "\"0\"");
+    env.put("m.ipynb", book);
+    let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
+    let done = ran(&env, &args).exits(0);
+    assert!(!done.stderr.contains("note:"), "{done:?}");
+    for year in 1..=2 {
+        let name = format!("out/{year}.ipynb");
+        let first = outputs(&env, &name, 0);
+        assert!(first.contains(&format!("row {year}")) && !first.contains("loading"), "{first}");
+        assert!(outputs(&env, &name, 4).contains(&format!("{}", 10 + year)));
+        let mut outline = env.inkcell();
+        outline.args(["read", &name, "--outline", "--json"]);
+        let outline = finish(outline, b"").ok().stdout;
+        assert_eq!(outline.matches("\"fresh\"").count(), 5, "{outline}");
+    }
+    let ends = env.names().into_iter().filter(|name| name.starts_with("end-")).count();
+    assert_eq!(ends, 2);
+    assert_eq!(names_in(&env.state().join("prefixes")), [""; 0]);
+}
+
+/// A row for which no copy can be made runs all of it.
+#[test]
+fn rows_without_a_copy_run_whole() {
+    let env = env();
+    let before = "import os\ndef fork(): raise BlockingIOError(11, 'no room')\nos.fork = fork\n\
+                  with open('runs', 'a') as file: _ = file.write('x')";
+    env.put("m.ipynb", with_parameters(before, "year = 0", &["print('year', year)"]));
+    let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
+    let done = ran(&env, &args).exits(0);
+    assert!(done.stderr.contains("m.ipynb [year=1] runs its beginning itself"), "{done:?}");
+    assert!(done.stderr.contains("no room"), "{done:?}");
+    assert!(done.stdout.contains("2 runs of 1 notebook: 2 ok"), "{done:?}");
+    assert_eq!(env.get("runs"), b"xxx");
+    for year in 1..=2 {
+        assert!(outputs(&env, &format!("out/{year}.ipynb"), 3).contains(&format!("year {year}")));
+    }
+}
+
+/// What may be a slip is said once for a notebook, however many rows it has.
+#[test]
+fn doubts_about_parameters_are_told_once() {
+    let env = env();
+    env.put("m.ipynb", with_parameters("1", "year = 0", &["year"]));
+    env.put("n.ipynb", notebook(&["1"]));
+    let args = ["m.ipynb", "n.ipynb", "--matrix", "yaer=1,2,3", "-o", "out/{stem}-{yaer}.ipynb"];
+    let done = ran(&env, &[&args[..], &["--report", "report.json"]].concat()).exits(0);
+    let said =
+        |words: &str| done.stderr.matches(words).count() + done.stdout.matches(words).count();
+    assert_eq!(
+        said("note: m.ipynb: the cell with the tag parameters does not set yaer"),
+        1,
+        "{done:?}"
+    );
+    assert_eq!(said("note: n.ipynb: no cell has the tag parameters"), 1, "{done:?}");
+    assert_eq!(report(&env)["notes"].as_array().map(Vec::len), Some(2));
+}
+
+/// Values that a run has put into a notebook are no change of it.
+#[test]
+fn a_batch_in_place_with_values_is_taken_up() {
+    let env = env();
+    env.put("a.ipynb", with_parameters("1", "year = 0", &["year"]));
+    env.put("b.ipynb", with_parameters("1", "year = 0", &["year"]));
+    let args = ["a.ipynb", "b.ipynb", "-p", "year", "7"];
+    ran(&env, &args).exits(0);
+    let done = ran(&env, &[&args[..], &["--resume"]].concat()).exits(0);
+    assert!(done.stdout.contains("2 notebooks: 0 ok, 2 done before"), "{done:?}");
+}
+
+/// A report may go to what is no file, and then into that.
+#[test]
+fn a_report_may_be_written_to_the_terminal_or_a_pipe() {
+    let env = env();
+    put(&env, &[("a.ipynb", &["1"])]);
+    let done = ran(&env, &["a.ipynb", "-q", "--report", "/dev/stdout"]).exits(0);
+    let report: Value = serde_json::from_str(&done.stdout).expect("JSON");
+    assert_eq!(report["counts"]["ok"], 1);
+}
+
+/// A second Ctrl-C ends what does not listen to the first, at once, and no kernel is left.
+#[test]
+fn a_second_interrupt_ends_at_once() {
+    let env = env();
+    let stubborn = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nos.rename('pid', 'begun')\n\
+                    while True:\n    try: time.sleep(600)\n    except KeyboardInterrupt: open('heard', 'w').close()";
+    put(&env, &[("a.ipynb", &[stubborn]), ("b.ipynb", &["1"])]);
+    let running = Running::start(run(&env, &["a.ipynb", "b.ipynb", "-j", "1"]));
+    until(|| env.path("begun").exists());
+    let kernel: i32 = String::from_utf8_lossy(&env.get("begun")).parse().expect("a number");
+    running.signal(Signal::INT);
+    until(|| env.path("heard").exists());
+    running.signal(Signal::INT);
+    let ended = running.end();
+    assert_eq!(ended.status.signal(), Some(Signal::INT.as_raw()), "{ended:?}");
+    assert!(ended.stdout.contains("2 notebooks: 0 ok, 1 interrupted, 1 not run"), "{ended:?}");
+    until(|| !std::path::Path::new(&format!("/proc/{kernel}")).exists());
+}
+
+/// Kernels of another program run a batch as ours do.
+#[test]
+fn a_batch_of_jupyter_kernels() {
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    if !python_package("a_batch_of_jupyter_kernels", python.as_ref(), "ipykernel") {
+        return;
+    }
+    let env = env();
+    put(&env, &[("a.ipynb", &["x = 1", "print('there', x)"]), ("b.ipynb", &["1 / 0"])]);
+    let args = ["a.ipynb", "b.ipynb", "-j", "2", "--backend", "zmq"];
+    let mut command = run(&env, &args);
+    command.env("INKCELL_PYTHON_START_TIMEOUT", PATIENT);
+    let done = finish(command, b"").exits(1);
+    assert!(done.stdout.contains("2 notebooks: 1 ok, 1 failed"), "{done:?}");
+    assert!(outputs(&env, "a.ipynb", 1).contains("there 1"));
+    assert!(outputs(&env, "b.ipynb", 0).contains("ZeroDivisionError"));
+}
+
+/// A terminal that can only show text is not painted on.
+#[test]
+fn a_plain_terminal_shows_lines() {
+    let env = env();
+    put(&env, &[("a.ipynb", &["1"]), ("b.ipynb", &["1"])]);
+    let mut command = run(&env, &["a.ipynb", "b.ipynb"]);
+    command.env("TERM", "dumb");
+    let mut pty = Pty::start(command, USUAL);
+    let status = pty.end();
+    let text = pty.text();
+    assert!(status.success(), "{text}");
+    assert!(text.contains("/2] ok") && !text.contains("of 2 done"), "{text}");
 }

@@ -237,8 +237,16 @@ fn cells_are_picked_by_id_position_and_range() {
     env.put("nb.ipynb", rich());
     let table = [
         ("9", 5, "nb.ipynb: cell 9 is out of range; the notebook has 3 cells, 0 to 2"),
-        ("0,9-10", 2, "--cells: 9-10 is not a range of cells; there are 3 cells in nb.ipynb"),
-        ("0,,1", 2, "--cells: \"0,,1\" has an empty entry in nb.ipynb"),
+        (
+            "0,9-10",
+            2,
+            "--cells: 9-10 is not a range of cells in nb.ipynb; there are 3 cells, the first is 0",
+        ),
+        (
+            "0,,1",
+            2,
+            "--cells: \"0,,1\" has an empty entry in nb.ipynb; give positions or ids, such as 0,3-5,ab12",
+        ),
     ];
     for (list, code, wanted) in table {
         let ran = env.run(&["read", "nb.ipynb", "--cells", list]).exits(code);

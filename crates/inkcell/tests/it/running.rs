@@ -76,6 +76,11 @@ impl Running {
         bytes
     }
 
+    /// How many bytes of its standard output wait to be read.
+    pub(crate) fn waiting(&self) -> u64 {
+        rustix::io::ioctl_fionread(self.stdout.get_ref()).expect("a pipe")
+    }
+
     /// The next line, which is a process id.
     pub(crate) fn process(&mut self) -> Process {
         Process::open(&self.line())

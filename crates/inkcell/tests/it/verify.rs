@@ -251,3 +251,103 @@ fn an_interrupt_leaves_nothing() {
     assert_eq!(env.get("a.ipynb"), book.into_bytes());
     assert_eq!(names_in(&env.state().join("verify")), [""; 0]);
 }
+
+/// A cell that is too slow is told as that, also where the run could go on after it, with what to do about it.
+#[test]
+fn a_slow_cell_is_told_as_that() {
+    let env = env();
+    stored(
+        &env,
+        "a.ipynb",
+        &notebook(&["import os, time\nif os.path.exists('slow'): time.sleep(600)", "'after'"]),
+    );
+    env.put("slow", "");
+    let slow = verified(&env, &["a.ipynb", "--timeout", "12"]).exits(124);
+    assert!(
+        slow.stdout.contains("a.ipynb: 1 of 2 cells is not as stored, it took too long"),
+        "{slow:?}"
+    );
+    assert!(slow.stdout.contains("  cell 0 (c0) did not end in time\n"), "{slow:?}");
+    assert!(
+        slow.stdout.contains("more time: inkcell verify a.ipynb --timeout SECONDS"),
+        "{slow:?}"
+    );
+    assert!(!slow.stdout.contains("store them"), "{slow:?}");
+    let told = verified(&env, &["a.ipynb", "--timeout", "12", "--json"]).exits(124);
+    let told: Value = serde_json::from_str(&told.stdout).expect("JSON");
+    assert_eq!(told["notebooks"][0]["cells"][0]["verdict"], "timed_out");
+}
+
+/// Where there is nothing to run, nothing can differ.
+#[test]
+fn a_notebook_without_code_is_well() {
+    let env = env();
+    let mut words: Value = serde_json::from_str(&notebook(&[])).expect("JSON");
+    words["cells"] =
+        json!([{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# Words"}]);
+    env.put("words.ipynb", pretty(&words));
+    let good = verified(&env, &["words.ipynb"]).exits(0);
+    assert!(
+        good.stdout.contains("there is no code to run, so there is nothing to compare"),
+        "{good:?}"
+    );
+    env.put("skipped.ipynb", tagged(&[("1", "nbval-skip")]));
+    verified(&env, &["skipped.ipynb"]).exits(0);
+}
+
+/// Patterns that no shell has expanded are, as those of a run, and what is no part of an output is refused.
+#[test]
+fn patterns_are_expanded_and_parts_are_known() {
+    let env = env();
+    for name in ["a.ipynb", "b.ipynb"] {
+        stored(&env, name, &notebook(&["1 + 1"]));
+    }
+    let good = verified(&env, &["*.ipynb"]).exits(0);
+    assert!(good.stdout.ends_with("2 of 2 notebooks are as stored\n"), "{good:?}");
+    let none = verified(&env, &["no/*.ipynb"]).exits(5);
+    assert!(none.stderr.contains("no notebook matches no/*.ipynb"), "{none:?}");
+    let refused = verified(&env, &["a.ipynb", "--skip", "bogus"]).exits(2);
+    assert!(refused.stderr.contains("--skip: \"bogus\" is no part of an output"), "{refused:?}");
+    verified(&env, &["a.ipynb", "--skip", "text/plain"]).exits(0);
+}
+
+/// However many notebooks are checked, what the command holds open stays the same.
+#[test]
+fn many_checks_hold_nothing_open() {
+    let env = env();
+    stored(&env, "a.ipynb", &notebook(&["1 + 1"]));
+    let names: Vec<String> = (0..24).map(|at| format!("n{at}.ipynb")).collect();
+    for name in &names {
+        env.put(name, env.get("a.ipynb"));
+    }
+    // A cell of the last one sees how many descriptors its host has, beside one of the second.
+    let counting = "import os\nnow = len(os.listdir('/proc/%d/fd' % os.getppid()))\n\
+                    with open('open', 'a') as f: print(now, file=f)";
+    stored(&env, "x.ipynb", &notebook(&[counting]));
+    std::fs::remove_file(env.path("open")).expect("the counts");
+    let mut args = vec!["x.ipynb", "x.ipynb"];
+    args.extend(names.iter().map(String::as_str));
+    args.push("x.ipynb");
+    verified(&env, &args).exits(0);
+    let counts = String::from_utf8(env.get("open")).expect("text");
+    let counts: Vec<u32> = counts.lines().map(|line| line.parse().expect("a number")).collect();
+    assert_eq!(counts.len(), 3, "{counts:?}");
+    assert!(counts[2] <= counts[1] + 4, "{counts:?}");
+}
+
+/// Somebody who reads nothing does not keep a signal from ending it.
+#[test]
+fn an_interrupt_ends_also_when_nobody_reads() {
+    let env = env();
+    let long = "for at in range(20): print(open('sign').read() * 100)";
+    env.put("sign", "x");
+    stored(&env, "a.ipynb", &notebook(&[long; 40]));
+    env.put("sign", "y");
+    // What differs is some hundred kilobytes, and a pipe holds 64 of them.
+    let running = Running::start(command(&env, &["a.ipynb", "a.ipynb"]));
+    until(|| running.waiting() >= 60_000);
+    running.signal(Signal::INT);
+    let ended = running.end_unread();
+    assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
+    assert_eq!(names_in(&env.state().join("verify")), [""; 0]);
+}

@@ -97,11 +97,9 @@ def _watch(lifeline, host):
 
 def _keep_flushing(session):
     """Makes held-back output visible soon, although it is buffered for speed."""
-    # This thread and the watcher are always there.
-    others = 2
     while True:
         session.streams.wait()
-        alone = session.running is None and _thread._count() <= others
+        alone = session.running is None and _thread._count() <= session.own_threads
         session.streams.flush()
         session.channel.release()
         session.streams.adapt()
@@ -129,6 +127,10 @@ def main(control, lifeline, host, session=None, copied=None):
         os.register_at_fork(after_in_child=lambda: _close(*session.wires))
     session.lifeline = lifeline
     session.is_parked = False
+    # The watcher and the one that writes output out are always there. In a copy, Python goes on counting the threads that
+    # the original had, and of which a fork has left none.
+    session.own_threads = 2 if copied is None else 2 + _thread._count()
+    session.has_copies = False
     session.idle = _thread.allocate_lock()
     _set_current(session)
     _thread.start_new_thread(_watch, (lifeline, host))
@@ -164,9 +166,10 @@ def main(control, lifeline, host, session=None, copied=None):
     try:
         session.flush()
         session.channel.release()
-        from .ending import end
+        if not session.has_copies:
+            from .ending import end
 
-        end(session)
+            end(session)
     except BaseException:
         # Nothing can be imported any more, say.
         pass

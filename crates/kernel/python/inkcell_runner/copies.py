@@ -3,22 +3,33 @@
 Owns when that is sound and what a copy must have anew.  A copy is a runner like any other: it has its own channel,
 pipes, group and lifeline, and nothing of this one's.  What a fork cannot copy, such as threads, connections and files
 that are open, is looked for before, and named as the reason why there are no copies.
+
+Each copy ends as any kernel does: functions of `atexit` run, names are let go.  The original, whose work the copies have
+taken over, ends without that: what is to happen once for each run that came of it would happen once too often.
 """
 
 import _signal
 import os
+import re
 import select
 import sys
+import time
 from _thread import _count, allocate_lock
 
-# This many threads are the runner's own.
-_OWN_THREADS = 2
+from .channel import to_json
+from .reaping import reap
+
+# What decides which numbers are drawn, with the word in it or not. A part of another word, as in linseed, is none.
+_SEEDS = re.compile(r"(?<![A-Za-z])[Ss]eed|\bset_?state\b")
 
 # Its pool of threads does not start anew in a copy, which would wait for it for ever.
 _UNSOUND_POOLS = ("libgomp",)
 
 # How often, a hundredth of a second apart, it is looked whether the runner's own output is out.
 _LOOKS = 500
+
+# How often, as far apart, it is looked whether threads that begin or end have done so.
+_SETTLES = 50
 
 
 def _descriptors():
@@ -56,41 +67,72 @@ def _children():
     return False
 
 
+def _threads(session, pools):
+    """Which threads a copy would not have, or None."""
+    from .threads import _running
+
+    others = _count() - session.own_threads
+    if others > 0:
+        return "the cells left %d thread%s running" % (others, "" if others == 1 else "s")
+    # Beside the main thread and the two of the runner's own.
+    native = (_running() or 0) - 3 - others
+    if native > 0 and any(part in path for path in pools for part in _UNSOUND_POOLS):
+        return "the cells left threads of libgomp running, which cannot be copied"
+    if native > len(pools) * max(0, (os.cpu_count() or 1) - 1):
+        return "the cells left %d threads running that are not Python's" % native
+    return None
+
+
 def why_not(session, own):
     """Why a copy would not be sound now, or None. The descriptor is one that is open for the sake of the question."""
     from .threads import _GPU, _maps, _pools_mapped, _running
 
     if session.hosted is not None:
         return "the kernel follows IPython's own rules, whose history is open in a file"
-    running, maps = _running(), _maps()
-    now = _descriptors()
-    if running is None or now is None:
+    maps, now = _maps(), _descriptors()
+    if _running() is None or now is None:
         return "this system does not tell what a process has open"
-    others = _count() - _OWN_THREADS
-    if others > 0:
-        return "the cells left %d thread%s running" % (others, "" if others == 1 else "s")
     if any(part in maps for part in _GPU):
         return "the cells loaded the library of a GPU"
-    native = running - 1 - _count()
-    pools = _pools_mapped(maps)
-    if native > 0 and any(part in path for path in pools for part in _UNSOUND_POOLS):
-        return "the cells left threads of libgomp running, which cannot be copied"
-    if native > len(pools) * max(0, (os.cpu_count() or 1) - 1):
-        return "the cells left %d threads running that are not Python's" % native
+    reason = _threads(session, _pools_mapped(maps))
+    for _ in range(_SETTLES):
+        if reason is None:
+            break
+        # One that has just begun is not counted yet, and one that has just ended is not gone yet.
+        time.sleep(0.01)
+        reason = _threads(session, _pools_mapped(maps))
+    if reason is not None:
+        return reason
     if _children():
         return "the cells left a process running"
     ours = {0, 1, 2, own, *session.wires, *session.descriptors.numbers()}
     for number, target in sorted(now.items()):
-        if number not in ours and not target.startswith("/dev/"):
+        if number not in ours and (not target.startswith("/dev/") or target.startswith("/dev/shm/")):
             return "the cells left %s open" % _named(target)
+    if _shares_memory(maps):
+        return "the cells share memory with other processes, which copies would write to together"
     if _finalizers():
         return "the cells made something that is removed when the process ends, such as a temporary folder"
     return None
 
 
+def _shares_memory(maps):
+    """Whether something writable is mapped that a fork does not copy. Locks between processes are let pass: they are made for
+    forks, and tqdm has one."""
+    for line in maps.splitlines():
+        fields = line.split(None, 5)
+        if len(fields) > 1 and fields[1].startswith("rw") and fields[1].endswith("s"):
+            name = fields[5] if len(fields) > 5 else ""
+            if not name.startswith("/dev/shm/sem."):
+                return True
+    return False
+
+
 def _named(target):
     if target.startswith("socket:"):
         return "a connection"
+    if target.startswith("/dev/shm/"):
+        return "shared memory"
     if target.startswith("pipe:") or target.startswith("anon_inode:"):
         return "a pipe or an event loop"
     return target
@@ -100,8 +142,6 @@ def serve(session, command):
     """Makes copies until whoever asked for them is gone. A request is one byte with five descriptors, as that to the
     fork server is."""
     import _socket
-
-    from .channel import to_json
 
     channel = _socket.socket(_socket.AF_UNIX, _socket.SOCK_STREAM)
     try:
@@ -129,8 +169,6 @@ def serve(session, command):
 
 def _quiet(session):
     """Waits until the thread that writes output out has nothing to do: a copy must not be made in the midst of it."""
-    import time
-
     session.flush()
     session.channel.release()
     for _ in range(_LOOKS):
@@ -172,7 +210,7 @@ class _Server:
         while True:
             for ready, _ in poll.poll():
                 if ready == wake:
-                    self._reap(wake)
+                    reap(wake, self._say)
                 elif ready == self._channel.fileno():
                     data, control, _, _ = self._channel.recvmsg(1, 64)
                     if not data:
@@ -186,26 +224,21 @@ class _Server:
             self._say(b"refused", b'"reason":"descriptors did not arrive"')
             return
         kept = self._random_state()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self._become(fds, kept)
-            finally:
-                os._exit(70)
-        self._say(b"forked", b'"pid":%d' % pid)
+        try:
+            pid = os.fork()
+        except OSError as error:
+            # No memory or no process is left, at this moment. Whoever asked runs everything itself.
+            self._say(b"refused", b'"reason":' + to_json("no process can be made: %s" % error).encode())
+        else:
+            if pid == 0:
+                try:
+                    self._become(fds, kept)
+                finally:
+                    os._exit(70)
+            self._session.has_copies = True
+            self._say(b"forked", b'"pid":%d' % pid)
         for fd in fds:
             os.close(fd)
-
-    def _reap(self, wake):
-        os.read(wake, 4096)
-        while True:
-            try:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-            except ChildProcessError:
-                return
-            if pid == 0:
-                return
-            self._say(b"exit", b'"pid":%d,"status":%d' % (pid, status))
 
     def _random_state(self):
         random = sys.modules.get("random")
@@ -249,8 +282,8 @@ class _Server:
 
 
 def _is_seeded(session):
-    """Whether somebody has decided which numbers are drawn: a cell, or a module of theirs, has the word."""
-    if any("seed" in cell for cell in session.history):
+    """Whether somebody has decided which numbers are drawn: a cell, or a module of theirs, says so."""
+    if any(_SEEDS.search(cell) for cell in session.history):
         return True
     for module in list(sys.modules.values()):
         file = getattr(module, "__file__", None)
@@ -260,7 +293,7 @@ def _is_seeded(session):
             continue
         try:
             with open(file, encoding="utf-8", errors="replace") as text:
-                if "seed" in text.read():
+                if _SEEDS.search(text.read()):
                     return True
         except OSError:
             pass

@@ -9,8 +9,6 @@ import sys
 
 # What is let go with its last name, and holds nothing.
 _SIMPLE = (int, float, complex, bool, str, bytes, type(None))
-# The two threads of the runner's own that are always there.
-_OWN_THREADS = 2
 
 
 class _Enough(BaseException):
@@ -83,7 +81,7 @@ def _let_go(session):
     """Lets the user's names go, in Python's own order, so that files are closed and `__del__` runs."""
     from _thread import _count
 
-    if _count() > _OWN_THREADS:
+    if _count() > session.own_threads:
         # A thread would see its names vanish; Python stops those, which cannot be done here.
         return
     namespace = session.namespace

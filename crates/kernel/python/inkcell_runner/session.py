@@ -68,6 +68,9 @@ class Session:
         self.capturing = []
         # The thread that writes output out has nothing to do.
         self.is_parked = False
+        # Threads that are the runner's, in the words of `_thread._count`.
+        self.own_threads = 2
+        self.has_copies = False
         self.wires = ()
         self.interrupt = Interrupt(channel)
         self.streams = Streams(self)

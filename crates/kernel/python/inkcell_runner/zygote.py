@@ -14,6 +14,7 @@ import socket
 
 from .forkhooks import ForkHooks
 from .preload import settle, warm_up
+from .reaping import reap
 from .seeds import Seeds
 
 
@@ -73,7 +74,7 @@ def serve(fd, shell, *preload):
     while True:
         for ready, _ in poll.poll():
             if ready == wake_read:
-                _reap(wake_read, say)
+                reap(wake_read, say)
                 continue
             data, control, _, _ = channel.recvmsg(1, 64)
             if not data:
@@ -93,15 +94,3 @@ def serve(fd, shell, *preload):
                 say(b"forked", b'"pid":%d' % pid)
             for one in taken:
                 os.close(one)
-
-
-def _reap(wake, say):
-    os.read(wake, 4096)
-    while True:
-        try:
-            pid, status = os.waitpid(-1, os.WNOHANG)
-        except ChildProcessError:
-            return
-        if pid == 0:
-            return
-        say(b"exit", b'"pid":%d,"status":%d' % (pid, status))

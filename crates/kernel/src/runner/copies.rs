@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 use crate::error::LaunchError;
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, NoCopies, Origin};
 use crate::process::{Mark, Process};
-use crate::runner::launch::{Starting, nonce};
+use crate::runner::launch::{nonce, start};
 use crate::runner::supply::Fresh;
 use crate::runner::wires;
 use crate::runner::zygote::{Zygote, ZygoteState};
-use crate::trace::{MessageTrace, Trace};
+use crate::trace::Trace;
 
 /// How long a runner may take to say whether it can be copied: its output must be out first.
 const MEETING: Duration = Duration::from_secs(30);
@@ -102,36 +102,6 @@ impl Copies {
         let mark = Mark::new(forked.pid, &wires.inodes)?;
         Ok(Fresh { process, wires, mark, origin: Origin::Forked, notice: None })
     }
-
-    async fn start(
-        &self,
-        spec: &KernelSpec,
-        cancel: &CancellationToken,
-    ) -> Result<Launched, LaunchError> {
-        let python = self.python.clone();
-        let resources = |what| move |source| LaunchError::Resources { what, source };
-        let nonce = nonce().map_err(resources("get randomness"))?;
-        let began = tokio::time::Instant::now();
-        let deadline = began + spec.start_timeout;
-        let fresh = tokio::select! {
-            fresh = self.copy() => {
-                fresh.map_err(|source| LaunchError::Spawn { python: python.clone(), source })?
-            }
-            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
-        };
-        let messages = MessageTrace::new(self.trace.as_ref(), Some(fresh.process.id()));
-        let trace = self.trace.clone();
-        let mut starting = Starting { fresh: Some(fresh), python, trace, messages };
-        let done = tokio::select! {
-            done = starting.greet(spec, nonce) => done,
-            () = tokio::time::sleep_until(deadline) => Err(starting.late(spec.start_timeout)),
-            () = cancel.cancelled() => Err(LaunchError::Cancelled),
-        };
-        if let (Ok(launched), Some(trace)) = (&done, &self.trace) {
-            trace.started(launched.kernel.info(), began.elapsed());
-        }
-        done
-    }
 }
 
 impl Backend for Copies {
@@ -144,6 +114,6 @@ impl Backend for Copies {
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
-        self.start(spec, cancel).boxed()
+        start(self.copy(), (spec, self.python.clone()), self.trace.clone(), cancel).boxed()
     }
 }

@@ -104,40 +104,49 @@ impl RunnerBackend {
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
         check_cwd(&spec.cwd)?;
-        let resources = |what| move |source| LaunchError::Resources { what, source };
         let root = package::install(&self.config.state_dir).map_err(|source| {
             let folder = self.config.state_dir.display().to_string();
             LaunchError::StateFolder { folder, source }
         })?;
-        let nonce = nonce().map_err(resources("get randomness"))?;
-        let python = spec.python.display().to_string();
-        let spawn = |source| LaunchError::Spawn { python: python.clone(), source };
         let kind = Kind::of(spec, &root);
-        let began = tokio::time::Instant::now();
-        let deadline = began + spec.start_timeout;
-        let mut starting = tokio::select! {
-            fresh = self.supply.take(&kind) => {
-                let fresh = fresh.map_err(spawn)?;
-                let messages = MessageTrace::new(self.trace.as_ref(), Some(fresh.process.id()));
-                let (fresh, trace) = (Some(fresh), self.trace.clone());
-                Starting { fresh, python: python.clone(), trace, messages }
-            }
-            () = tokio::time::sleep_until(deadline) => {
-                let (seconds, stderr_tail) = (spec.start_timeout.as_secs_f64(), String::new());
-                return Err(LaunchError::TimedOut { python, seconds, stderr_tail });
-            }
-            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
-        };
-        let done = tokio::select! {
-            done = starting.greet(spec, nonce) => done,
-            () = tokio::time::sleep_until(deadline) => Err(starting.late(spec.start_timeout)),
-            () = cancel.cancelled() => Err(LaunchError::Cancelled),
-        };
-        if let (Ok(launched), Some(trace)) = (&done, &self.trace) {
-            trace.started(launched.kernel.info(), began.elapsed());
-        }
-        done
+        let python = spec.python.display().to_string();
+        start(self.supply.take(&kind), (spec, python), self.trace.clone(), cancel).await
     }
+}
+
+/// Makes a kernel of a runner that is on its way.
+pub(super) async fn start(
+    fresh: impl Future<Output = io::Result<Fresh>>,
+    (spec, python): (&KernelSpec, String),
+    trace: Option<Arc<dyn Trace>>,
+    cancel: &CancellationToken,
+) -> Result<Launched, LaunchError> {
+    let what = "get randomness";
+    let nonce = nonce().map_err(|source| LaunchError::Resources { what, source })?;
+    let began = tokio::time::Instant::now();
+    let deadline = began + spec.start_timeout;
+    let mut starting = tokio::select! {
+        fresh = fresh => {
+            let fresh =
+                fresh.map_err(|source| LaunchError::Spawn { python: python.clone(), source })?;
+            let messages = MessageTrace::new(trace.as_ref(), Some(fresh.process.id()));
+            Starting { fresh: Some(fresh), python, trace: trace.clone(), messages }
+        }
+        () = tokio::time::sleep_until(deadline) => {
+            let (seconds, stderr_tail) = (spec.start_timeout.as_secs_f64(), String::new());
+            return Err(LaunchError::TimedOut { python, seconds, stderr_tail });
+        }
+        () = cancel.cancelled() => return Err(LaunchError::Cancelled),
+    };
+    let done = tokio::select! {
+        done = starting.greet(spec, nonce) => done,
+        () = tokio::time::sleep_until(deadline) => Err(starting.late(spec.start_timeout)),
+        () = cancel.cancelled() => Err(LaunchError::Cancelled),
+    };
+    if let (Ok(launched), Some(trace)) = (&done, &trace) {
+        trace.started(launched.kernel.info(), began.elapsed());
+    }
+    done
 }
 
 impl Backend for RunnerBackend {
@@ -161,11 +170,11 @@ pub(super) fn nonce() -> io::Result<String> {
 }
 
 /// A runner that is not a kernel yet; dropped, it is killed.
-pub(super) struct Starting {
-    pub(super) fresh: Option<Fresh>,
-    pub(super) python: String,
-    pub(super) trace: Option<Arc<dyn Trace>>,
-    pub(super) messages: MessageTrace,
+struct Starting {
+    fresh: Option<Fresh>,
+    python: String,
+    trace: Option<Arc<dyn Trace>>,
+    messages: MessageTrace,
 }
 
 impl Drop for Starting {
@@ -178,11 +187,7 @@ impl Drop for Starting {
 
 impl Starting {
     /// Tells the runner what it is to be and waits until it is that.
-    pub(super) async fn greet(
-        &mut self,
-        spec: &KernelSpec,
-        nonce: String,
-    ) -> Result<Launched, LaunchError> {
+    async fn greet(&mut self, spec: &KernelSpec, nonce: String) -> Result<Launched, LaunchError> {
         let Some(fresh) = &mut self.fresh else { return Err(LaunchError::Cancelled) };
         let hello = hello(spec, &nonce, fresh.mark.value());
         self.messages.sent(CONTROL, "hello", None);
@@ -231,7 +236,7 @@ impl Starting {
     }
 
     /// The time is up; what it has said so far may tell why.
-    pub(super) fn late(&self, limit: Duration) -> LaunchError {
+    fn late(&self, limit: Duration) -> LaunchError {
         let mut said = vec![0; 8 << 10];
         let read = self
             .fresh

@@ -4,6 +4,12 @@
 
 use crate::view::CellView;
 
+/// A code cell with this tag is not run.
+pub const SKIP_TAG: &str = "skip-execution";
+
+/// A cell with this tag may fail.
+pub const MAY_FAIL_TAG: &str = "raises-exception";
+
 /// What a cell says about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CellMarks {
@@ -36,8 +42,8 @@ impl CellMarks {
         match mark {
             "nbval-ignore-output" | "pytest-validate-ignore-output" => self.checked = Some(false),
             "nbval-check-output" => self.checked = Some(true),
-            "nbval-raises-exception" | "raises-exception" => self.may_fail = true,
-            "nbval-skip" | "skip-execution" => self.is_skipped = true,
+            "nbval-raises-exception" | MAY_FAIL_TAG => self.may_fail = true,
+            "nbval-skip" | SKIP_TAG => self.is_skipped = true,
             _ => {}
         }
     }

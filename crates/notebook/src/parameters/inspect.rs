@@ -3,7 +3,8 @@
 //! Owns what counts as the definition of a parameter in Python: an assignment to a name at the top of the cell, with its
 //! annotation or type comment, and the comment behind it. Nothing is run.
 
-use super::ParameterLanguage;
+use super::{ParameterError, ParameterLanguage};
+use crate::cell::CellKind;
 use crate::document::Notebook;
 use crate::export::{PythonKind, python_statements};
 
@@ -27,14 +28,54 @@ impl Parameter {
     }
 }
 
+/// Why nothing can be said about the parameters of a notebook.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum NoParameters {
+    /// There is no such cell.
+    #[error("no cell has the tag parameters")]
+    NoCell,
+    /// It is in a language that is not read here.
+    #[error("the notebook is in {0}, and only parameters in Python can be read")]
+    Language(ParameterLanguage),
+    /// It holds no code.
+    #[error(
+        "cell {cell} has the tag parameters and is no code ({kind}); tag the code cell that sets the defaults"
+    )]
+    NoCode {
+        /// Where it is.
+        cell: usize,
+        /// What it is instead.
+        kind: String,
+    },
+    /// It would not run.
+    #[error(
+        "cell {cell}, which has the tag parameters, is no whole Python: {problem} in line {line}"
+    )]
+    Broken {
+        /// Where it is.
+        cell: usize,
+        /// The line of the cell in which that shows, from 1 on.
+        line: usize,
+        /// What is wrong, in a few words.
+        problem: &'static str,
+    },
+}
+
 impl Notebook {
-    /// The parameters of the cell with the defaults, each name once; none when there is no such cell, or when it is in
-    /// a language that is not read here.
-    pub fn parameters(&self, language: ParameterLanguage) -> Option<Vec<Parameter>> {
+    /// The parameters of the cell with the defaults, each name once.
+    pub fn parameters(&self, language: ParameterLanguage) -> Result<Vec<Parameter>, NoParameters> {
         if language != ParameterLanguage::Python {
-            return None;
+            return Err(NoParameters::Language(language));
         }
-        let cell = self.cell(self.defaults_cell()?)?;
+        let at = self.defaults_cell().ok_or(NoParameters::NoCell)?;
+        let cell = self.cell(at).ok_or(NoParameters::NoCell)?;
+        if cell.kind() != Some(CellKind::Code) {
+            let kind = cell.kind_name().into_owned();
+            return Err(NoParameters::NoCode { cell: at, kind });
+        }
+        if let Some((line, problem)) = broken(&cell.source().text) {
+            return Err(NoParameters::Broken { cell: at, line, problem });
+        }
         let mut found: Vec<Parameter> = Vec::new();
         for parameter in definitions(&cell.source().text) {
             match found.iter_mut().find(|known| known.name == parameter.name) {
@@ -42,9 +83,100 @@ impl Notebook {
                 None => found.push(parameter),
             }
         }
-        Some(found)
+        Ok(found)
     }
 }
+
+/// The line in which a cell is certainly no Python, and why. It is no parser: what passes may still be wrong.
+pub(super) fn broken(source: &str) -> Option<(usize, &'static str)> {
+    let source = source.replace("\r\n", "\n");
+    let mut line = 1;
+    for statement in python_statements(&source) {
+        if statement.kind == PythonKind::Python
+            && let Some((below, problem)) = statement_trouble(statement.text)
+        {
+            return Some((line + below, problem));
+        }
+        line += statement.text.matches('\n').count();
+    }
+    None
+}
+
+/// What is wrong with a statement, and in which of its lines.
+fn statement_trouble(statement: &str) -> Option<(usize, &'static str)> {
+    let mut brackets: Vec<(char, usize)> = Vec::new();
+    let (mut rest, mut line) = (statement, 0);
+    while let Some(first) = rest.chars().next() {
+        let mut taken = first.len_utf8();
+        match first {
+            '"' | '\'' => {
+                taken = string_len(rest, first);
+                let string = &rest[..taken];
+                let triple = String::from(first).repeat(3);
+                let is_long = string.starts_with(&triple);
+                let is_closed = match is_long {
+                    true => taken >= 6 && string.ends_with(&triple),
+                    false => taken >= 2 && string.ends_with(first),
+                };
+                // A short one may go on only behind a backslash.
+                let breaks = string.replace("\\\n", "").contains('\n');
+                if !is_closed || !is_long && breaks {
+                    return Some((line, "a text is not closed"));
+                }
+            }
+            '#' => taken = rest.find('\n').unwrap_or(rest.len()),
+            '(' | '[' | '{' => brackets.push((first, line)),
+            ')' | ']' | '}' => match (brackets.pop(), first) {
+                (Some(('(', _)), ')') | (Some(('[', _)), ']') | (Some(('{', _)), '}') => {}
+                _ => return Some((line, "a bracket is closed that is not open")),
+            },
+            _ => {}
+        }
+        line += rest[..taken].matches('\n').count();
+        rest = &rest[taken..];
+    }
+    if let Some((_, line)) = brackets.first() {
+        return Some((*line, "a bracket is not closed"));
+    }
+    let Pieces { parts, .. } = Pieces::of(statement);
+    parts.iter().find_map(|part| Some((0, assignment_trouble(part)?)))
+}
+
+/// What is wrong with the parts of an assignment, or with a statement that is none.
+fn assignment_trouble(parts: &[String]) -> Option<&'static str> {
+    let (value, targets) = parts.split_last()?;
+    let is_blank = |part: &String| part.trim().is_empty();
+    if targets.is_empty() {
+        return None;
+    }
+    if is_blank(value) || targets.iter().any(is_blank) {
+        return Some("something is missing beside an equals sign");
+    }
+    if value.trim_end().ends_with(['+', '-', '*', '/', '%', '@', '&', '|', '^', '<', '>']) {
+        return Some("something is missing after an operator");
+    }
+    let is_word_of_python = |name: &str| {
+        let checked = ParameterLanguage::Python.checked(name);
+        matches!(checked, Err(ParameterError::Keyword { .. }))
+    };
+    let name = |target: &str| target.split(':').next().unwrap_or_default().trim().to_owned();
+    if targets.iter().any(|target| is_word_of_python(target.trim())) {
+        return Some(NO_NAME);
+    }
+    // In `if x: y = 1`, or behind lambda, an equals sign has other neighbours.
+    let first = targets.first()?.split_whitespace().next()?;
+    let has_other_words = is_word_of_python(first.trim_end_matches(':'))
+        || matches!(first, "type" | "match" | "case")
+        || parts.iter().any(|part| part.contains("lambda"));
+    let is_words = |target: &String| {
+        let name = name(target);
+        let is_word = |c: char| c.is_alphanumeric() || c == '_' || c.is_whitespace();
+        name.chars().all(is_word) && named(&name).is_none()
+    };
+    (!has_other_words && targets.iter().any(is_words)).then_some(NO_NAME)
+}
+
+const NO_NAME: &str = "a value is given to what is no name";
 
 /// The parameters that a Python cell defines, in order.
 pub(super) fn definitions(source: &str) -> Vec<Parameter> {

@@ -269,13 +269,9 @@ fn python_escape(character: char, out: &mut String) {
     }
 }
 
-/// `\x` is a byte in these, and bytes above 7F are no characters.
+/// `\x` is a byte in R and Julia, bytes above 7F are no characters, and R takes no text that has both `\x` and `\u` in it.
 fn r_escape(character: char, out: &mut String) {
-    let code = character as u32;
-    match code {
-        0x80..0x100 => drop(write!(out, "\\u{code:04x}")),
-        _ => python_escape(character, out),
-    }
+    dotnet_escape(character, out);
 }
 
 fn julia_escape(character: char, out: &mut String) {

@@ -385,6 +385,54 @@ fn of_a_name_that_is_set_twice_the_later_default_counts() {
     let found = notebook.parameters(ParameterLanguage::Python).unwrap();
     let names: Vec<(&str, &str)> = found.iter().map(|p| (&*p.name, &*p.default)).collect();
     assert_eq!(names, [("a", "3"), ("b", "2")]);
-    assert_eq!(notebook.parameters(ParameterLanguage::R), None);
-    assert_eq!(tagged(&[""]).parameters(ParameterLanguage::Python), None);
+    let refused = |notebook: &Notebook, language| notebook.parameters(language).unwrap_err();
+    let r = ParameterLanguage::R;
+    assert_eq!(refused(&notebook, r), NoParameters::Language(r));
+    assert_eq!(refused(&tagged(&[""]), ParameterLanguage::Python), NoParameters::NoCell);
+}
+
+/// What is certainly no Python is told by its line; what may be is taken as it is.
+#[test]
+fn a_broken_cell_is_told_by_its_line() {
+    let (open, text) = ("a bracket is not closed", "a text is not closed");
+    let (name, side) =
+        ("a value is given to what is no name", "something is missing beside an equals sign");
+    for (source, wanted) in [
+        ("x = (1,\ny = 2", Some((1, open))),
+        ("a = 1\nx = [1, 2\ny = 3\nz = 4", Some((2, open))),
+        ("x = 1)", Some((1, "a bracket is closed that is not open"))),
+        ("x = (1]", Some((1, "a bracket is closed that is not open"))),
+        ("a = 1\n\nx = 'abc\ny = 3", Some((3, text))),
+        ("\"\"\"\nx = 1", Some((1, text))),
+        ("x =", Some((1, side))),
+        ("x = = 3", Some((1, side))),
+        ("x = 1 +", Some((1, "something is missing after an operator"))),
+        ("a b = 3", Some((1, name))),
+        ("year = 2024 region = 'a'", Some((1, name))),
+        ("1x = 3", Some((1, name))),
+        ("for = 3", Some((1, name))),
+        ("x = 1.\ny = ...\nz = 'it\\'s'  # (\nd = {'a': [1,\n 2]}", None),
+        ("if x: y = 1\nelse: y = 2\nf = lambda a=1: a\nx: int = 3\na = b = 4; c = 5", None),
+        ("def f(a=1):\n    b = a\n    return b\nx.y = 1\nx[0] = 2\na, b = 1, 2\n*c, d = a", None),
+        ("type X = int\nx = '''a\nb'''\ny = 'a\\\nb'\nz = f'{x}' 'more'\nassert x == 1", None),
+        ("%time x = 1\n!ls (\nx = !ls", None),
+    ] {
+        assert_eq!(inspect::broken(source), wanted, "{source}");
+    }
+    let mut markdown = tagged(&["parameters"]);
+    let op = EditOp::SetKind { cell: CellRef::Index(0), kind: CellKind::Markdown };
+    markdown.apply(&[op], &mut IdSource::seeded(0)).unwrap();
+    let told = markdown.parameters(ParameterLanguage::Python).unwrap_err().to_string();
+    let wanted = "cell 0 has the tag parameters and is no code (markdown); tag the code cell that sets the defaults";
+    assert_eq!(told, wanted);
+}
+
+/// R refuses a text that has `\x` beside `\u`, so there is none.
+#[test]
+fn texts_of_r_and_julia_have_one_kind_of_escape() {
+    let text = || ParameterValue::Text("\u{1}\u{e9}\u{2028}\u{1f600}\n".to_owned());
+    let wanted = r#"x = "\u0001\u00e9\u2028\U0001f600\n""#;
+    for language in [ParameterLanguage::R, ParameterLanguage::Julia] {
+        assert_eq!(line(language, text()), wanted, "{language}");
+    }
 }

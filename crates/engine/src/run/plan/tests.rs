@@ -1,6 +1,7 @@
 use serde_json::json;
 
 use super::*;
+use crate::api::CellSide;
 use crate::files::Version;
 
 fn opened(cells: &Value, metadata: &Value) -> Opened {
@@ -58,6 +59,7 @@ fn cells_are_chosen_by_list_and_by_ends() {
         list: list.map(str::to_owned),
         from: from.map(str::to_owned),
         to: to.map(str::to_owned),
+        side: None,
     };
     for (choice, expected) in [
         (choice(Some("all"), None, None), vec!["aaaa", "eeee", "ffff"]),
@@ -73,6 +75,20 @@ fn cells_are_chosen_by_list_and_by_ends() {
     let reversed = plan(&book(), &choice(None, Some("eeee"), Some("0")));
     let problem = reversed.expect_err("it has no end").to_string();
     assert_eq!(problem, "to: 0 is cell 0, which stands before cell 4 (eeee), the first to run");
+}
+
+/// A position is none of the ids, also where one looks the same.
+#[test]
+fn a_side_is_told_by_its_position() {
+    let cell = |id: &str| code(id, "1", &json!({}));
+    let book = opened(&json!([cell("2"), cell("1"), cell("0")]), &json!({}));
+    let on = |side| {
+        let choice = CellChoice { side: Some(side), ..CellChoice::default() };
+        let plan = plan(&book, &choice).expect("a plan");
+        plan.cells.into_iter().map(|planned| planned.cell.index).collect::<Vec<_>>()
+    };
+    assert_eq!((on(CellSide::UpTo(0)), on(CellSide::After(0))), (vec![0], vec![1, 2]));
+    assert_eq!((on(CellSide::UpTo(9)), on(CellSide::After(9))), (vec![0, 1, 2], vec![]));
 }
 
 /// What a notebook says about its kernel, as far as it says anything.

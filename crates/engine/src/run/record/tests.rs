@@ -73,6 +73,23 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
     assert_eq!(RunRecord::look(&places).cells, [seen]);
 }
 
+/// A file that takes the place of another knows of its cells what that one's run did, and keeps what it knew of others.
+#[test]
+fn what_a_copied_kernel_ran_counts() {
+    let ran = |id: &str, index, state| RanCell::unknown(Some(id.to_owned()), index, state);
+    let of = |cells: Vec<RanCell>, last: &[usize]| Past {
+        cells,
+        last: last.iter().copied().collect(),
+        ..Past::default()
+    };
+    let own = of(vec![ran("a", 0, State::Error), ran("z", 5, State::Done)], &[0, 1]);
+    let original = of(vec![ran("a", 0, State::Done), ran("b", 1, State::Done)], &[0]);
+    let past = own.copied_from(original);
+    let wanted = [ran("a", 0, State::Done), ran("b", 1, State::Done), ran("z", 5, State::Done)];
+    assert_eq!(past.cells, wanted);
+    assert_eq!(past.last().collect::<Vec<_>>(), [&wanted[0]]);
+}
+
 /// Losing it, or finding something else there, only means that nothing is known.
 #[test]
 fn what_nobody_can_read_says_nothing() {

@@ -11,18 +11,18 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use inkcell_engine::Kind;
 use inkcell_engine::api::RunStart;
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
 
+use super::super::inputs::Files;
 use super::super::python;
 use super::stopping::{RunLife, Stopping};
 use super::{Given, PIPE, request};
 use crate::args::Run;
 use crate::batch::{
-    Asked, Machine, Matrix, Naming, OnFailure, Record, Retries, Row, RowId, Template, Width, rows,
-    shared,
+    Asked, Machine, Matrix, Naming, OnFailure, Record, Retries, Row, RowId, RowKey, Template,
+    Width, rows, shared,
 };
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
@@ -34,7 +34,7 @@ use crate::render::batch::Board;
 use crate::render::run::Following;
 use crate::settings::{BackendSettings, Profile, Settings, max_sessions};
 use conduct::{Conductor, News, Rules};
-use files::{Files, RecordFile};
+use files::{RecordFile, Reports};
 use prefix::Prefix;
 
 /// How often what is shown is brought up to date.
@@ -53,7 +53,9 @@ pub(super) fn run(
     let matrix = matrix.map_err(|error| Failure::argument("--matrix", error.to_string()))?;
     let inputs = files.inputs(args.given().filter(|given| !args.is_axis(given)))?;
     let rows = planned(args, &inputs, &matrix, &files)?;
-    let keys = rows.iter().map(|row| files.key(row)).collect();
+    let places: Vec<(PathBuf, PathBuf)> = rows.iter().map(|row| places(row, &files)).collect();
+    let keys = rows.iter().zip(&places);
+    let keys = keys.map(|(row, (input, output))| RowKey::of(input, output, &row.values)).collect();
     let record = RecordFile::open(&settings.state_dir, &identity(args, parameters, settings))?;
     let start = if args.resume { RunStart::Resume } else { RunStart::First };
     let asked = args.batch.jobs.map_or(Asked::Usual, Asked::Jobs);
@@ -63,11 +65,15 @@ pub(super) fn run(
         on_failure: if args.batch.fail_fast { OnFailure::Stop } else { OnFailure::GoOn },
         retries: if args.batch.retry_failed { Retries::Once } else { Retries::None },
         start,
-        junit: args.batch.junit.as_ref().map(|file| settings.cwd.join(file)),
-        report: args.batch.report.as_ref().map(|file| settings.cwd.join(file)),
+        reports: Reports {
+            junit: args.batch.junit.as_ref().map(|file| settings.cwd.join(file)),
+            json: args.batch.report.as_ref().map(|file| settings.cwd.join(file)),
+        },
         notes: width.told(asked).into_iter().collect(),
     };
-    rules.must_be_writable()?;
+    let taken: Vec<PathBuf> =
+        places.into_iter().flat_map(|(input, output)| [input, output]).collect();
+    rules.reports.must_be_writable(&taken)?;
     let prefixes = match args.batch.share_prefix {
         true => prefixes(&rows, &files, settings, &mut rules.notes),
         false => Vec::new(),
@@ -96,7 +102,10 @@ pub(super) fn run(
         (true, false) => Following::Quiet,
         (false, false) => Following::Lines,
     };
-    let mut board = Board::new(following, names);
+    let mut board = match settings.can_draw() {
+        true => Board::new(following, names),
+        false => Board::new(following, names).without_drawing(),
+    };
     let (report, kept) = follow(&heard, &stopping, &mut board, output)?;
     let shown = board.end(&report, output).and_then(|()| output.flush());
     stopping.is_shown();
@@ -184,6 +193,13 @@ fn fixed(args: &Run) -> Vec<(String, String)> {
     words.map(|word| (word.name.clone(), word.value.clone())).collect()
 }
 
+/// Where a row comes from and goes to, links followed.
+fn places(row: &Row, files: &Files<'_>) -> (PathBuf, PathBuf) {
+    let input = files.real(&row.input);
+    let output = row.output.as_ref().map_or_else(|| input.clone(), |output| files.real(output));
+    (input, output)
+}
+
 /// What rows share; where they share nothing, a note says why.
 fn prefixes(
     rows: &[Row],
@@ -260,11 +276,3 @@ fn ask(args: &Run, row: &Row, parameters: &Parameters, settings: &Settings) -> R
         copied_from: None,
     }
 }
-
-/// A file that cannot be found, or is none.
-fn not_found(message: String, hint: Option<String>) -> Failure {
-    Failure::Told { exit: Exit::NotFound, kind: Kind::NotFound, message, hint }
-}
-
-/// Where a report goes.
-type ReportFile = Option<PathBuf>;

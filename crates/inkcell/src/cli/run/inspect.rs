@@ -3,14 +3,15 @@
 //! Owns how they are shown. What counts as a parameter is the notebook's own business.
 
 use inkcell_engine::api::KernelChoice;
-use inkcell_engine::notebook::{Parameter, ParameterError, ParameterLanguage};
-use inkcell_engine::{Opened, notebook_kernel};
+use inkcell_engine::notebook::{NoParameters, Parameter, ParameterError, ParameterLanguage};
+use inkcell_engine::{Kind, Opened, notebook_kernel};
 use serde_json::{Value, json};
 
 use super::Given;
 use crate::exit::{Exit, Failure};
 use crate::output::Output;
 use crate::settings::Settings;
+use crate::setup::quoted;
 
 pub(super) fn run(
     path: &str,
@@ -23,14 +24,10 @@ pub(super) fn run(
     let name = given.copy().map_or(path, |(_, name)| name);
     let language = language(&opened).map_err(|error| refused(name, &error))?;
     let defaults = opened.notebook.defaults_cell();
-    let found = opened.notebook.parameters(language);
-    if let (Some(_), None) = (defaults, &found) {
-        return Err(Failure::argument(
-            "--inspect",
-            format!("{name} is in {language}, and only parameters in Python can be read"),
-        ));
-    }
-    let found = found.unwrap_or_default();
+    let found = match opened.notebook.parameters(language) {
+        Err(_) if defaults.is_none() => Vec::new(),
+        found => found.map_err(|error| unreadable(name, &error))?,
+    };
     let written = match output.is_json() {
         true => output.json(&json!({
             "path": name,
@@ -47,6 +44,21 @@ pub(super) fn run(
 
 fn refused(name: &str, error: &ParameterError) -> Failure {
     Failure::argument("--inspect", format!("{name}: {error}"))
+}
+
+fn unreadable(name: &str, error: &NoParameters) -> Failure {
+    let quoted = quoted(name);
+    let step = match error {
+        NoParameters::NoCode { cell, .. } => Some(format!(
+            "inkcell edit {quoted} meta {cell} --untag parameters, then inkcell edit {quoted} meta CELL --tag parameters"
+        )),
+        NoParameters::Broken { cell, .. } => {
+            Some(format!("look at it: inkcell read {quoted} --cells {cell}"))
+        }
+        NoParameters::NoCell | NoParameters::Language(_) => None,
+    };
+    let message = format!("{name}: {error}");
+    Failure::Told { exit: Exit::Invalid, kind: Kind::Invalid, message, hint: step }
 }
 
 fn language(opened: &Opened) -> Result<ParameterLanguage, ParameterError> {

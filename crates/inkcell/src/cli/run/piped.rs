@@ -1,18 +1,18 @@
 //! A notebook that was piped in, in a folder that nobody else sees, with everything that is noted about it.
 
-use std::fs::DirBuilder;
 use std::io::{IsTerminal as _, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
-
-use inkcell_engine::system_random;
 
 use super::STANDARD_INPUT;
 use crate::exit::Failure;
+use crate::scratch::Scratch;
 use crate::settings::Settings;
 
+/// Where such notebooks are, in the state folder.
+const FOLDERS: &str = "piped";
+
 pub(super) struct Piped {
-    pub(super) folder: PathBuf,
+    pub(super) folder: Scratch,
     pub(super) path: PathBuf,
 }
 
@@ -20,16 +20,15 @@ impl Piped {
     pub(super) fn read(settings: &Settings) -> Result<Piped, Failure> {
         let failed = |error| Failure::Io("cannot keep the notebook that was piped in", error);
         if std::io::stdin().is_terminal() {
-            let problem =
-                "it is a terminal; pipe a notebook in, for example: inkcell run - < a.ipynb";
+            let problem = "it is a terminal; pipe a notebook in (inkcell run - < a.ipynb), or type code at a \
+                           prompt with inkcell repl";
             return Err(Failure::argument(STANDARD_INPUT, problem));
         }
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| Failure::Io("cannot read standard input", error))?;
-        let folder = settings.state_dir.join("piped").join(format!("{:016x}", system_random()));
-        DirBuilder::new().recursive(true).mode(0o700).create(&folder).map_err(failed)?;
-        let piped = Piped { path: folder.join("notebook.ipynb"), folder };
+        let folder = Scratch::make(&settings.state_dir, FOLDERS).map_err(failed)?;
+        let piped = Piped { path: folder.path().join("notebook.ipynb"), folder };
         std::fs::write(&piped.path, bytes).map_err(failed)?;
         Ok(piped)
     }
@@ -39,12 +38,5 @@ impl Piped {
         let mut stdout = std::io::stdout().lock();
         stdout.write_all(&bytes)?;
         stdout.flush()
-    }
-}
-
-impl Drop for Piped {
-    fn drop(&mut self) {
-        // It is ours alone, and of no more use.
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }

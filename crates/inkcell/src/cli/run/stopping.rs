@@ -74,13 +74,18 @@ impl Stopping {
     }
 
     /// One of several runs is over.
-    pub(super) fn forget(&self, handle: &AskHandle) {
+    pub(in crate::cli) fn forget(&self, handle: &AskHandle) {
         self.shared.state().handles.retain(|known| !known.is_same(handle));
     }
 
     pub(in crate::cli) fn is_over(&self) {
         self.shared.state().is_over = true;
         self.shared.changed.notify_all();
+    }
+
+    /// Another run begins after one that is over: a signal waits for that again.
+    pub(in crate::cli) fn goes_on(&self) {
+        self.shared.state().is_over = false;
     }
 
     pub(in crate::cli) fn is_shown(&self) {

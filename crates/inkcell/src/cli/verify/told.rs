@@ -9,9 +9,9 @@ use inkcell_engine::notebook::{CellVerdict, Difference, OutputDifference, Side};
 use serde_json::{Value, json};
 
 use super::{Checked, CheckedCell, Outcome};
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
+use crate::host::Refusal;
 use crate::output::{Output, count};
-use crate::render::hint;
 use crate::setup::quoted;
 
 /// Lines of a difference that are shown.
@@ -20,39 +20,25 @@ const MAX_LINES: usize = 20;
 /// Characters of a line that are shown.
 const MAX_WIDE: usize = 160;
 
-pub(super) fn exit_of(failure: &Failure) -> Exit {
-    match failure {
-        Failure::Engine(error) => Exit::of_kind(error.kind()),
-        Failure::Told { exit, .. } => *exit,
-        Failure::Io(..) | Failure::Pipe | Failure::Signal(_) => Exit::Internal,
-    }
-}
-
-/// A failure and its next step, in a sentence.
-fn sentence(failure: &Failure) -> String {
-    let (message, step) = match failure {
-        Failure::Engine(error) => (error.to_string(), hint::of(error)),
-        Failure::Told { message, hint, .. } => (message.clone(), hint.clone()),
-        Failure::Io(what, error) => (format!("{what}: {error}"), None),
-        Failure::Pipe | Failure::Signal(_) => ("the run was cut off".to_owned(), None),
-    };
-    step.map_or_else(|| message.clone(), |step| format!("{message}; {step}"))
+/// Why a notebook was not checked and the next step, in a sentence.
+fn sentence(Refusal { message, hint, .. }: &Refusal) -> String {
+    hint.as_ref().map_or_else(|| message.clone(), |step| format!("{message}; {step}"))
 }
 
 pub(super) fn write(checked: &Checked, is_quiet: bool, output: &mut Output) -> io::Result<()> {
     let path = &checked.path;
     let took = format!("{:.1} s", checked.took.as_secs_f64());
-    let (state, cells) = match &checked.outcome {
+    let cells = match &checked.outcome {
         Outcome::NeverRun => {
             return output.line(&format!(
                 "{path}: never run, so there is nothing to compare with; run it first: inkcell run {}",
                 quoted(path)
             ));
         }
-        Outcome::Failed { failure } => {
-            return output.line(&format!("{path}: not checked: {}", sentence(failure)));
+        Outcome::Failed(refusal) => {
+            return output.line(&format!("{path}: not checked: {}", sentence(refusal)));
         }
-        Outcome::Compared { state, cells } => (*state, cells),
+        Outcome::Compared { cells, .. } => cells,
     };
     let bad = cells.iter().filter(|cell| !cell.is_good()).count();
     if bad == 0 && checked.exit() == Exit::Ok {
@@ -62,9 +48,9 @@ pub(super) fn write(checked: &Checked, is_quiet: bool, output: &mut Output) -> i
         return output.line(&format!("{path}: {} ({took})", good(cells)));
     }
     let all = count(cells.len(), "cell");
-    let how = match state {
-        State::KernelDied => ", the kernel died",
-        State::TimedOut => ", it took too long",
+    let how = match checked.exit() {
+        Exit::KernelDied => ", the kernel died",
+        Exit::TimedOut => ", it took too long",
         _ => "",
     };
     let are = if bad == 1 { "is" } else { "are" };
@@ -72,12 +58,21 @@ pub(super) fn write(checked: &Checked, is_quiet: bool, output: &mut Output) -> i
     for cell in cells.iter().filter(|cell| !cell.is_good()) {
         write_cell(cell, output)?;
     }
-    output
-        .line(&format!("  if the new outputs are right, store them: inkcell run {}", quoted(path)))
+    let path = quoted(path);
+    output.line(&match checked.exit() {
+        Exit::TimedOut => {
+            format!("  give its cells more time: inkcell verify {path} --timeout SECONDS, 0 for no limit")
+        }
+        Exit::KernelDied => format!("  see what ends it: inkcell run {path} -o FILE.ipynb"),
+        _ => format!("  if the new outputs are right, store them: inkcell run {path}"),
+    })
 }
 
 /// How many cells are as they were, and how many were not looked at.
 fn good(cells: &[CheckedCell]) -> String {
+    if cells.is_empty() {
+        return "there is no code to run, so there is nothing to compare".to_owned();
+    }
     let of = |wanted: fn(&CellVerdict) -> bool| {
         cells.iter().filter(|cell| wanted(&cell.compared.verdict)).count()
     };
@@ -104,8 +99,10 @@ fn name(cell: &CheckedCell) -> String {
 
 fn write_cell(cell: &CheckedCell, output: &mut Output) -> io::Result<()> {
     let name = name(cell);
-    if !cell.is_run {
-        return output.line(&format!("  {name} was not run"));
+    match cell.state {
+        State::NeverRun => return output.line(&format!("  {name} was not run")),
+        State::TimedOut => return output.line(&format!("  {name} did not end in time")),
+        _ => {}
     }
     match &cell.compared.verdict {
         CellVerdict::Failed { name: error, value } => {
@@ -172,9 +169,9 @@ fn notebook(checked: &Checked) -> Value {
     let mut told = json!({"path": checked.path, "seconds": checked.took.as_secs_f64()});
     match &checked.outcome {
         Outcome::NeverRun => told["status"] = json!("never_run"),
-        Outcome::Failed { failure } => {
+        Outcome::Failed(refusal) => {
             told["status"] = json!("not_checked");
-            told["error"] = json!(sentence(failure));
+            told["error"] = json!(sentence(refusal));
         }
         Outcome::Compared { state, cells } => {
             let is_good = checked.exit() == Exit::Ok;
@@ -189,7 +186,8 @@ fn notebook(checked: &Checked) -> Value {
 fn cell(cell: &CheckedCell) -> Value {
     let verdict = match &cell.compared.verdict {
         CellVerdict::Skipped => "skipped",
-        _ if !cell.is_run => "not_run",
+        _ if cell.state == State::NeverRun => "not_run",
+        _ if cell.state == State::TimedOut => "timed_out",
         CellVerdict::Same => "same",
         CellVerdict::Different(_) => "different",
         CellVerdict::Failed { .. } => "failed",

@@ -14,6 +14,14 @@ pub(crate) fn notes(told: &PythonReport) -> Vec<String> {
     notes_if(told, |_| true)
 }
 
+/// What may be a slip in the parameters that were given, in sentences.
+pub(crate) fn doubts(told: &PythonReport) -> Vec<String> {
+    let notes = told.notebook.iter().flat_map(|notebook| &notebook.notes);
+    let is_doubt =
+        |note: &&RunNote| matches!(note, RunNote::NoDefaults | RunNote::UnknownParameters { .. });
+    notes.filter(is_doubt).map(note).collect()
+}
+
 pub(super) fn notes_if(told: &PythonReport, is_wanted: impl Fn(&RunNote) -> bool) -> Vec<String> {
     let Some(NotebookReport { notes, resumed, .. }) = &told.notebook else { return Vec::new() };
     let mut said: Vec<String> = notes.iter().filter(|note| is_wanted(note)).map(note).collect();

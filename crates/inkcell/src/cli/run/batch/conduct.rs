@@ -13,8 +13,7 @@ use inkcell_engine::{Kind, Notebooks};
 
 use super::super::stopping::Stopping;
 use super::super::unsaved;
-use super::ReportFile;
-use super::files::{RecordFile, write_whole};
+use super::files::{RecordFile, Reports, write_report};
 use super::prefix::Prefix;
 use crate::batch::{
     Again, BatchReport, Fate, OnFailure, Past, Retries, Row, RowEnd, RowId, RowKey, RowReport,
@@ -26,7 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
 use crate::log;
 use crate::render::ending::status;
-use crate::render::run::trouble;
+use crate::render::run::{doubts, trouble};
 
 /// How often it is looked whether somebody wants an end.
 const TICK: Duration = Duration::from_millis(100);
@@ -57,31 +56,8 @@ pub(super) struct Rules {
     pub(super) on_failure: OnFailure,
     pub(super) retries: Retries,
     pub(super) start: RunStart,
-    pub(super) junit: ReportFile,
-    pub(super) report: ReportFile,
+    pub(super) reports: Reports,
     pub(super) notes: Vec<String>,
-}
-
-impl Rules {
-    /// Reports that could not be written are refused before anything runs.
-    pub(super) fn must_be_writable(&self) -> Result<(), Failure> {
-        for (argument, file) in [("--junit", &self.junit), ("--report", &self.report)] {
-            let Some(file) = file else { continue };
-            let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let problem = match folder {
-                Some(folder) if !folder.is_dir() => Some(format!(
-                    "there is no folder {}; make it, or name another file",
-                    folder.display()
-                )),
-                _ if file.is_dir() => Some(format!("{} is a folder; name a file", file.display())),
-                _ => None,
-            };
-            if let Some(problem) = problem {
-                return Err(Failure::argument(argument, problem));
-            }
-        }
-        Ok(())
-    }
 }
 
 /// What a thread that reads tells.
@@ -119,6 +95,16 @@ struct Running {
     began: Instant,
     /// What its notebook held when it began.
     source: Option<String>,
+    kernel: OfRow,
+}
+
+/// What a row runs in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum OfRow {
+    /// A kernel of its own, from the first cell on.
+    Own,
+    /// A copy of the one that has run the beginning.
+    Copy,
 }
 
 impl Conductor {
@@ -176,10 +162,10 @@ impl Conductor {
         let rows = rows.into_iter().zip(fates).zip(tries);
         let rows = rows.map(|((row, fate), tries)| RowReport { row, fate, tries }).collect();
         let (took, began) = (began.0.elapsed(), began.1);
-        let (jobs, notes) = (rules.width, rules.notes);
+        let (jobs, notes, reports) = (rules.width, rules.notes, rules.reports);
         let report = BatchReport { rows, took, began, jobs, stopped, notes };
-        let kept = keep(rules.junit.as_deref(), || junit(&report));
-        let kept = kept.and(keep(rules.report.as_deref(), || {
+        let kept = keep(reports.junit.as_deref(), || junit(&report));
+        let kept = kept.and(keep(reports.json.as_deref(), || {
             serde_json::to_string_pretty(&report.to_json()).unwrap_or_default() + "\n"
         }));
         let _ = news.send(News::Over { report: Box::new(report), kept });
@@ -190,7 +176,7 @@ impl Conductor {
     fn left(&mut self) -> Vec<RowId> {
         let past = match self.rules.start {
             RunStart::Resume => self.record.past(),
-            RunStart::First => Past::default(),
+            RunStart::First | RunStart::Copied => Past::default(),
         };
         if self.rules.start == RunStart::First {
             self.record.clear();
@@ -236,7 +222,7 @@ impl Conductor {
                     self.tell(News::Event(row, event));
                 }
                 Ok(Heard { task: Task::Row(row), what: What::Done(done) }) => {
-                    self.done(row, &done, schedule);
+                    self.done(row, &done, (schedule, tell));
                     self.let_go(row, schedule);
                 }
                 Ok(Heard { task: Task::Prefix(group), what: What::Done(done) }) => {
@@ -248,17 +234,30 @@ impl Conductor {
     }
 
     fn begin(&mut self, row: RowId, schedule: &mut Schedule, tell: &Sender<Heard>) {
-        let began = Instant::now();
         self.tell(News::Began(row));
+        let of_row = |prefix: &Prefix| prefix.is_there && prefix.rows.contains(&row);
+        let kernel = if self.prefixes.iter().any(of_row) { OfRow::Copy } else { OfRow::Own };
+        self.begin_in(kernel, row, Instant::now(), (schedule, tell));
+    }
+
+    fn begin_in(
+        &mut self,
+        kernel: OfRow,
+        row: RowId,
+        began: Instant,
+        (schedule, tell): (&mut Schedule, &Sender<Heard>),
+    ) {
         let source = held(&self.notebooks, &self.rows[row.0].input);
         let ask = &self.asks[row.0];
-        let shared =
-            self.prefixes.iter().find(|prefix| prefix.is_there && prefix.rows.contains(&row));
-        let ask = shared.map_or_else(|| ask.clone(), |prefix| prefix.rest(ask));
+        let shared = self.prefixes.iter().find(|prefix| prefix.rows.contains(&row));
+        let ask = match (kernel, shared) {
+            (OfRow::Copy, Some(prefix)) => prefix.rest(ask),
+            _ => ask.clone(),
+        };
         let asked = self.made_room(row).and_then(|()| self.ask(ask, Task::Row(row), tell));
         match asked {
             Ok(handle) => {
-                self.running.insert(Task::Row(row), Running { handle, began, source });
+                self.running.insert(Task::Row(row), Running { handle, began, source, kernel });
             }
             Err(failure) => {
                 let tried = refused(&failure.into(), began.elapsed());
@@ -289,7 +288,7 @@ impl Conductor {
         let began = Instant::now();
         match self.ask(ask, Task::Prefix(group), tell) {
             Ok(handle) => {
-                let running = Running { handle, began, source: None };
+                let running = Running { handle, began, source: None, kernel: OfRow::Own };
                 self.running.insert(Task::Prefix(group), running);
             }
             Err(failure) => self.not_shared(group, &Refusal::from(failure).message, schedule),
@@ -331,10 +330,9 @@ impl Conductor {
         if let Some(prefix) = self.prefixes.get(group)
             && self.stopping.signal().is_none()
         {
-            let note = not_shared(&prefix.input, why);
-            self.tell(News::Said(format!("note: {note}")));
-            self.rules.notes.push(note);
-            let _ = self.client.answer(prefix.end());
+            let (note, end) = (not_shared(&prefix.input, why), prefix.end());
+            self.note(note);
+            let _ = self.client.answer(end);
         }
         schedule.prefix_ended(group);
     }
@@ -362,10 +360,28 @@ impl Conductor {
         })
     }
 
-    fn done(&mut self, row: RowId, done: &Result<PythonReport, Refusal>, schedule: &mut Schedule) {
+    fn done(
+        &mut self,
+        row: RowId,
+        done: &Result<PythonReport, Refusal>,
+        (schedule, tell): (&mut Schedule, &Sender<Heard>),
+    ) {
         let Some(running) = self.running.remove(&Task::Row(row)) else { return };
         self.stopping.forget(&running.handle);
+        if let (OfRow::Copy, Some(why), None) =
+            (running.kernel, no_kernel(done), self.stopping.signal())
+        {
+            // Nothing of it was run, and all of it can be.
+            let note = not_copied(&self.rows[row.0].name(), &why);
+            self.note(note);
+            return self.begin_in(OfRow::Own, row, running.began, (schedule, tell));
+        }
         let took = running.began.elapsed();
+        if let Ok(report) = done {
+            for doubt in doubts(report) {
+                self.note(format!("{}: {doubt}", self.rows[row.0].input));
+            }
+        }
         let (tried, end) = match done {
             Ok(report) => ended(report, took),
             Err(refusal) => {
@@ -396,6 +412,14 @@ impl Conductor {
         self.tell(News::Tried { row, tried: Box::new(tried), again });
     }
 
+    /// Says something once, now and in the reports.
+    fn note(&mut self, note: String) {
+        if !self.rules.notes.contains(&note) {
+            self.tell(News::Said(format!("note: {note}")));
+            self.rules.notes.push(note);
+        }
+    }
+
     /// Somebody who does not listen any more does not stop the batch.
     fn tell(&self, news: News) {
         let _ = self.news.send(news);
@@ -404,13 +428,15 @@ impl Conductor {
 
 const CANCELLED: &str = "cancelled";
 
-/// What a notebook's cells are now, in a short text. One that cannot be read is nothing that could be known again.
+/// What a notebook's cells are now, in a short text. One that cannot be read is nothing that could be known again. Values
+/// that a run puts in are told by the batch itself.
 fn held(notebooks: &Notebooks, path: &str) -> Option<String> {
     let opened = notebooks.read(path).ok()?;
-    let cells = opened
-        .notebook
-        .cells()
-        .map(|cell| (cell.kind_name().into_owned(), cell.source().text.into_owned(), cell.tags()));
+    let values = opened.notebook.injected_cell();
+    let cells =
+        opened.notebook.cells().filter(|cell| Some(cell.index()) != values).map(|cell| {
+            (cell.kind_name().into_owned(), cell.source().text.into_owned(), cell.tags())
+        });
     let cells: Vec<(String, String, Vec<String>)> = cells.collect();
     Some(source(cells.iter().map(|(kind, text, tags)| (&**kind, &**text, &**tags))))
 }
@@ -418,6 +444,26 @@ fn held(notebooks: &Notebooks, path: &str) -> Option<String> {
 /// What is said about a notebook whose rows share nothing.
 pub(super) fn not_shared(input: &str, why: &str) -> String {
     format!("the rows of {input} do not share their beginning, each runs it: {why}")
+}
+
+/// What is said about a row for which no copy could be made.
+fn not_copied(row: &str, why: &str) -> String {
+    format!("{row} runs its beginning itself, since there is no copy of the kernel that has: {why}")
+}
+
+/// Why a run never had a kernel.
+fn no_kernel(done: &Result<PythonReport, Refusal>) -> Option<String> {
+    match done {
+        Ok(report) => py::not_begun(report).map(|failure| Refusal::from(failure).message),
+        // What is wrong with a file or a value is wrong in any kernel.
+        Err(refusal) => match refusal.kind {
+            Kind::Invalid | Kind::Conflict | Kind::Cancelled => None,
+            // The kernel that was to be copied may be gone.
+            Kind::NotFound | Kind::Unavailable | Kind::Busy | Kind::Internal => {
+                Some(refusal.message.clone())
+            }
+        },
+    }
 }
 
 fn read(mut asked: Asked, task: Task, tell: &Sender<Heard>) {
@@ -479,10 +525,13 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
 /// Writes a report that is wanted.
 fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failure> {
     let Some(file) = file else { return Ok(()) };
-    write_whole(file, &text()).map_err(|error| Failure::Told {
+    write_report(file, &text()).map_err(|error| Failure::Told {
         exit: Exit::Unavailable,
         kind: Kind::Unavailable,
         message: format!("the report {} cannot be written: {error}", file.display()),
-        hint: None,
+        hint: Some(
+            "the notebooks are done; with --resume and another file only the report is made"
+                .to_owned(),
+        ),
     })
 }

@@ -1,8 +1,8 @@
-//! The files of a batch: patterns expanded, where names lead, the record, the reports.
+//! The files of a batch: the record, the reports, and how much memory there is.
 //!
-//! Owns everything a batch asks of the file system and of the machine, apart from running notebooks.
+//! Owns everything a batch asks of the file system and of the machine, apart from which notebooks are meant and from running
+//! them.
 
-use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -10,158 +10,11 @@ use std::path::{Path, PathBuf};
 
 use inkcell_engine::{Kind, system_random};
 
-use super::not_found;
-use crate::batch::{Glob, Past, Piece, Record, Row, RowKey, is_glob};
+use crate::batch::{Past, Record, RowKey};
 use crate::exit::{Exit, Failure};
-use crate::setup::quoted;
 
 /// Where records of batches are, in the state folder.
 const FOLDER: &str = "batches";
-
-/// More names than this are not what somebody meant.
-const MOST: usize = 100_000;
-
-/// How deep folders are looked through.
-const DEEPEST: usize = 64;
-
-/// Files as a batch sees them, from the folder where it was called.
-pub(super) struct Files<'a> {
-    pub(super) cwd: &'a Path,
-}
-
-impl Files<'_> {
-    /// The notebooks that were named, patterns expanded, in order.
-    pub(super) fn inputs<'a>(
-        &self,
-        given: impl Iterator<Item = &'a str>,
-    ) -> Result<Vec<String>, Failure> {
-        let mut found = Vec::new();
-        for given in given {
-            let path = self.cwd.join(given);
-            if path.is_dir() {
-                return Err(folder(given));
-            }
-            // A name that is there is that file, whatever signs it has.
-            if path.exists() || !is_glob(given) {
-                if !path.exists() {
-                    return Err(not_found(format!("there is no notebook {given}"), None));
-                }
-                found.push(given.to_owned());
-                continue;
-            }
-            let matching = self.matching(&Glob::parse(given));
-            let mut notebooks: Vec<String> =
-                matching.into_iter().filter(|name| self.cwd.join(name).is_file()).collect();
-            // A pattern that names no ending means notebooks.
-            if !given.ends_with(".ipynb") {
-                notebooks.retain(|name| name.ends_with(".ipynb"));
-            }
-            if notebooks.is_empty() {
-                return Err(not_found(format!("no notebook matches {given}"), None));
-            }
-            found.extend(notebooks);
-        }
-        match found.is_empty() {
-            true => Err(Failure::argument("PATH", "no notebook is given beside the matrix")),
-            false => Ok(found),
-        }
-    }
-
-    /// The names that a pattern means, in order.
-    fn matching(&self, glob: &Glob) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        let start = if glob.is_absolute { "/".to_owned() } else { String::new() };
-        self.walk(&start, &glob.pieces, &mut found, 0);
-        found
-    }
-
-    fn walk(&self, before: &str, pieces: &[Piece], found: &mut BTreeSet<String>, depth: usize) {
-        if found.len() >= MOST || depth > DEEPEST {
-            return;
-        }
-        let Some((piece, rest)) = pieces.split_first() else {
-            found.insert(before.to_owned());
-            return;
-        };
-        let inside = |name: &str| match before {
-            "" => name.to_owned(),
-            before if before.ends_with('/') => format!("{before}{name}"),
-            before => format!("{before}/{name}"),
-        };
-        if let Piece::Name(name) = piece {
-            let path = inside(name);
-            if self.cwd.join(&path).exists() {
-                self.walk(&path, rest, found, depth + 1);
-            }
-            return;
-        }
-        if *piece == Piece::Folders {
-            self.walk(before, rest, found, depth + 1);
-        }
-        // What cannot be listed has nothing that could be meant.
-        let Ok(entries) = fs::read_dir(self.cwd.join(before)) else { return };
-        let mut entries: Vec<(String, bool)> = entries
-            .flatten()
-            .filter_map(|entry| {
-                // Folders are not followed through links, which may lead round.
-                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                Some((entry.file_name().into_string().ok()?, is_folder))
-            })
-            .collect();
-        entries.sort();
-        for (name, is_folder) in entries.iter().filter(|(name, _)| piece.matches(name)) {
-            match piece {
-                Piece::Folders if *is_folder => {
-                    self.walk(&inside(name), pieces, found, depth + 1);
-                }
-                Piece::Folders => {}
-                _ => self.walk(&inside(name), rest, found, depth + 1),
-            }
-        }
-    }
-
-    /// Where a name leads, links followed as far as there is something.
-    pub(super) fn real(&self, name: &str) -> PathBuf {
-        let path = self.cwd.join(name);
-        if let Ok(real) = path.canonicalize() {
-            return real;
-        }
-        // Of what is not there yet, the folder that is.
-        let mut missing = Vec::new();
-        let mut known = path.as_path();
-        while let (Some(parent), Some(name)) = (known.parent(), known.file_name()) {
-            missing.push(name.to_owned());
-            if let Ok(real) = parent.canonicalize() {
-                return missing.iter().rev().fold(real, |path, name| path.join(name));
-            }
-            known = parent;
-        }
-        path
-    }
-
-    pub(super) fn key(&self, row: &Row) -> RowKey {
-        let input = self.real(&row.input);
-        let output = row.output.as_ref().map_or_else(|| input.clone(), |output| self.real(output));
-        RowKey::of(&input, &output, &row.values)
-    }
-}
-
-/// What to write instead of a folder.
-fn folder(given: &str) -> Failure {
-    let name = given.trim_end_matches('/');
-    let name = if name.is_empty() { "/" } else { name };
-    let (here, below) = (format!("{name}/*.ipynb"), format!("{name}/**/*.ipynb"));
-    Failure::Told {
-        exit: Exit::Invalid,
-        kind: Kind::Invalid,
-        message: format!("{given} is a folder, and not a notebook"),
-        hint: Some(format!(
-            "run its notebooks with {}, or with {} also those in folders below",
-            quoted(&here),
-            quoted(&below)
-        )),
-    }
-}
 
 /// What is noted about a batch, while this process has it.
 pub(super) struct RecordFile {
@@ -214,11 +67,81 @@ impl RecordFile {
     }
 }
 
-/// Writes a report whole or not at all.
-pub(super) fn write_whole(path: &Path, text: &str) -> std::io::Result<()> {
+/// Where the reports go that are wanted.
+#[derive(Default)]
+pub(super) struct Reports {
+    pub(super) junit: Option<PathBuf>,
+    pub(super) json: Option<PathBuf>,
+}
+
+impl Reports {
+    /// Those that could not be written, or would take the place of something else, are refused before anything runs.
+    /// `taken` are the notebooks and outputs of the batch.
+    pub(super) fn must_be_writable(&self, taken: &[PathBuf]) -> Result<(), Failure> {
+        for (argument, file) in [("--junit", &self.junit), ("--report", &self.json)] {
+            let Some(file) = file else { continue };
+            if let Some(problem) = refusal(file, taken) {
+                return Err(Failure::argument(argument, problem));
+            }
+        }
+        match (&self.junit, &self.json) {
+            (Some(junit), Some(json)) if target(junit) == target(json) => Err(Failure::argument(
+                "--report",
+                format!("{} is where --junit is written; name another file", json.display()),
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn refusal(file: &Path, taken: &[PathBuf]) -> Option<String> {
+    let real = target(file);
+    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let shown = file.display();
+    match folder {
+        Some(folder) if !folder.is_dir() => {
+            Some(format!("there is no folder {}; make it, or name another file", folder.display()))
+        }
+        _ if real.is_dir() => Some(format!("{shown} is a folder; name a file")),
+        _ if taken.contains(&real) => {
+            Some(format!("{shown} is a notebook of the batch; name another file"))
+        }
+        _ => None,
+    }
+}
+
+/// Where a name leads, also where the link at its end leads to nothing yet.
+fn target(path: &Path) -> PathBuf {
+    let mut path = path.to_owned();
+    // More links than that lead round.
+    for _ in 0..40 {
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        match (fs::read_link(&path), path.parent()) {
+            (Ok(next), Some(folder)) => path = folder.join(next),
+            _ => break,
+        }
+    }
+    match (path.parent().map(Path::canonicalize), path.file_name()) {
+        (Some(Ok(folder)), Some(name)) => folder.join(name),
+        _ => path,
+    }
+}
+
+/// Writes a report: a file whole or not at all, what a link leads to and not the link, and into what is no plain file, such
+/// as `/dev/stdout`.
+pub(super) fn write_report(path: &Path, text: &str) -> std::io::Result<()> {
+    let is_system = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+    let is_plain = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
+    if is_system || !is_plain {
+        let mut file = OpenOptions::new().append(true).open(path)?;
+        return file.write_all(text.as_bytes());
+    }
+    let path = target(path);
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let beside = path.with_file_name(format!(".{name}.{:016x}", system_random()));
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &path));
     if written.is_err() {
         let _ = fs::remove_file(&beside);
     }
@@ -246,68 +169,50 @@ pub(super) fn free_memory() -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn folder_with(names: &[&str]) -> tempfile::TempDir {
+    /// A link stays one, what is no file is written to, and what lies beside is whole or as it was.
+    #[test]
+    fn reports_go_where_their_names_lead() {
         let folder = tempfile::tempdir().unwrap();
-        for name in names {
-            let path = folder.path().join(name);
-            fs::create_dir_all(path.parent().unwrap()).unwrap();
-            fs::write(path, "{}").unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("old"), "before").unwrap();
+        for (link, to) in [("link", "old"), ("dangling", "new")] {
+            std::os::unix::fs::symlink(to, at(link)).unwrap();
+            write_report(&at(link), "text").unwrap();
+            assert!(at(link).is_symlink());
+            assert_eq!(fs::read_to_string(at(to)).unwrap(), "text");
         }
-        folder
+        write_report(Path::new("/dev/null"), "text").unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4);
     }
 
     #[test]
-    fn patterns_find_notebooks_in_order() {
-        let folder = folder_with(&[
-            "nb/b.ipynb",
-            "nb/a.ipynb",
-            "nb/x.py",
-            "nb/deep/er/c.ipynb",
-            "nb/.ipynb_checkpoints/a.ipynb",
-            "odd[1].ipynb",
-        ]);
-        let files = Files { cwd: folder.path() };
-        let table: [(&[&str], &[&str]); 6] = [
-            (&["nb/*.ipynb"], &["nb/a.ipynb", "nb/b.ipynb"]),
-            (&["nb/*"], &["nb/a.ipynb", "nb/b.ipynb"]),
-            (&["nb/b.ipynb", "nb/[a]*"], &["nb/b.ipynb", "nb/a.ipynb"]),
-            (&["nb/**/*.ipynb"], &["nb/a.ipynb", "nb/b.ipynb", "nb/deep/er/c.ipynb"]),
-            (&["**/c.ipynb"], &["nb/deep/er/c.ipynb"]),
-            (&["odd[1].ipynb"], &["odd[1].ipynb"]),
-        ];
-        for (given, wanted) in table {
-            let found = files.inputs(given.iter().copied());
-            assert_eq!(found.ok().unwrap_or_default(), wanted, "{given:?}");
-        }
-        let absolute = format!("{}/nb/*.ipynb", folder.path().display());
-        assert_eq!(files.inputs([absolute.as_str()].into_iter()).ok().unwrap_or_default().len(), 2);
-    }
-
-    /// Each is one sentence that says what to write.
-    #[test]
-    fn what_is_no_notebook_is_told() {
-        let folder = folder_with(&["nb/a.ipynb"]);
-        let files = Files { cwd: folder.path() };
-        let told = |given: &[&str]| match files.inputs(given.iter().copied()) {
-            Err(Failure::Told { message, hint, .. }) => (message, hint.unwrap_or_default()),
-            other => panic!("{other:?}"),
+    fn reports_that_would_take_the_place_of_something_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().canonicalize().unwrap().join(name);
+        fs::create_dir(at("deep")).unwrap();
+        fs::write(at("a.ipynb"), "{}").unwrap();
+        std::os::unix::fs::symlink("a.ipynb", at("link")).unwrap();
+        let told = |junit: Option<&str>, json: Option<&str>| {
+            let reports = Reports { junit: junit.map(at), json: json.map(at) };
+            let taken = [at("a.ipynb"), at("out.ipynb")];
+            match reports.must_be_writable(&taken) {
+                Ok(()) => String::new(),
+                Err(Failure::Engine(error)) => error.to_string(),
+                Err(other) => panic!("{other:?}"),
+            }
         };
-        assert_eq!(told(&["gone.ipynb"]).0, "there is no notebook gone.ipynb");
-        assert_eq!(told(&["nb/*.nb"]).0, "no notebook matches nb/*.nb");
-        let (message, hint) = told(&["nb/"]);
-        assert_eq!(message, "nb/ is a folder, and not a notebook");
-        assert!(hint.contains("nb/*.ipynb") && hint.contains("nb/**/*.ipynb"), "{hint}");
-    }
-
-    /// Also of what is not there yet.
-    #[test]
-    fn names_that_lead_to_one_place_are_the_same() {
-        let folder = folder_with(&["nb/a.ipynb"]);
-        std::os::unix::fs::symlink(folder.path().join("nb"), folder.path().join("link")).unwrap();
-        let files = Files { cwd: folder.path() };
-        assert_eq!(files.real("link/a.ipynb"), files.real("nb/../nb/a.ipynb"));
-        assert_eq!(files.real("link/new/b.ipynb"), files.real("nb/new/b.ipynb"));
-        assert_ne!(files.real("nb/b.ipynb"), files.real("nb/a.ipynb"));
+        assert_eq!(told(Some("j.xml"), Some("r.json")), "");
+        for (junit, json, wanted) in [
+            (Some("no/j.xml"), None, "there is no folder"),
+            (None, Some("deep"), "is a folder; name a file"),
+            (None, Some("link"), "is a notebook of the batch"),
+            (Some("out.ipynb"), None, "is a notebook of the batch"),
+            (Some("x"), Some("deep/../x"), "is where --junit is written"),
+        ] {
+            let told = told(junit, json);
+            assert!(told.contains(wanted), "{told}");
+        }
     }
 
     #[test]

@@ -3,24 +3,29 @@
 //! Owns where these cells end and what is asked for them and for the rest. The copies are the kernel's; whether there can
 //! be any is told by it.
 
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::api::{CellChoice, KernelMode, KernelRequest, Request, SessionRef, Wanted};
+use inkcell_engine::api::{
+    CellChoice, CellSide, KernelMode, KernelRequest, Request, RunStart, SessionRef, Wanted,
+};
 use inkcell_engine::notebook::{CellKind, Notebook, Parameters};
 use inkcell_engine::registry::SessionName;
-use inkcell_engine::{Notebooks, system_random};
+use inkcell_engine::{Notebooks, forget_runs, system_random};
 
 use crate::batch::{RowId, Shared};
 use crate::host::{Ask, Attention, RunAsk};
+use crate::scratch::Scratch;
+
+/// Where such beginnings are, in the state folder.
+const FOLDERS: &str = "prefixes";
 
 /// The common beginning of some rows. Dropped, nothing of it is left on disk.
 pub(super) struct Prefix {
     pub(super) rows: Vec<RowId>,
     pub(super) input: String,
     session: SessionName,
-    folder: PathBuf,
+    notebooks: Notebooks,
+    _folder: Scratch,
     /// The notebook with the outputs of its beginning.
     file: PathBuf,
     /// The last cell of the beginning.
@@ -33,8 +38,8 @@ pub(super) struct Prefix {
 
 impl Drop for Prefix {
     fn drop(&mut self) {
-        // It is ours alone, and of no more use.
-        let _ = fs::remove_dir_all(&self.folder);
+        // Nobody looks at this file again.
+        forget_runs(&self.notebooks, &self.file);
     }
 }
 
@@ -48,17 +53,16 @@ impl Prefix {
     ) -> Result<Prefix, String> {
         let opened = notebooks.read(&shared.input).map_err(|error| error.to_string())?;
         let last = last_shared(&opened.notebook)?;
-        let name = format!("prefix-{:016x}", system_random());
-        let folder = state_dir.join("batches").join(&name);
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-        made.map_err(|error| format!("there is no place to keep it: {error}"))?;
-        let file = folder.join(real.file_name().unwrap_or_default());
+        let folder = Scratch::make(state_dir, FOLDERS)
+            .map_err(|error| format!("there is no place to keep it: {error}"))?;
+        let file = folder.path().join(real.file_name().unwrap_or_default());
         let cwd = real.parent().map_or_else(PathBuf::new, Path::to_owned);
         Ok(Prefix {
             rows: shared.rows.iter().copied().map(RowId).collect(),
             input: shared.input.clone(),
-            session: SessionName(name),
-            folder,
+            session: SessionName(format!("prefix-{:016x}", system_random())),
+            notebooks: notebooks.clone(),
+            _folder: folder,
             file,
             last,
             cwd,
@@ -72,7 +76,8 @@ impl Prefix {
         let request = &mut ask.request;
         request.parameters = Parameters::default();
         request.output = Some(self.file.display().to_string());
-        request.cells = CellChoice { to: Some(self.last.to_string()), ..CellChoice::default() };
+        request.cells =
+            CellChoice { side: Some(CellSide::UpTo(self.last)), ..CellChoice::default() };
         request.session = Some(self.session.clone());
         request.mode = KernelMode::Session;
         request.cwd.get_or_insert_with(|| self.cwd.clone());
@@ -89,8 +94,9 @@ impl Prefix {
         let mut ask = row.clone();
         let request = &mut ask.request;
         request.path = self.file.display().to_string();
-        let from = Some((self.last + 1).to_string());
-        request.cells = CellChoice { from, ..CellChoice::default() };
+        request.cells =
+            CellChoice { side: Some(CellSide::After(self.last)), ..CellChoice::default() };
+        request.start = RunStart::Copied;
         request.cwd.get_or_insert_with(|| self.cwd.clone());
         ask.copy_of = Some(self.input.clone());
         ask.copied_from = Some(self.session.clone());

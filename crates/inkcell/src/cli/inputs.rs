@@ -1,0 +1,298 @@
+//! The notebooks that a command was given: patterns expanded, where names lead.
+//!
+//! Owns what a name on the command line means where several are given, and what is said about one that means nothing.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use inkcell_engine::Kind;
+
+use crate::batch::{Glob, Piece, is_glob};
+use crate::exit::{Exit, Failure};
+use crate::setup::quoted;
+
+/// More names than this are not what somebody meant.
+const MOST: usize = 100_000;
+
+/// How deep folders are looked through.
+const DEEPEST: usize = 64;
+
+/// How many names of notebooks are told in place of one that is not there.
+const SHOWN: usize = 3;
+
+/// Files as a command sees them, from the folder where it was called.
+pub(super) struct Files<'a> {
+    pub(super) cwd: &'a Path,
+}
+
+impl Files<'_> {
+    /// The notebooks that were named, patterns expanded, in order.
+    pub(super) fn inputs<'a>(
+        &self,
+        given: impl Iterator<Item = &'a str>,
+    ) -> Result<Vec<String>, Failure> {
+        let mut found = Vec::new();
+        for given in given {
+            let named = self.named(given)?;
+            if let Some(missing) = named.iter().find(|name| !self.cwd.join(name).exists()) {
+                let message = format!("there is no notebook {missing}");
+                return Err(not_found(message, Some(self.beside(missing))));
+            }
+            found.extend(named);
+        }
+        match found.is_empty() {
+            true => Err(Failure::argument("PATH", "no notebook is given beside the matrix")),
+            false => Ok(found),
+        }
+    }
+
+    /// What one name means: the notebooks that a pattern matches, or itself, whether or not it is there.
+    pub(super) fn named(&self, given: &str) -> Result<Vec<String>, Failure> {
+        let path = self.cwd.join(given);
+        if path.is_dir() {
+            return Err(folder(given));
+        }
+        // A name that is there is that file, whatever signs it has.
+        if path.exists() || !is_glob(given) {
+            return Ok(vec![given.to_owned()]);
+        }
+        let mut notebooks: Vec<String> = self.matching(given)?.into_iter().collect();
+        notebooks.retain(|name| self.cwd.join(name).is_file());
+        // A pattern that names no ending means notebooks.
+        if !given.ends_with(".ipynb") {
+            notebooks.retain(|name| name.ends_with(".ipynb"));
+        }
+        if notebooks.is_empty() {
+            let hint =
+                "look with ls what there is; ** stands for folders below, as in 'nb/**/*.ipynb'";
+            let message = format!("no notebook matches {given}");
+            return Err(not_found(message, Some(hint.to_owned())));
+        }
+        Ok(notebooks)
+    }
+
+    /// What there is in place of a notebook that is not.
+    fn beside(&self, missing: &str) -> String {
+        let path = self.cwd.join(missing);
+        let folder = path.parent().unwrap_or(self.cwd);
+        let Ok(entries) = fs::read_dir(folder) else {
+            return format!(
+                "there is no folder {} either; names begin at {}",
+                folder.display(),
+                self.cwd.display()
+            );
+        };
+        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names.filter(|name| name.ends_with(".ipynb")).collect();
+        names.sort();
+        let there = match names.len() {
+            0 => {
+                return format!(
+                    "{} has no notebooks; begin one with inkcell new",
+                    folder.display()
+                );
+            }
+            1..=SHOWN => names.join(", "),
+            more => format!("{} and {} more", names[..SHOWN].join(", "), more - SHOWN),
+        };
+        format!("{} has {there}", folder.display())
+    }
+
+    /// The names that a pattern means, in order.
+    fn matching(&self, given: &str) -> Result<BTreeSet<String>, Failure> {
+        let glob = Glob::parse(given);
+        let mut walk = Walk { cwd: self.cwd, found: BTreeSet::new() };
+        let start = if glob.is_absolute { "/" } else { "" };
+        let walked = walk.walk(start, &glob.pieces, 0);
+        walked.map_err(|problem| Failure::argument(given, problem))?;
+        Ok(walk.found)
+    }
+
+    /// Where a name leads, links followed as far as there is something.
+    pub(super) fn real(&self, name: &str) -> PathBuf {
+        let path = self.cwd.join(name);
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        // Of what is not there yet, the folder that is.
+        let mut missing = Vec::new();
+        let mut known = path.as_path();
+        while let (Some(parent), Some(name)) = (known.parent(), known.file_name()) {
+            missing.push(name.to_owned());
+            if let Ok(real) = parent.canonicalize() {
+                return missing.iter().rev().fold(real, |path, name| path.join(name));
+            }
+            known = parent;
+        }
+        path
+    }
+}
+
+/// A search for what a pattern means.
+struct Walk<'a> {
+    cwd: &'a Path,
+    found: BTreeSet<String>,
+}
+
+impl Walk<'_> {
+    /// Ends with a sentence where it would go on for too long: a part of what was meant is not what was meant.
+    fn walk(&mut self, before: &str, pieces: &[Piece], depth: usize) -> Result<(), String> {
+        if depth > DEEPEST {
+            return Err(format!(
+                "{before} is more than {DEEPEST} folders down; begin the pattern further down"
+            ));
+        }
+        let Some((piece, rest)) = pieces.split_first() else {
+            self.found.insert(before.to_owned());
+            return match self.found.len() > MOST {
+                true => Err(format!("it matches more than {MOST} files; give a narrower pattern")),
+                false => Ok(()),
+            };
+        };
+        let inside = |name: &str| match before {
+            "" => name.to_owned(),
+            before if before.ends_with('/') => format!("{before}{name}"),
+            before => format!("{before}/{name}"),
+        };
+        if let Piece::Name(name) = piece {
+            let path = inside(name);
+            return match self.cwd.join(&path).exists() {
+                true => self.walk(&path, rest, depth + 1),
+                false => Ok(()),
+            };
+        }
+        if *piece == Piece::Folders {
+            self.walk(before, rest, depth + 1)?;
+        }
+        // What cannot be listed has nothing that could be meant.
+        let Ok(entries) = fs::read_dir(self.cwd.join(before)) else { return Ok(()) };
+        let mut entries: Vec<(String, bool)> = entries
+            .flatten()
+            .filter_map(|entry| {
+                // Folders are not followed through links, which may lead round.
+                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+                Some((entry.file_name().into_string().ok()?, is_folder))
+            })
+            .collect();
+        entries.sort();
+        for (name, is_folder) in entries.iter().filter(|(name, _)| piece.matches(name)) {
+            match piece {
+                Piece::Folders if *is_folder => self.walk(&inside(name), pieces, depth + 1)?,
+                Piece::Folders => {}
+                _ => self.walk(&inside(name), rest, depth + 1)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A file that cannot be found, or is none.
+fn not_found(message: String, hint: Option<String>) -> Failure {
+    Failure::Told { exit: Exit::NotFound, kind: Kind::NotFound, message, hint }
+}
+
+/// What to write instead of a folder.
+fn folder(given: &str) -> Failure {
+    let name = given.trim_end_matches('/');
+    let name = if name.is_empty() { "/" } else { name };
+    let (here, below) = (format!("{name}/*.ipynb"), format!("{name}/**/*.ipynb"));
+    Failure::Told {
+        exit: Exit::Invalid,
+        kind: Kind::Invalid,
+        message: format!("{given} is a folder, and not a notebook"),
+        hint: Some(format!(
+            "run its notebooks with {}, or with {} also those in folders below",
+            quoted(&here),
+            quoted(&below)
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = folder.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "{}").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn patterns_find_notebooks_in_order() {
+        let folder = folder_with(&[
+            "nb/b.ipynb",
+            "nb/a.ipynb",
+            "nb/x.py",
+            "nb/deep/er/c.ipynb",
+            "nb/.ipynb_checkpoints/a.ipynb",
+            "odd[1].ipynb",
+        ]);
+        let files = Files { cwd: folder.path() };
+        let table: [(&[&str], &[&str]); 6] = [
+            (&["nb/*.ipynb"], &["nb/a.ipynb", "nb/b.ipynb"]),
+            (&["nb/*"], &["nb/a.ipynb", "nb/b.ipynb"]),
+            (&["nb/b.ipynb", "nb/[a]*"], &["nb/b.ipynb", "nb/a.ipynb"]),
+            (&["nb/**/*.ipynb"], &["nb/a.ipynb", "nb/b.ipynb", "nb/deep/er/c.ipynb"]),
+            (&["**/c.ipynb"], &["nb/deep/er/c.ipynb"]),
+            (&["odd[1].ipynb"], &["odd[1].ipynb"]),
+        ];
+        for (given, wanted) in table {
+            let found = files.inputs(given.iter().copied());
+            assert_eq!(found.ok().unwrap_or_default(), wanted, "{given:?}");
+        }
+        let absolute = format!("{}/nb/*.ipynb", folder.path().display());
+        assert_eq!(files.inputs([absolute.as_str()].into_iter()).ok().unwrap_or_default().len(), 2);
+    }
+
+    /// Each is one sentence that says what to write.
+    #[test]
+    fn what_is_no_notebook_is_told() {
+        let folder = folder_with(&["nb/a.ipynb"]);
+        let files = Files { cwd: folder.path() };
+        let told = |given: &[&str]| match files.inputs(given.iter().copied()) {
+            Err(Failure::Told { message, hint, .. }) => (message, hint.unwrap_or_default()),
+            other => panic!("{other:?}"),
+        };
+        let (message, hint) = told(&["nb/gone.ipynb"]);
+        assert_eq!(message, "there is no notebook nb/gone.ipynb");
+        assert!(hint.ends_with("nb has a.ipynb"), "{hint}");
+        assert!(told(&["gone.ipynb"]).1.contains("has no notebooks; begin one with inkcell new"));
+        assert!(told(&["no/gone.ipynb"]).1.contains("there is no folder"));
+        let (message, hint) = told(&["nb/*.nb"]);
+        assert_eq!(message, "no notebook matches nb/*.nb");
+        assert!(hint.contains("ls"), "{hint}");
+        let (message, hint) = told(&["nb/"]);
+        assert_eq!(message, "nb/ is a folder, and not a notebook");
+        assert!(hint.contains("nb/*.ipynb") && hint.contains("nb/**/*.ipynb"), "{hint}");
+    }
+
+    /// A part of what a pattern means is not taken for all of it.
+    #[test]
+    fn a_search_that_is_cut_short_says_so() {
+        let deep = format!("{}x.ipynb", "d/".repeat(DEEPEST + 2));
+        let folder = folder_with(&[&deep]);
+        let files = Files { cwd: folder.path() };
+        let told = match files.inputs(["**/*.ipynb"].into_iter()) {
+            Err(Failure::Engine(error)) => error.to_string(),
+            other => panic!("{other:?}"),
+        };
+        assert!(told.contains("folders down; begin the pattern further down"), "{told}");
+    }
+
+    /// Also of what is not there yet.
+    #[test]
+    fn names_that_lead_to_one_place_are_the_same() {
+        let folder = folder_with(&["nb/a.ipynb"]);
+        std::os::unix::fs::symlink(folder.path().join("nb"), folder.path().join("link")).unwrap();
+        let files = Files { cwd: folder.path() };
+        assert_eq!(files.real("link/a.ipynb"), files.real("nb/../nb/a.ipynb"));
+        assert_eq!(files.real("link/new/b.ipynb"), files.real("nb/new/b.ipynb"));
+        assert_ne!(files.real("nb/b.ipynb"), files.real("nb/a.ipynb"));
+    }
+}
