@@ -27,10 +27,13 @@ fn record(source: &str, id: Option<&str>, index: usize, count: u32) -> RanCell {
     }
 }
 
+/// Sources and counts.
+type Cells = &'static [(&'static str, Option<u32>)];
+
 /// `x` and `y` ran at 0 and 1, with counts 1 and 2; where they are now.
 #[test]
 fn cells_are_found_where_they_went() {
-    let table: &[(&[(&str, Option<u32>)], Option<[Option<usize>; 2]>)] = &[
+    let table: &[(Cells, Option<[Option<usize>; 2]>)] = &[
         (&[("x", Some(1)), ("y", Some(2))], None),
         (&[("x", None), ("y", None), ("new", None)], None),
         (&[("new", None), ("x", Some(1)), ("y", Some(2))], Some([Some(1), Some(2)])),
