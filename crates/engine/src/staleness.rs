@@ -143,11 +143,6 @@ impl<'a> CellNow<'a> {
         self.known?.trace
     }
 
-    /// Modules that it will import.
-    fn imports(&self) -> &'a [String] {
-        self.foreseen.map_or(&[], |names| &names.imports)
-    }
-
     /// The names that it makes, or made when it was another; none where nobody knows.
     fn makes(&self) -> Option<&'a [String]> {
         match self.foreseen {
@@ -240,12 +235,6 @@ impl<'a> Makers<'a> {
 
     /// Goes on below a cell.
     fn pass(&mut self, place: usize, cell: &CellNow<'a>) {
-        for name in cell.imports().iter().map(String::as_str) {
-            // It is made by the first who imports it.
-            if self.of(name).is_none() {
-                self.by_name.insert(name, place);
-            }
-        }
         match (cell.makes(), cell.trace()) {
             (Some(names), _) => {
                 self.by_name.extend(names.iter().map(|name| (name.as_str(), place)));

@@ -55,8 +55,11 @@ fn sweep(all: &Path) {
     for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
     {
         let folder = entry.path();
-        let is_held = File::open(folder.join(HELD)).is_ok_and(|lock| lock.try_lock().is_err());
-        if !is_held {
+        let is_left = match File::open(folder.join(HELD)) {
+            Ok(lock) => lock.try_lock().is_ok(),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        if is_left {
             let _ = fs::remove_dir_all(&folder);
         }
     }

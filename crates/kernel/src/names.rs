@@ -30,10 +30,6 @@ pub struct CodeNames {
     /// functions use them, which may not have been called.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub own: Vec<String>,
-    /// Names of modules that it imported. A module is the same for all who import it: the first makes the name, and the
-    /// others use what was made of it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub imports: Vec<String>,
     /// What the bodies of its functions take, which counts for whoever uses the function.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub later: BTreeMap<String, BodyNames>,

@@ -323,9 +323,10 @@ pub fn read_with_runs(
     let places = places.map(|target| RunPlaces::of(&target.path, notebooks.state_dir()));
     let size = places.as_ref().and_then(|places| std::fs::metadata(&places.record).ok());
     let is_large = size.is_some_and(|found| found.len() >= PARALLEL_BYTES);
-    let look = || places.as_ref().map(RunRecord::look).unwrap_or_default();
-    let (opened, runs) = beside(is_large, || notebooks.read(path), look);
+    let look = || Some((RunRecord::look(places.as_ref()?)?, places.as_ref()?));
+    let (opened, look) = beside(is_large, || notebooks.read(path), look);
     let opened = opened?;
+    let runs = look.map(|(look, places)| look.now(places)).unwrap_or_default();
     let runs = where_cells_are(&opened, runs);
     Ok((opened, runs))
 }

@@ -52,7 +52,8 @@ pub(crate) fn places(notebook: &Notebook, records: &[RanCell]) -> Option<Vec<Opt
             DiffOp::Delete { .. } | DiffOp::Insert { .. } => {}
         }
     }
-    Some(places)
+    let is_moved = |(place, record): (&Option<usize>, &RanCell)| *place != Some(record.index);
+    places.iter().zip(records).any(is_moved).then_some(places)
 }
 
 /// Cells in the place of others. One that shows the count of a record is its cell; without that, the one where it was.

@@ -298,17 +298,11 @@ impl RunRecord {
         matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock))
     }
 
-    /// What is known of earlier runs, without taking anything.
-    pub(crate) fn look(places: &RunPlaces) -> LastRuns {
-        let Ok(mut file) = File::open(&places.record) else { return LastRuns::default() };
+    /// What is known of earlier runs, without taking anything; none where nothing is.
+    pub(crate) fn look(places: &RunPlaces) -> Option<Look> {
+        let mut file = File::open(&places.record).ok()?;
         let Past { cells, open, .. } = read::<LookedAt>(&mut file, |_| {}).unwrap_or_default();
-        // Between two cells, too, outputs may wait for the next save.
-        let is_held = RunRecord::is_held(&file);
-        let is_ahead = is_held || places.journal.exists();
-        match open.is_some() && is_held {
-            true => LastRuns { is_ahead, cells, running: open, cut_off: None },
-            false => LastRuns { is_ahead, cells, running: None, cut_off: open },
-        }
+        Some(Look { file, cells, open })
     }
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
@@ -363,6 +357,27 @@ impl RunRecord {
     /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
     pub(crate) fn note(&mut self, cell: &RanCell) -> io::Result<()> {
         self.file.write_all(line(&Line::Cell(cell))?.as_bytes())
+    }
+}
+
+/// What was seen in a record, by somebody who does not run anything.
+pub(crate) struct Look {
+    file: File,
+    cells: Vec<RanCell>,
+    open: Option<OpenCell>,
+}
+
+impl Look {
+    /// How that stands now, once the notebook was read: reading it may have put outputs there that a dead host had left.
+    pub(crate) fn now(self, places: &RunPlaces) -> LastRuns {
+        let Look { file, cells, open } = self;
+        // Between two cells, too, outputs may wait for the next save.
+        let is_held = RunRecord::is_held(&file);
+        let is_ahead = is_held || places.journal.exists();
+        match open.is_some() && is_held {
+            true => LastRuns { is_ahead, cells, running: open, cut_off: None },
+            false => LastRuns { is_ahead, cells, running: None, cut_off: open },
+        }
     }
 }
 

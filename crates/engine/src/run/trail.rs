@@ -229,11 +229,10 @@ impl Trail {
     }
 }
 
-/// Whether a cell has made what was foreseen. A module that it imported may have been there.
+/// Whether a cell has made what was foreseen.
 fn is_as_foreseen(trace: &Trace, names: &CodeNames) -> bool {
     let Some(makes) = &trace.makes else { return false };
-    let is_told = |name: &String| names.makes.contains(name) || names.imports.contains(name);
     names.makes.iter().all(|name| makes.contains(name))
-        && makes.iter().all(is_told)
+        && makes.iter().all(|name| names.makes.contains(name))
         && trace.later == names.later
 }

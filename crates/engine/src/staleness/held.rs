@@ -124,20 +124,13 @@ impl Held {
             Some(names) => {
                 let body =
                     |name: &str| self.makers.get(name).and_then(|maker| maker.later.as_ref());
-                let Closure { uses, mut makes, own } = closure(names, body);
+                let Closure { uses, makes, own } = closure(names, body);
                 // What is left of another cell than those above is nothing that the cell would find.
                 let from_above =
                     |name: &str| self.maker(name).filter(|made| (ended.is_above)(*made));
                 for &name in &uses {
                     let saw = if own.contains(name) { from_above(name) } else { self.maker(name) };
                     trace.saw.insert(name.to_owned(), saw);
-                }
-                for name in &names.imports {
-                    let saw = from_above(name);
-                    if saw.is_none() {
-                        makes.insert(name);
-                    }
-                    trace.saw.entry(name.clone()).or_insert(saw);
                 }
                 trace.makes = Some(makes.into_iter().map(str::to_owned).collect());
                 (trace.later, trace.files) = (names.later.clone(), names.files.clone());
@@ -171,9 +164,7 @@ pub(super) fn closure<'a>(
     let direct: BTreeSet<&str> = texts(&names.uses).collect();
     // What the code itself has made before is its own.
     let is_among = |names: &[String], name: &str| names.iter().any(|one| one == name);
-    let is_made = |name: &&str| {
-        !direct.contains(name) && is_among(&names.makes, name) || is_among(&names.imports, name)
-    };
+    let is_made = |name: &&str| !direct.contains(name) && is_among(&names.makes, name);
     let mut uses = BTreeSet::new();
     let mut open: Vec<&str> = direct.iter().copied().collect();
     while let Some(name) = open.pop() {

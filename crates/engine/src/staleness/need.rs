@@ -34,7 +34,7 @@ fn add_needed(cells: &[CellNow<'_>], held: &Held, whys: &mut [Option<Why>]) -> b
                     has_added = true;
                 }
             }
-            run(place, cell, whys[place].as_ref(), (&makers, &mut held));
+            run(place, cell, whys[place].as_ref(), &mut held);
         }
         makers.pass(place, cell);
     }
@@ -49,9 +49,7 @@ fn uses<'a>(
 ) -> Option<BTreeSet<&'a str>> {
     if let Some(names) = cell.foreseen {
         let body = |name: &str| cells[makers.of(name)?].body(name);
-        let mut uses = closure(names, body).uses;
-        uses.extend(names.imports.iter().map(String::as_str));
-        return Some(uses);
+        return Some(closure(names, body).uses);
     }
     let known = cell.known.filter(|known| known.is_same)?;
     let saw = &known.trace?.saw;
@@ -106,18 +104,11 @@ fn is_held(name: &str, cell: &CellNow<'_>, place: usize, held: &Held) -> bool {
 }
 
 /// What the kernel will hold when the cell has run.
-fn run(
-    place: usize,
-    cell: &CellNow<'_>,
-    why: Option<&Why>,
-    (makers, held): (&Makers<'_>, &mut Held),
-) {
+fn run(place: usize, cell: &CellNow<'_>, why: Option<&Why>, held: &mut Held) {
     let made = match (why, cell.trace()) {
         (Some(Why::Needed { .. }), Some(trace)) => trace.made(),
         _ => TO_COME + place as u64,
     };
-    // A module that was imported above is what it is there.
-    held.put(made, cell.imports().iter().filter(|name| makers.of(name).is_none()));
     match cell.makes() {
         Some(makes) => held.put(made, makes),
         None if cell.trace().is_some() => held.put_all(made),

@@ -238,10 +238,6 @@ fn own(own: &[&str]) -> CodeNames {
     CodeNames { own: names(own, &[]).uses, ..names(own, own) }
 }
 
-fn imports(uses: &[&str], makes: &[&str], modules: &[&str]) -> CodeNames {
-    CodeNames { imports: names(modules, &[]).uses, ..names(uses, makes) }
-}
-
 /// `if a: x = 1`: whether it is bound does not matter where no cell above makes it, and does where one does.
 #[test]
 fn what_a_cell_binds_on_some_ways_is_not_needed() {
@@ -294,36 +290,21 @@ fn what_a_function_binds_outside_of_itself_is_not_needed() {
     assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
 }
 
+/// `import a`, `import a.b`, `a.b.f()`: the second puts something into what the first has made.
 #[test]
-fn a_module_is_made_by_the_first_who_imports_it() {
-    let mut bench = Bench::of(&[]);
-    bench.insert(0, Some(imports(&[], &[], &["m"])));
-    // One that changes the module.
-    bench.insert(1, Some(names(&["m"], &["m"])));
-    bench.insert(2, Some(imports(&[], &[], &["m"])));
-    bench.insert(3, Some(names(&["m"], &[])));
-    bench.run_all(&[0, 1, 2, 3]);
-    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
-    // Another import is no change, and does not hide one.
-    bench.run(2, None);
-    assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
-    bench.edit(1, Some(names(&["m"], &["m"])));
-    assert_eq!(bench.marks()[2..], [stale("m", 1), stale("m", 1)]);
-    for foresight in [Foresight::None, Foresight::Asked] {
-        bench.new_kernel();
-        bench.edit(2, Some(imports(&[], &[], &["m"])));
-        bench.run_stale(foresight);
-        assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
-    }
-    // Without the others the last one makes it.
-    bench.cells.drain(..2);
-    assert_eq!(bench.marks(), [stale("m", None), stale("m", None)]);
-    assert_eq!(bench.run_stale(Foresight::None), [0, 1]);
+fn a_part_of_a_module_needs_the_module() {
+    let mut bench = Bench::of(&[(&[], &["a"])]);
+    bench.insert(1, Some(own(&["a"])));
+    bench.insert(2, Some(names(&["a"], &[])));
+    bench.run_all(&[0, 1, 2]);
+    assert_eq!(bench.marks(), vec![Freshness::Fresh; 3]);
+    bench.new_kernel();
+    bench.edit(2, Some(names(&["a"], &[])));
+    assert_eq!(bench.run_stale(Foresight::None), [0, 1, 2]);
+    // Alone it is not in want of the first.
+    bench.cells.remove(0);
+    bench.run_all(&[0, 1]);
     assert_eq!(bench.marks(), vec![Freshness::Fresh; 2]);
-    // And one that changes it above both counts when it has run.
-    bench.insert(0, Some(imports(&[], &["m"], &["m"])));
-    bench.run(0, None);
-    assert_eq!(bench.marks()[1], stale("m", 0));
 }
 
 /// Numbers of records come from files that anybody may write.
@@ -446,19 +427,17 @@ enum Step {
     NewKernel,
 }
 
-/// Names that no cell makes for all others; those who use one make it themselves, or it is a module that they import.
+/// Names that no cell makes for all others; those who use one make it themselves.
 const OWN: [&str; 2] = ["o", "p"];
-const MODULES: [&str; 2] = ["m", "n"];
 
 fn some_names() -> impl Strategy<Value = Option<CodeNames>> {
     let some = |names: &[&'static str]| proptest::sample::subsequence(names.to_vec(), 0..=2);
     let plain = (some(&NAMES), some(&NAMES));
-    let known = (plain, some(&OWN), some(&["a", "o"]), some(&MODULES), some(&["m", "o"]));
-    let known = known.prop_map(|((uses, makes), own, also, modules, made)| {
+    let known = (plain, some(&OWN), some(&["a", "o"]), some(&["o"]));
+    let known = known.prop_map(|((uses, makes), own, also, made)| {
         let mut all = names(&[&uses[..], &own[..]].concat(), &[makes, own.clone(), made].concat());
         let own = own.iter().chain(&also).map(|name| (*name).to_owned());
         all.own = own.filter(|name| all.uses.contains(name)).collect();
-        all.imports = names(&modules, &[]).uses;
         all
     });
     proptest::option::weighted(0.9, known)
@@ -502,15 +481,11 @@ fn dependents(bench: &Bench, on: usize) -> BTreeSet<usize> {
         let maker = |name: &String| {
             let makes =
                 |cell: &Cell| cell.names.as_ref().is_none_or(|names| names.makes.contains(name));
-            let imports =
-                |cell: &Cell| cell.names.as_ref().is_some_and(|names| names.imports.contains(name));
-            let changed = (0..place).rev().find(|above| makes(&bench.cells[*above]));
-            // Nobody has made anything of it: it is the first's who imported it.
-            changed.or_else(|| (0..place).find(|above| imports(&bench.cells[*above])))
+            (0..place).rev().find(|above| makes(&bench.cells[*above]))
         };
         let depends = match &cell.names {
             Some(names) => {
-                let mut uses = names.uses.iter().chain(&names.imports).filter_map(maker);
+                let mut uses = names.uses.iter().filter_map(maker);
                 uses.any(|above| found.contains(&above))
             }
             None => true,

@@ -89,18 +89,21 @@ def why_not(session, own):
 
     if session.hosted is not None:
         return "the kernel follows IPython's own rules, whose history is open in a file"
-    maps, now = _maps(), _descriptors()
-    if _running() is None or now is None:
+    if _running() is None:
         return "this system does not tell what a process has open"
-    if any(part in maps for part in _GPU):
-        return "the cells loaded the library of a GPU"
-    reason = _threads(session, _pools_mapped(maps))
+    reason = _threads(session, _pools_mapped(_maps()))
     for _ in range(_SETTLES):
         if reason is None:
             break
         # One that has just begun is not counted yet, and one that has just ended is not gone yet.
         time.sleep(0.01)
-        reason = _threads(session, _pools_mapped(maps))
+        reason = _threads(session, _pools_mapped(_maps()))
+    # What a thread had open until it ended counts no more.
+    maps, now = _maps(), _descriptors()
+    if now is None:
+        return "this system does not tell what a process has open"
+    if any(part in maps for part in _GPU):
+        return "the cells loaded the library of a GPU"
     if reason is not None:
         return reason
     if _children():

@@ -8,7 +8,6 @@ place; a name that is changed is in both. `later` has for each function or class
 makes, which counts for whoever uses the function; a name that its body makes and does not use is one that it binds.
 A name that is bound on some ways only counts as used too; such names are `own`: the cell does not need them from before.
 Neither does it need what only bodies of its functions use, which may not have been called.
-`imports` are names of modules, which are the same for all who import them: made by the first, used by the others.
 """
 
 import _ast
@@ -97,7 +96,6 @@ class _Cell:
         self.bound = set()
         # What it binds on some way, what only bodies of its functions use, and what it needs from before on every way.
         self.binds, self.indirect, self.needs = set(), set(), set()
-        self.imports = {}
         # How many branches and `try`s this stands in: what is used there may not be.
         self.ways = 0
         # Whether this is the last statement, whose value is shown.
@@ -218,8 +216,10 @@ class _Cell:
                 if alias.name == "*":
                     raise Unknown
                 if kind is _ast.Import:
-                    self.imports[imported(alias)] = True
-                    self._bind(imported(alias))
+                    if "." in alias.name and alias.asname is None:
+                        # It puts a module into one that may be there already.
+                        self.set(imported(alias))
+                    self.make(imported(alias))
                 elif node.module != "__future__":
                     self.make(imported(alias))
         elif kind in (_ast.FunctionDef, _ast.AsyncFunctionDef):
@@ -425,14 +425,14 @@ class _Cell:
     def can_change(self, name, steps):
         """Whether a call on it may change it, by what it is now: a function of a module changes nothing of it."""
         value = self.namespace.get(name)
-        if isinstance(value, type(sys)):
+        if issubclass(type(value), type(sys)):
             return steps > 1
         return type(value) not in _FIXED or name not in self.namespace
 
     def may_change(self, name, steps):
         """The same of what is called for an effect only: nothing is said of what is not known."""
         known = self.namespace.get(name, sys)
-        return type(known) not in _FIXED and not isinstance(known, type(sys))
+        return type(known) not in _FIXED and not issubclass(type(known), type(sys))
 
     def magic(self, method, args):
         texts = [arg.value for arg in args if isinstance(arg, _ast.Constant) and isinstance(arg.value, str)]
@@ -552,12 +552,11 @@ class _Cell:
             if of is not None:
                 # Whoever uses it may call the methods of its class.
                 later.setdefault(name, {"uses": [of], "makes": []})
-        own = ((self.binds | self.indirect) & self.uses.keys()) - self.needs - self.imports.keys()
+        own = ((self.binds | self.indirect) & self.uses.keys()) - self.needs
         told = {"uses": kept(self.uses), "makes": makes, "later": later}
         # Nothing is said of what there is not, as of files.
-        for field, names in (("own", own), ("imports", self.imports)):
-            if names:
-                told[field] = kept(names)
+        if own:
+            told["own"] = kept(own)
         told["files"] = [[path, *stamp] for path, stamp in self.files.items()]
         if len(told["uses"]) + len(makes) + len(later) > _MAX_NAMES:
             raise Unknown

@@ -1,5 +1,9 @@
 use super::*;
 
+fn seen(places: &RunPlaces) -> LastRuns {
+    RunRecord::look(places).map(|look| look.now(places)).unwrap_or_default()
+}
+
 fn cell(id: Option<&str>, index: usize, source: &str) -> KnownCell {
     KnownCell { id: id.map(str::to_owned), index, source: source.to_owned(), planned: None }
 }
@@ -37,9 +41,9 @@ fn the_last_word_on_each_cell_is_known() {
     let past = record.past().expect("the past");
     assert_eq!(past.last().collect::<Vec<_>>(), [&ran(&two, State::Error)]);
     drop(record);
-    let past = RunRecord::look(&places);
-    let seen = |known, state| RanCell { displays: Vec::new(), ..ran(known, state) };
-    assert_eq!(past.cells, [seen(&one, State::Done), seen(&two, State::Error)]);
+    let past = seen(&places);
+    let looked_at = |known, state| RanCell { displays: Vec::new(), ..ran(known, state) };
+    assert_eq!(past.cells, [looked_at(&one, State::Done), looked_at(&two, State::Error)]);
     assert!(past.cells[0].ran("x") && !past.cells[0].ran("x "));
     assert!(past.cells[0].is_of(Some("a"), 9) && !past.cells[0].is_of(None, 0));
 }
@@ -66,11 +70,11 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
     record.note(&full).expect("a note");
-    assert_eq!(record.past().expect("the past").cells, [full.clone()]);
+    assert_eq!(record.past().expect("the past").cells, std::slice::from_ref(&full));
     let mut outer = trace;
     outer.later.clear();
-    let seen = RanCell { displays: Vec::new(), trace: Some(outer), ..full };
-    assert_eq!(RunRecord::look(&places).cells, [seen]);
+    let looked_at = RanCell { displays: Vec::new(), trace: Some(outer), ..full };
+    assert_eq!(seen(&places).cells, [looked_at]);
 }
 
 /// A file that takes the place of another knows of its cells what that one's run did, and keeps what it knew of others.
@@ -95,10 +99,10 @@ fn what_a_copied_kernel_ran_counts() {
 fn what_nobody_can_read_says_nothing() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
-    assert_eq!(RunRecord::look(&places), LastRuns::default());
+    assert_eq!(seen(&places), LastRuns::default());
     drop(RunRecord::take(&places, dir.path()).expect("a file"));
     std::fs::write(&places.record, b"\xff\n{}\n{\"cell\":").expect("a file");
-    assert_eq!(RunRecord::look(&places), LastRuns::default());
+    assert_eq!(seen(&places), LastRuns::default());
     // Nor does a number that no execution can have.
     let line = |ran: u64| {
         let trace = serde_json::json!({"kernel": "k", "ran": ran});
@@ -107,9 +111,9 @@ fn what_nobody_can_read_says_nothing() {
         format!("\n{}", serde_json::json!({"cell": cell}))
     };
     std::fs::write(&places.record, line(u64::MAX)).expect("a file");
-    assert_eq!(RunRecord::look(&places), LastRuns::default());
+    assert_eq!(seen(&places), LastRuns::default());
     std::fs::write(&places.record, line(7)).expect("a file");
-    assert_eq!(RunRecord::look(&places).cells.len(), 1);
+    assert_eq!(seen(&places).cells.len(), 1);
 }
 
 /// A cell that has begun runs as long as its run is under way, and was cut off when it is not.
@@ -122,7 +126,7 @@ fn a_cell_that_was_cut_off_is_known() {
     record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
     record.note_start(&one).expect("a note");
     let open = Some(OpenCell { id: Some("a".to_owned()), index: 0 });
-    let look = || RunRecord::look(&places);
+    let look = || seen(&places);
     assert_eq!((look().running, look().cut_off), (open.clone(), None));
     drop(record);
     assert_eq!((look().running, look().cut_off), (None, open.clone()));

@@ -132,9 +132,11 @@ fn target(path: &Path) -> PathBuf {
 /// Writes a report: a file whole or not at all, what a link leads to and not the link, and into what is no plain file, such
 /// as `/dev/stdout`.
 pub(super) fn write_report(path: &Path, text: &str) -> std::io::Result<()> {
-    let is_system = ["/dev", "/proc"].iter().any(|folder| path.starts_with(folder));
+    // A stream of ours may lead to a plain file, which is others' as well.
+    let streams = ["/dev/stdout", "/dev/stderr", "/dev/fd", "/proc"];
+    let is_stream = streams.iter().any(|stream| path.starts_with(stream));
     let is_plain = fs::metadata(path).map_or(true, |metadata| metadata.is_file());
-    if is_system || !is_plain {
+    if is_stream || !is_plain {
         let mut file = OpenOptions::new().append(true).open(path)?;
         return file.write_all(text.as_bytes());
     }
