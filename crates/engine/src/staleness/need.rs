@@ -47,13 +47,28 @@ fn uses<'a>(
     makers: &Makers<'a>,
     cells: &[CellNow<'a>],
 ) -> Option<BTreeSet<&'a str>> {
+    let body = |name: &str| cells[makers.of(name)?].body(name);
     if let Some(names) = cell.foreseen {
-        let body = |name: &str| cells[makers.of(name)?].body(name);
         return Some(closure(names, body).uses);
     }
-    let known = cell.known.filter(|known| known.is_same)?;
-    let saw = &known.trace?.saw;
-    (!saw.contains_key(EVERYTHING)).then(|| saw.keys().map(String::as_str).collect())
+    let trace = cell.known.filter(|known| known.is_same)?.trace?;
+    if trace.saw.contains_key(EVERYTHING) {
+        return None;
+    }
+    let is_made = |name: &&str| {
+        let makes = trace.makes.iter().flatten();
+        !trace.saw.contains_key(*name) && makes.into_iter().any(|made| made == name)
+    };
+    // A function may be another one by now, and take something else.
+    let mut uses = BTreeSet::new();
+    let mut open: Vec<&str> = trace.saw.keys().map(String::as_str).collect();
+    while let Some(name) = open.pop() {
+        if uses.insert(name) {
+            let taken = body(name).into_iter().flat_map(|body| &body.uses);
+            open.extend(taken.map(String::as_str).filter(|name| !is_made(name)));
+        }
+    }
+    Some(uses)
 }
 
 /// Cells that make one of these names, which is not held as they made it.

@@ -290,6 +290,21 @@ fn what_a_function_binds_outside_of_itself_is_not_needed() {
     assert_eq!(bench.marks(), vec![Freshness::Fresh; 4]);
 }
 
+/// `b = 2`, `def f(): return 1`, `f()`, and below `b = 0`; then the function takes `b`.
+#[test]
+fn what_a_function_takes_that_is_another_one_now_is_needed() {
+    for foresight in [Foresight::None, Foresight::Asked] {
+        let mut bench = Bench::of(&[(&[], &["b"]), (&[], &["f"]), (&["f"], &[]), (&[], &["b"])]);
+        bench.run_all(&[0, 1, 2, 3]);
+        let mut definition = names(&[], &["f"]);
+        let body = BodyNames { uses: vec!["b".to_owned()], makes: Vec::new() };
+        definition.later.insert("f".to_owned(), body);
+        bench.edit(1, Some(definition));
+        assert_eq!(bench.run_stale(foresight), [0, 1, 2]);
+        assert_eq!(bench.marks()[..3], vec![Freshness::Fresh; 3]);
+    }
+}
+
 /// `import a`, `import a.b`, `a.b.f()`: the second puts something into what the first has made.
 #[test]
 fn a_part_of_a_module_needs_the_module() {

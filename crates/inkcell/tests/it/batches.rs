@@ -419,6 +419,19 @@ fn rows_without_a_copy_run_whole() {
     }
 }
 
+/// A beginning whose code ends the run ends every row, as it would without sharing.
+#[test]
+fn rows_end_where_their_beginning_does() {
+    let env = env();
+    env.put("m.ipynb", with_parameters("import sys; sys.exit(0)", "year = 0", &["print('on')"]));
+    let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
+    let done = ran(&env, &args).exits(0);
+    assert!(done.stderr.contains("its code ends the run"), "{done:?}");
+    for year in 1..=2 {
+        assert!(!outputs(&env, &format!("out/{year}.ipynb"), 3).contains("on"), "{done:?}");
+    }
+}
+
 /// What may be a slip is said once for a notebook, however many rows it has.
 #[test]
 fn doubts_about_parameters_are_told_once() {

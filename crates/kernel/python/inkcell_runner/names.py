@@ -140,6 +140,9 @@ class _Cell:
         self.binds.add(name)
         if name not in self.bound:
             self.uses[name] = True
+        if name in (FOLDER, ENVIRONMENT):
+            # Who looks at it afterwards finds what was set here.
+            self.bound.add(name)
 
     def make(self, name):
         self.makes[name] = True
@@ -332,13 +335,13 @@ class _Cell:
         elif isinstance(target, _ast.Starred):
             self.bind(target.value)
         else:
+            if is_environment(target):
+                self.set(ENVIRONMENT)
             for child in children(target):
                 self.expression(child)
             name, _ = base(target)
             if name is not None:
                 self.change(name)
-            if is_environment(target):
-                self.set(ENVIRONMENT)
 
     # Expressions.
 

@@ -203,6 +203,9 @@ OWN = [
     ("def f():\n    global x\n    x = 1\nf()", ["x"]),
     ("def f():\n    global x\n    if x is None: x = 1\nf()", ["x"]),
     ("os.chdir(p)", ["%cd"]),
+    ("os.chdir(p)\nos.getcwd()", ["%cd"]),
+    ("import os\nos.environ['A'] = '1'\nprint(os.environ['A'])", ["%env"]),
+    ("os.environ.setdefault('A', '1')", ["%env"]),
     # A function may not come to it.
     ("def f():\n    global x\n    x += 1\nf()", ["x"]),
     ("def f(): return x\nf()", ["x"]),

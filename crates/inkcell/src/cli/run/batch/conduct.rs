@@ -306,7 +306,14 @@ impl Conductor {
             self.stopping.forget(&running.handle);
         }
         let Some(prefix) = self.prefixes.get_mut(group) else { return };
+        let is_exit =
+            |report: &PythonReport| report.cells.iter().any(|cell| cell.exit_status().is_some());
         let shared = match done {
+            // Rows end there, too, and not one cell later.
+            Ok(report) if is_exit(report) => {
+                let message = "its code ends the run".to_owned();
+                Err(Refusal { message, ..Refusal::from(Failure::Pipe) })
+            }
             Ok(report) if report.state == State::Done && unsaved(report).is_none() => {
                 self.client.answer(prefix.copies()).map(drop).map_err(Refusal::from)
             }
