@@ -448,7 +448,7 @@ const OWN: [&str; 2] = ["o", "p"];
 fn some_names() -> impl Strategy<Value = Option<CodeNames>> {
     let some = |names: &[&'static str]| proptest::sample::subsequence(names.to_vec(), 0..=2);
     let plain = (some(&NAMES), some(&NAMES));
-    let known = (plain, some(&OWN), some(&["a", "o"]), some(&["o"]));
+    let known = (plain, some(&OWN), some(&["a", "o"]), some(&["o", "q"]));
     let known = known.prop_map(|((uses, makes), own, also, made)| {
         let mut all = names(&[&uses[..], &own[..]].concat(), &[makes, own.clone(), made].concat());
         let own = own.iter().chain(&also).map(|name| (*name).to_owned());

@@ -230,10 +230,10 @@ async fn changes_of_what_a_cell_does_not_name_are_seen() {
             &[0, 1, 2, 3],
         ),
         (
-            &["import json", "json.here = 1", "import json\njson.here"],
+            &["import json", "json.here = 1", "json.here", "import json.tool", "json.here"],
             1,
             "json.here = 2",
-            &[0, 1, 2],
+            &[0, 1, 2, 3, 4],
         ),
         (&["%env INK_A=1", "import os", "os.environ['INK_A']", "2"], 0, "%env INK_A=2", &[0, 2]),
         (&["%cd .", "import os", "os.getcwd()", "2"], 0, "%cd /", &[0, 2]),

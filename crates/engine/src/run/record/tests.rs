@@ -106,7 +106,7 @@ fn what_nobody_can_read_says_nothing() {
     // Nor does a number that no execution can have.
     let line = |ran: u64| {
         let trace = serde_json::json!({"kernel": "k", "ran": ran});
-        let cell = serde_json::json!({"id": "a", "index": 0, "source": "", "state": "done",
+        let cell = serde_json::json!({"id": "a", "index": 0, "source": "0f", "state": "done",
                                       "duration": 1, "trace": trace});
         format!("\n{}", serde_json::json!({"cell": cell}))
     };

@@ -76,7 +76,7 @@ fn times_that_were_noted_are_understood() {
 fn a_note_with_a_number_that_no_execution_can_have_is_none() {
     let noted = |ran: u64| {
         let trace = json!({"kernel": "k", "ran": ran, "saw": {"x": ran}});
-        let note = json!({"source": "s", "count": 1, "state": "done", "trace": trace});
+        let note = json!({"source": "0f", "count": 1, "state": "done", "trace": trace});
         let cell = json!({"cell_type": "code", "id": "c", "execution_count": 1, "outputs": [],
                           "metadata": {"inkcell": note}, "source": "x"});
         let file = json!({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5});
