@@ -122,7 +122,9 @@ impl Literals {
                 if text.contains('\0') {
                     return Err("text with a NUL");
                 }
-                format!("\"{}\"", escaped(text, r_escape))
+                // `\x` is a byte, and R takes no text that has both `\x` and `\u` in it.
+                let escape = if text.is_ascii() { python_escape } else { dotnet_escape };
+                format!("\"{}\"", escaped(text, escape))
             }
             Scala => format!("\"{}\"", escaped(text, scala_escape)),
             Julia => format!("\"{}\"", escaped(text, julia_escape)),
@@ -269,15 +271,12 @@ fn python_escape(character: char, out: &mut String) {
     }
 }
 
-/// `\x` is a byte in R and Julia, bytes above 7F are no characters, and R takes no text that has both `\x` and `\u` in it.
-fn r_escape(character: char, out: &mut String) {
-    dotnet_escape(character, out);
-}
-
+/// `\x` is a byte, and bytes above 7F are no characters.
 fn julia_escape(character: char, out: &mut String) {
     match character {
         '$' => out.push_str("\\$"),
-        _ => r_escape(character, out),
+        '\u{80}'..'\u{100}' => drop(write!(out, "\\u{:04x}", character as u32)),
+        _ => python_escape(character, out),
     }
 }
 
