@@ -208,6 +208,27 @@ async fn names_that_are_bound_on_some_ways_only_do_not_stay_stale() {
     assert_eq!(ran(&report), Vec::new());
 }
 
+/// A long record, which is read while the notebook is, says the same as a short one.
+#[tokio::test]
+async fn a_long_notebook_is_marked_as_a_short_one_is() {
+    let rig = Rig::new();
+    let cells: Vec<String> = (0..160)
+        .map(|index| match index {
+            0 => "value_0 = 1".to_owned(),
+            _ => format!("value_{index} = value_{} + 1", index - 1),
+        })
+        .collect();
+    rig.code(&cells.iter().map(String::as_str).collect::<Vec<_>>());
+    rig.run(rig.request()).await;
+    assert_eq!(marks(&rig), vec![Freshness::Fresh; 160]);
+    set(&rig, 158, "value_158 = 0");
+    let because = Because::Name { name: "value_158".to_owned(), cell: Some(158) };
+    assert_eq!(
+        marks(&rig)[157..],
+        [Freshness::Fresh, Freshness::Changed, Freshness::Stale(because)]
+    );
+}
+
 /// Changes that no name of the cell says: of elements, by methods, of modules, of the folder and the environment.
 #[tokio::test]
 async fn changes_of_what_a_cell_does_not_name_are_seen() {

@@ -182,7 +182,7 @@ impl Board {
     }
 
     fn paint(&mut self, settled: &Frame) -> io::Result<()> {
-        let size = terminal();
+        let size = Size::of(io::stderr());
         let live = self.block(size);
         let Some(repaint) = &mut self.live else { return Ok(()) };
         let bytes = repaint.paint(settled, &live, size);
@@ -216,7 +216,7 @@ impl Board {
     /// All is over: the block goes, and the answer comes.
     pub(crate) fn end(&mut self, report: &BatchReport, output: &mut Output) -> io::Result<()> {
         if let Some(repaint) = &mut self.live {
-            let bytes = repaint.wipe(terminal());
+            let bytes = repaint.wipe(Size::of(io::stderr()));
             let mut stderr = io::stderr().lock();
             stderr.write_all(bytes.as_bytes())?;
             stderr.flush()?;
@@ -263,13 +263,6 @@ fn finished(row: &Row, (ended, all): (usize, usize), tried: &Try, again: Again) 
         tried.status.replace('_', " "),
         row.name()
     )
-}
-
-fn terminal() -> Size {
-    let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
-    let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
-    let rows = size.map(|size| usize::from(size.ws_row)).filter(|rows| *rows > 1);
-    Size { columns: columns.unwrap_or(80), rows: rows.unwrap_or(24) }
 }
 
 #[cfg(test)]
