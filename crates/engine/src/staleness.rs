@@ -15,16 +15,19 @@
 
 mod held;
 mod need;
+mod saw;
 
 use std::collections::{BTreeMap, HashMap};
 
-use inkcell_kernel::{BodyNames, CodeNames, FileRead};
+use compact_str::{CompactString, format_compact};
+use inkcell_kernel::{BodyNames, CodeNames, FileRead, Name};
 use serde::{Deserialize, Serialize};
 
 use crate::api::State;
 
 pub(crate) use held::{Ended, Held};
 pub(crate) use need::needed;
+pub use saw::Saw;
 
 /// Stands for all cells above in what a cell saw whose names are unknown.
 pub(crate) const EVERYTHING: &str = "*";
@@ -37,12 +40,12 @@ const LAST_RAN: u64 = TO_COME - 1;
 
 /// Names one kernel among all there ever were.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
-pub struct Generation(pub String);
+pub struct Generation(pub CompactString);
 
 impl Generation {
     /// One that no other kernel has.
     pub(crate) fn random() -> Generation {
-        Generation(format!("{:016x}", crate::notebooks::system_random()))
+        Generation(format_compact!("{:016x}", crate::notebooks::system_random()))
     }
 }
 
@@ -57,14 +60,14 @@ pub struct Trace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     made: Option<u64>,
     /// Where the values of the names that it used came from; nothing where that is not known.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub saw: BTreeMap<String, Option<u64>>,
+    #[serde(default, skip_serializing_if = "Saw::is_empty")]
+    pub saw: Saw,
     /// The names it bound or changed; none where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub makes: Option<Vec<String>>,
+    pub makes: Option<Vec<Name>>,
     /// What the bodies of its functions take.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub later: BTreeMap<String, BodyNames>,
+    pub later: BTreeMap<Name, BodyNames>,
     /// Files it read.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub files: Vec<FileRead>,
@@ -78,8 +81,8 @@ impl Trace {
 
     /// Whether an inkcell can have written it: a file may hold whatever somebody put there.
     pub(crate) fn is_possible(&self) -> bool {
-        let mut numbers = self.saw.values().flatten().chain(&self.made).chain([&self.ran]);
-        numbers.all(|number| *number <= LAST_RAN)
+        let seen = self.saw.iter().filter_map(|(_, made)| made);
+        seen.chain(self.made).chain([self.ran]).all(|number| number <= LAST_RAN)
     }
 }
 
@@ -88,19 +91,25 @@ impl Trace {
 pub(crate) struct OuterTrace {
     kernel: Generation,
     ran: u64,
-    #[serde(default)]
     made: Option<u64>,
-    #[serde(default)]
-    saw: BTreeMap<String, Option<u64>>,
-    #[serde(default)]
-    makes: Option<Vec<String>>,
-    #[serde(default)]
+    saw: Saw,
+    makes: Option<Vec<Name>>,
     files: Vec<FileRead>,
 }
 
-impl From<OuterTrace> for Trace {
-    fn from(OuterTrace { kernel, ran, made, saw, makes, files }: OuterTrace) -> Trace {
-        Trace { kernel, ran, made, saw, makes, later: BTreeMap::new(), files }
+/// The same for who writes it, in the same order.
+pub(crate) type OuterParts<'a> =
+    (&'a Generation, u64, Option<u64>, &'a Saw, &'a Option<Vec<Name>>, &'a [FileRead]);
+
+impl OuterTrace {
+    pub(crate) fn of(trace: &Trace) -> OuterParts<'_> {
+        let Trace { kernel, ran, made, saw, makes, files, later: _ } = trace;
+        (kernel, *ran, *made, saw, makes, files)
+    }
+
+    pub(crate) fn with(self, later: BTreeMap<Name, BodyNames>) -> Trace {
+        let OuterTrace { kernel, ran, made, saw, makes, files } = self;
+        Trace { kernel, ran, made, saw, makes, later, files }
     }
 }
 
@@ -144,7 +153,7 @@ impl<'a> CellNow<'a> {
     }
 
     /// The names that it makes, or made when it was another; none where nobody knows.
-    fn makes(&self) -> Option<&'a [String]> {
+    fn makes(&self) -> Option<&'a [Name]> {
         match self.foreseen {
             Some(names) => Some(&names.makes),
             None => self.trace()?.makes.as_deref(),
@@ -330,7 +339,7 @@ impl Seen<'_, '_> {
         let last = above.last.map(|(made, _)| made);
         let because = match above.first {
             Some(first) => Some(first),
-            None if *saw == last => None,
+            None if saw == last => None,
             None => above.last.map(|(_, index)| index),
         };
         because.map(|index| Freshness::Stale(Because::Cell(index)))
@@ -338,7 +347,7 @@ impl Seen<'_, '_> {
 
     fn names(&self, cell: &CellNow<'_>, trace: &Trace) -> Option<Freshness> {
         let names = trace.saw.iter().filter(|(name, _)| *name != EVERYTHING);
-        names.filter_map(|(name, saw)| self.name(cell.index, name, *saw)).next()
+        names.filter_map(|(name, saw)| self.name(cell.index, name, saw)).next()
     }
 
     fn name(&self, index: usize, name: &str, saw: Option<u64>) -> Option<Freshness> {

@@ -32,7 +32,7 @@ pub(crate) use fold::recover;
 pub(crate) use foresee::foresee;
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
-pub use standing::{Records, cell_marks};
+pub use standing::{Records, cell_marks, outlined};
 
 use crate::api::{
     ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,

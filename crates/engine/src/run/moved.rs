@@ -3,6 +3,7 @@
 //! Owns which record belongs to which of them, by the order of their sources. Cells that can be told by their ids are
 //! looked up elsewhere.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use inkcell_notebook::{CellKind, CellView, Notebook};
@@ -23,12 +24,11 @@ pub(crate) fn places(notebook: &Notebook, records: &[RanCell]) -> Option<Vec<Opt
         cell.kind() == Some(CellKind::Code) && cell.id().is_none_or(|id| twins.contains(&*id))
     };
     let new: Vec<CellView<'_>> = notebook.cells().filter(is_one).collect();
-    let key = |cell: &CellView<'_>| {
-        (cell.id().map(|id| id.into_owned()), SourceDigest::of(&cell.source().text))
-    };
-    let new_keys: Vec<(Option<String>, SourceDigest)> = new.iter().map(key).collect();
-    let old_keys: Vec<(Option<String>, SourceDigest)> =
-        old.iter().map(|at| (records[*at].id.clone(), records[*at].source)).collect();
+    type Key<'a> = (Option<Cow<'a, str>>, SourceDigest);
+    let new_keys: Vec<Key<'_>> =
+        new.iter().map(|cell| (cell.id(), SourceDigest::of(&cell.source().text))).collect();
+    let old_key = |at: &usize| (records[*at].id.as_deref().map(Cow::from), records[*at].source);
+    let old_keys: Vec<Key<'_>> = old.iter().map(old_key).collect();
     let is_there = |at: &usize| {
         let here = new.binary_search_by_key(&records[*at].index, |cell| cell.index()).ok();
         here.is_some_and(|here| new_keys[here].1 == records[*at].source)

@@ -3,26 +3,27 @@
 //! Owns one small file a notebook in the state folder, and the lock that says that a run is under way. Losing
 //! it only means that nothing is known of earlier runs.
 
+mod lines;
+
 use std::borrow::Cow;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::de::{DeserializeOwned, Error as _};
+use compact_str::CompactString;
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use self::lines::{Line, Reading, push_cell, push_line, read};
 use super::known::KnownCell;
 use super::standing::Records;
 use crate::api::{CellReport, State};
 use crate::files::{file_key, private_folder};
-use crate::staleness::{Held, OuterTrace, Trace};
-
-/// More of such a file is not read.
-const MAX_BYTES: u64 = 64 << 20;
+use crate::staleness::{Held, Trace};
 
 /// A larger one is written anew when a run begins.
 const ROOMY_BYTES: u64 = 1 << 20;
@@ -32,30 +33,25 @@ const LOOKS: u32 = 5;
 const LOOK: Duration = Duration::from_millis(10);
 
 /// How one cell ran.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct RanCell {
     /// Its id.
-    pub id: Option<String>,
+    pub id: Option<CompactString>,
     /// Its position.
     pub index: usize,
     /// A digest of its source.
     pub source: SourceDigest,
     /// The number it ran under.
-    #[serde(default)]
     pub count: Option<u32>,
     /// How it ended.
     pub state: State,
     /// How long it took.
-    #[serde(with = "crate::encoding::seconds")]
     pub duration: Duration,
     /// Its displays that later code may change: their names, and which outputs they are.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub displays: Vec<(String, usize)>,
     /// Whether other cells had the same id, so that it is known by its position, too.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_twin: bool,
     /// What it used and made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Trace>,
 }
 
@@ -65,14 +61,14 @@ impl RanCell {
             source: SourceDigest::of(&cell.source),
             count: report.count,
             duration: report.duration,
-            ..RanCell::unknown(cell.id.clone(), cell.index, report.state)
+            ..RanCell::unknown(cell.id.as_deref(), cell.index, report.state)
         }
     }
 
     /// A cell of which only the end is known.
-    pub(crate) fn unknown(id: Option<String>, index: usize, state: State) -> RanCell {
+    pub(crate) fn unknown(id: Option<&str>, index: usize, state: State) -> RanCell {
         RanCell {
-            id,
+            id: id.map(CompactString::from),
             index,
             source: SourceDigest::default(),
             count: None,
@@ -123,50 +119,11 @@ impl<'de> Deserialize<'de> for SourceDigest {
     }
 }
 
-/// One line of the file, with what it says of a cell.
-#[derive(Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Line<C> {
-    /// A run began; what stands before is of earlier ones.
-    Began,
-    /// A cell begins.
-    Starts(OpenCell),
-    Cell(C),
-    /// The run is over.
-    Ended,
-}
-
-/// What a line says of a cell to whoever only looks: without its displays and without what its functions take, which
-/// count for who runs cells. They are much of what there is to read.
-#[derive(Deserialize)]
-struct LookedAt {
-    id: Option<String>,
-    index: usize,
-    source: SourceDigest,
-    #[serde(default)]
-    count: Option<u32>,
-    state: State,
-    #[serde(with = "crate::encoding::seconds")]
-    duration: Duration,
-    #[serde(default)]
-    is_twin: bool,
-    #[serde(default)]
-    trace: Option<OuterTrace>,
-}
-
-impl From<LookedAt> for RanCell {
-    fn from(cell: LookedAt) -> RanCell {
-        let LookedAt { id, index, source, count, state, duration, is_twin, trace } = cell;
-        let trace = trace.map(OuterTrace::into);
-        RanCell { source, count, duration, is_twin, trace, ..RanCell::unknown(id, index, state) }
-    }
-}
-
 /// A cell that has begun, of a run that has not ended.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OpenCell {
     /// Its id.
-    pub id: Option<String>,
+    pub id: Option<CompactString>,
     /// Its position.
     pub index: usize,
 }
@@ -301,18 +258,18 @@ impl RunRecord {
     /// What is known of earlier runs, without taking anything; none where nothing is.
     pub(crate) fn look(places: &RunPlaces) -> Option<Look> {
         let mut file = File::open(&places.record).ok()?;
-        let Past { cells, open, .. } = read::<LookedAt>(&mut file, |_| {}).unwrap_or_default();
+        let Past { cells, open, .. } = read(&mut file, Reading::Glance, |_| {}).unwrap_or_default();
         Some(Look { file, cells, open })
     }
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
         self.file.seek(SeekFrom::Start(0))?;
-        past(&mut self.file)
+        whole(&mut self.file)
     }
 
     /// What is known about a notebook whose runs are over, and that is only read.
     pub(crate) fn past_of(places: &RunPlaces) -> Past {
-        File::open(&places.record).and_then(|mut file| past(&mut file)).unwrap_or_default()
+        File::open(&places.record).and_then(|mut file| whole(&mut file)).unwrap_or_default()
     }
 
     /// Begins a run. What is known about other cells stays known.
@@ -328,11 +285,11 @@ impl RunRecord {
         let mut known: Vec<&RanCell> = known.iter().filter(|_| !is_known).collect();
         known.sort_by_key(|cell| cell.trace.as_ref().map(|trace| trace.ran));
         for &cell in &known {
-            text.push_str(&line(&Line::Cell(cell))?);
+            push_cell(&mut text, cell)?;
         }
-        text.push_str(&line(&Line::Began)?);
+        push_line(&mut text, &Line::Began)?;
         for cell in done {
-            text.push_str(&line(&Line::Cell(cell))?);
+            push_cell(&mut text, cell)?;
         }
         // What is known stands there already. A host that dies between two calls here must not forget it, or the
         // run could not be taken up again.
@@ -345,18 +302,26 @@ impl RunRecord {
 
     /// Notes that a cell begins. When nothing follows, its host died with it.
     pub(crate) fn note_start(&mut self, cell: &KnownCell) -> io::Result<()> {
-        let open = OpenCell { id: cell.id.clone(), index: cell.index };
-        self.file.write_all(line(&Line::Starts(open))?.as_bytes())
+        let open = OpenCell { id: cell.id.as_deref().map(CompactString::from), index: cell.index };
+        self.write(&Line::Starts(open))
     }
 
     /// Notes that the run is over.
     pub(crate) fn note_end(&mut self) -> io::Result<()> {
-        self.file.write_all(line(&Line::Ended)?.as_bytes())
+        self.write(&Line::Ended)
     }
 
     /// Notes a cell. That it survives a power cut is not needed: outputs are what must.
     pub(crate) fn note(&mut self, cell: &RanCell) -> io::Result<()> {
-        self.file.write_all(line(&Line::Cell(cell))?.as_bytes())
+        let mut text = String::new();
+        push_cell(&mut text, cell)?;
+        self.file.write_all(text.as_bytes())
+    }
+
+    fn write(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = String::new();
+        push_line(&mut text, line)?;
+        self.file.write_all(text.as_bytes())
     }
 }
 
@@ -385,7 +350,7 @@ impl Look {
 #[derive(Debug, Default)]
 pub(crate) struct Latest {
     cells: Vec<RanCell>,
-    at: HashMap<(Option<String>, Option<usize>), usize>,
+    at: HashMap<(Option<CompactString>, Option<usize>), usize>,
 }
 
 impl FromIterator<RanCell> for Latest {
@@ -399,6 +364,10 @@ impl FromIterator<RanCell> for Latest {
 }
 
 impl Latest {
+    fn with_capacity(cells: usize) -> Latest {
+        Latest { cells: Vec::with_capacity(cells), at: HashMap::with_capacity(cells) }
+    }
+
     pub(crate) fn cells(&self) -> &[RanCell] {
         &self.cells
     }
@@ -409,7 +378,7 @@ impl Latest {
 
     /// The last word on this cell, whatever its source is now.
     pub(crate) fn of(&self, id: Option<&str>, index: usize) -> Option<&RanCell> {
-        let id = id.map(str::to_owned);
+        let id = id.map(CompactString::from);
         let of = |key| self.at.get(&key).and_then(|at| self.cells.get(*at));
         let by_place = of((id.clone(), Some(index)));
         by_place.or_else(|| of((Some(id?), None)))
@@ -432,52 +401,15 @@ impl Latest {
     }
 }
 
-/// A line begins with its separator: one that could not be written to its end costs no other.
-fn line(line: &Line<&RanCell>) -> io::Result<String> {
-    Ok(format!("\n{}", serde_json::to_string(line)?))
-}
-
-fn past(file: &mut File) -> io::Result<Past> {
+/// All that is known, and what the kernel holds by it.
+fn whole(file: &mut File) -> io::Result<Past> {
     let mut held = Held::default();
-    let past = read::<RanCell>(file, |cell| {
+    let past = read(file, Reading::Whole, |cell| {
         if let Some(trace) = &cell.trace {
             held.take(trace);
         }
     })?;
     Ok(Past { held, ..past })
-}
-
-/// `hear` is told of every cell in the order in which they ran, also of those that ran again since.
-fn read<C: DeserializeOwned + Into<RanCell>>(
-    file: &mut File,
-    mut hear: impl FnMut(&RanCell),
-) -> io::Result<Past> {
-    let mut text = Vec::new();
-    file.take(MAX_BYTES).read_to_end(&mut text)?;
-    let mut cells = Latest::default();
-    // The last word on a cell of the last run is its last word of all.
-    let mut last = BTreeSet::new();
-    let mut open = None;
-    for line in text.split(|byte| *byte == b'\n') {
-        match serde_json::from_slice(line) {
-            Ok(Line::Began) => (last, open) = (BTreeSet::new(), None),
-            Ok(Line::Starts(cell)) => open = Some(cell),
-            Ok(Line::Ended) => open = None,
-            Ok(Line::Cell(cell)) => {
-                let cell: RanCell = C::into(cell);
-                // Numbers that no run can have: somebody else wrote it.
-                if cell.trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
-                    continue;
-                }
-                hear(&cell);
-                open = open.filter(|open: &OpenCell| !cell.is_of(open.id.as_deref(), open.index));
-                last.insert(cells.put(cell));
-            }
-            // An empty line, one that was cut off, or one of a later inkcell.
-            Err(_) => {}
-        }
-    }
-    Ok(Past { cells: cells.cells, last, open, held: Held::default() })
 }
 
 #[cfg(test)]

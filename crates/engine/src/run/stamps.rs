@@ -116,8 +116,9 @@ pub(crate) fn recorded(cell: &CellView<'_>) -> Option<RanCell> {
     if trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
         return None;
     }
-    let id = cell.id().map(|id| id.into_owned());
-    Some(RanCell { source, count, trace, ..RanCell::unknown(id, cell.index(), state) })
+    let id = cell.id();
+    let ran = RanCell::unknown(id.as_deref(), cell.index(), state);
+    Some(RanCell { source, count, trace, ..ran })
 }
 
 impl Span {

@@ -4,15 +4,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use inkcell_kernel::{BodyNames, CodeNames};
+use inkcell_kernel::{BodyNames, CodeNames, Name};
 
-use super::{EVERYTHING, Generation, LAST_RAN, Trace};
+use super::{EVERYTHING, Generation, LAST_RAN, Saw, Trace};
 
 /// What a kernel holds, as far as it comes from cells that are on record.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Held {
     kernel: Option<Generation>,
-    makers: HashMap<String, Maker>,
+    makers: HashMap<Name, Maker>,
     /// The last execution that may have made everything.
     all: Option<u64>,
     /// What was done in it.
@@ -83,7 +83,7 @@ impl Held {
     }
 
     /// A name is what an execution yet to come will have made, or one that is known.
-    pub(super) fn put<'a>(&mut self, made: u64, names: impl IntoIterator<Item = &'a String>) {
+    pub(super) fn put<'a>(&mut self, made: u64, names: impl IntoIterator<Item = &'a Name>) {
         self.done.insert(made);
         for name in names {
             self.makers.insert(name.clone(), Maker { made, later: None });
@@ -115,7 +115,7 @@ impl Held {
             kernel: kernel.clone(),
             ran,
             made: None,
-            saw: BTreeMap::new(),
+            saw: Saw::default(),
             makes: None,
             later: BTreeMap::new(),
             files: Vec::new(),
@@ -128,15 +128,16 @@ impl Held {
                 // What is left of another cell than those above is nothing that the cell would find.
                 let from_above =
                     |name: &str| self.maker(name).filter(|made| (ended.is_above)(*made));
-                for &name in &uses {
-                    let saw = if own.contains(name) { from_above(name) } else { self.maker(name) };
-                    trace.saw.insert(name.to_owned(), saw);
-                }
-                trace.makes = Some(makes.into_iter().map(str::to_owned).collect());
+                let saw = |name: &str| match own.contains(name) {
+                    true => from_above(name),
+                    false => self.maker(name),
+                };
+                trace.saw = uses.iter().map(|name| (Name::from(*name), saw(name))).collect();
+                trace.makes = Some(makes.into_iter().map(Name::from).collect());
                 (trace.later, trace.files) = (names.later.clone(), names.files.clone());
             }
             None => {
-                trace.saw.insert(EVERYTHING.to_owned(), ended.last_above);
+                trace.saw = [(Name::const_new(EVERYTHING), ended.last_above)].into_iter().collect()
             }
         }
         // On the same it has done the same, or the notebook could not be told from what it was.
@@ -159,11 +160,11 @@ pub(super) fn closure<'a>(
     names: &'a CodeNames,
     body: impl Fn(&str) -> Option<&'a BodyNames>,
 ) -> Closure<'a> {
-    let texts = |names: &'a [String]| names.iter().map(String::as_str);
+    let texts = |names: &'a [Name]| names.iter().map(Name::as_str);
     let mut makes: BTreeSet<&str> = texts(&names.makes).collect();
     let direct: BTreeSet<&str> = texts(&names.uses).collect();
     // What the code itself has made before is its own.
-    let is_among = |names: &[String], name: &str| names.iter().any(|one| one == name);
+    let is_among = |names: &[Name], name: &str| names.iter().any(|one| one == name);
     let is_made = |name: &&str| !direct.contains(name) && is_among(&names.makes, name);
     let mut uses = BTreeSet::new();
     let mut open: Vec<&str> = direct.iter().copied().collect();

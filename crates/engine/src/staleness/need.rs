@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use inkcell_kernel::Name;
+
 use super::held::closure;
 use super::{CellNow, EVERYTHING, Freshness, Held, Makers, TO_COME, Why};
 
@@ -52,20 +54,20 @@ fn uses<'a>(
         return Some(closure(names, body).uses);
     }
     let trace = cell.known.filter(|known| known.is_same)?.trace?;
-    if trace.saw.contains_key(EVERYTHING) {
+    if trace.saw.get(EVERYTHING).is_some() {
         return None;
     }
     let is_made = |name: &&str| {
         let makes = trace.makes.iter().flatten();
-        !trace.saw.contains_key(*name) && makes.into_iter().any(|made| made == name)
+        trace.saw.get(name).is_none() && makes.into_iter().any(|made| made == name)
     };
     // A function may be another one by now, and take something else.
     let mut uses = BTreeSet::new();
-    let mut open: Vec<&str> = trace.saw.keys().map(String::as_str).collect();
+    let mut open: Vec<&str> = trace.saw.iter().map(|(name, _)| name).collect();
     while let Some(name) = open.pop() {
         if uses.insert(name) {
             let taken = body(name).into_iter().flat_map(|body| &body.uses);
-            open.extend(taken.map(String::as_str).filter(|name| !is_made(name)));
+            open.extend(taken.map(Name::as_str).filter(|name| !is_made(name)));
         }
     }
     Some(uses)

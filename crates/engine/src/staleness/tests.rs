@@ -32,7 +32,7 @@ struct Bench {
 }
 
 fn names(uses: &[&str], makes: &[&str]) -> CodeNames {
-    let texts = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let texts = |names: &[&str]| names.iter().map(|name| Name::from(*name)).collect();
     CodeNames { uses: texts(uses), makes: texts(makes), ..CodeNames::default() }
 }
 
@@ -57,7 +57,7 @@ impl Bench {
     }
 
     fn kernel(&self) -> Generation {
-        Generation(self.kernels.to_string())
+        Generation(self.kernels.to_string().into())
     }
 
     fn new_kernel(&mut self) {
@@ -214,9 +214,9 @@ fn what_is_changed_in_place_twice_is_not_what_the_notebook_has() {
 
 #[test]
 fn what_a_function_uses_counts_for_those_who_use_the_function() {
-    let function = BodyNames { uses: vec!["k".to_owned()], makes: vec!["log".to_owned()] };
+    let function = BodyNames { uses: vec!["k".into()], makes: vec!["log".into()] };
     let mut definition = names(&[], &["f"]);
-    definition.later.insert("f".to_owned(), function);
+    definition.later.insert("f".into(), function);
     let mut bench = Bench::of(&[(&[], &["log"]), (&[], &["k"]), (&["f"], &[]), (&["log"], &[])]);
     bench.insert(1, Some(definition));
     bench.run_all(&[0, 1, 2, 3, 4]);
@@ -272,9 +272,9 @@ fn what_a_cell_binds_on_some_ways_is_not_needed() {
 /// `def f(): global g; g = 1` and a cell that calls it: the same, through the function.
 #[test]
 fn what_a_function_binds_outside_of_itself_is_not_needed() {
-    let body = BodyNames { uses: Vec::new(), makes: vec!["g".to_owned()] };
+    let body = BodyNames { uses: Vec::new(), makes: vec!["g".into()] };
     let mut definition = names(&[], &["f"]);
-    definition.later.insert("f".to_owned(), body);
+    definition.later.insert("f".into(), body);
     let mut bench = Bench::of(&[(&["f"], &[]), (&["g"], &[])]);
     bench.insert(0, Some(definition));
     for _ in 0..2 {
@@ -297,8 +297,8 @@ fn what_a_function_takes_that_is_another_one_now_is_needed() {
         let mut bench = Bench::of(&[(&[], &["b"]), (&[], &["f"]), (&["f"], &[]), (&[], &["b"])]);
         bench.run_all(&[0, 1, 2, 3]);
         let mut definition = names(&[], &["f"]);
-        let body = BodyNames { uses: vec!["b".to_owned()], makes: Vec::new() };
-        definition.later.insert("f".to_owned(), body);
+        let body = BodyNames { uses: vec!["b".into()], makes: Vec::new() };
+        definition.later.insert("f".into(), body);
         bench.edit(1, Some(definition));
         assert_eq!(bench.run_stale(foresight), [0, 1, 2]);
         assert_eq!(bench.marks()[..3], vec![Freshness::Fresh; 3]);
@@ -332,7 +332,7 @@ fn numbers_that_no_run_can_have_are_refused() {
     for number in [TO_COME, u64::MAX] {
         assert!(!Trace { ran: number, ..trace.clone() }.is_possible());
         assert!(!Trace { made: Some(number), ..trace.clone() }.is_possible());
-        let saw = BTreeMap::from([("x".to_owned(), Some(number))]);
+        let saw = [(Name::from("x"), Some(number))].into_iter().collect();
         assert!(!Trace { saw, ..trace.clone() }.is_possible());
     }
     // The greatest there can be does no harm to what runs after it.
@@ -451,7 +451,7 @@ fn some_names() -> impl Strategy<Value = Option<CodeNames>> {
     let known = (plain, some(&OWN), some(&["a", "o"]), some(&["o", "q"]));
     let known = known.prop_map(|((uses, makes), own, also, made)| {
         let mut all = names(&[&uses[..], &own[..]].concat(), &[makes, own.clone(), made].concat());
-        let own = own.iter().chain(&also).map(|name| (*name).to_owned());
+        let own = own.iter().chain(&also).map(|name| Name::from(*name));
         all.own = own.filter(|name| all.uses.contains(name)).collect();
         all
     });
@@ -493,7 +493,7 @@ fn take(bench: &mut Bench, step: Step) {
 fn dependents(bench: &Bench, on: usize) -> BTreeSet<usize> {
     let mut found = BTreeSet::from([on]);
     for (place, cell) in bench.cells.iter().enumerate().skip(on + 1) {
-        let maker = |name: &String| {
+        let maker = |name: &Name| {
             let makes =
                 |cell: &Cell| cell.names.as_ref().is_none_or(|names| names.makes.contains(name));
             (0..place).rev().find(|above| makes(&bench.cells[*above]))

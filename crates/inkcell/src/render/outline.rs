@@ -4,8 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use inkcell_engine::api::State;
-use inkcell_engine::notebook::{CellView, Hit, OutlineCell, OutputDigest};
-use inkcell_engine::{Freshness, LastRuns, OpenCell, Opened, Records, RunningRun, cell_marks};
+use inkcell_engine::notebook::{Hit, OutlineCell, OutputDigest};
+use inkcell_engine::{Freshness, LastRuns, OpenCell, Opened, Records, RunningRun, outlined};
 use serde_json::{Value, json};
 
 use super::ending::status;
@@ -54,17 +54,17 @@ enum Run {
 impl Run {
     /// What is known of a cell.
     fn of(
-        cell: &CellView<'_>,
+        opened: &Opened,
+        cell: &OutlineCell,
         mark: Option<&Freshness>,
-        runs: &LastRuns,
-        records: &Records<'_>,
+        (runs, records): (&LastRuns, &Records<'_>),
     ) -> Option<Run> {
-        let id = cell.id();
+        let id = cell.id.as_deref();
         let is_it = |open: &Option<OpenCell>| {
             let open = open.as_ref();
             open.is_some_and(|open| match &open.id {
-                Some(open) => Some(open.as_str()) == id.as_deref(),
-                None => open.index == cell.index(),
+                Some(open) => Some(open.as_str()) == id,
+                None => open.index == cell.index,
             })
         };
         if is_it(&runs.running) {
@@ -73,10 +73,10 @@ impl Run {
         if is_it(&runs.cut_off) {
             return Some(Run::CutOff);
         }
-        let ran = records.of(id.as_deref(), cell.index())?;
+        let ran = records.of(id, cell.index)?;
         let is_changed = match mark {
             Some(mark) => *mark == Freshness::Changed,
-            None => !ran.ran(&cell.source().text),
+            None => !ran.ran(&opened.notebook.cell(cell.index)?.source().text),
         };
         Some(Run::Ended { state: ran.state, took: ran.duration, is_changed })
     }
@@ -130,19 +130,16 @@ pub(crate) fn write(
 }
 
 fn rows(opened: &Opened, cells: &[usize], runs: &LastRuns) -> Vec<Row> {
-    let cells = cells.iter().filter_map(|&index| opened.notebook.cell(index));
     let records = runs.by_cell();
-    let marks = cell_marks(opened, runs);
-    let row = |cell: CellView<'_>| {
-        let mark = marks.get(&cell.index()).cloned();
+    let row = |(cell, mark): (OutlineCell, Option<Freshness>)| {
         // How it ended counts as long as the file shows it.
         let is_shown = !matches!(mark, Some(Freshness::NeverRun | Freshness::Unknown));
         let is_ended = |run: &Run| matches!(run, Run::Ended { .. });
-        let run = Run::of(&cell, mark.as_ref(), runs, &records);
+        let run = Run::of(opened, &cell, mark.as_ref(), (runs, &records));
         let run = run.filter(|run| is_shown || !is_ended(run));
-        Row { cell: cell.outline(), run, mark }
+        Row { cell, run, mark }
     };
-    cells.map(row).collect()
+    outlined(opened, cells, runs).into_iter().map(row).collect()
 }
 
 /// One line a cell.

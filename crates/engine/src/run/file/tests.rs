@@ -133,7 +133,7 @@ fn what_was_kept_for_another_file_goes_into_it() {
     file.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
     let one = shown("one", "1", "late\n");
     let ran = RanCell {
-        id: one.cell.id.clone(),
+        id: one.cell.id.as_deref().map(Into::into),
         index: one.cell.index,
         source: SourceDigest::of(&one.cell.source),
         count: one.count,

@@ -23,7 +23,7 @@ fn record(source: &str, id: Option<&str>, index: usize, count: u32) -> RanCell {
         source: SourceDigest::of(source),
         count: Some(count),
         is_twin: id.is_some(),
-        ..RanCell::unknown(id.map(str::to_owned), index, State::Done)
+        ..RanCell::unknown(id, index, State::Done)
     }
 }
 

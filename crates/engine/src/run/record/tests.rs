@@ -13,7 +13,7 @@ fn the_last_word_on_each_cell_is_known() {
     let dir = tempfile::TempDir::new().expect("a folder");
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
     let ran = |known: &KnownCell, state| RanCell {
-        id: known.id.clone(),
+        id: known.id.as_deref().map(Into::into),
         index: known.index,
         source: SourceDigest::of(&known.source),
         count: Some(7),
@@ -35,7 +35,7 @@ fn the_last_word_on_each_cell_is_known() {
     assert_eq!(last, [&ran(&one, State::Done), &ran(&two, State::Done)]);
     let known = past.cells;
     // What a full disk cut off costs nothing but itself.
-    record.file.write_all(b"\n{\"cell\":{\"id\":").expect("a part of a line");
+    record.file.write_all(b"\n{\"ran\":[\"a\",").expect("a part of a line");
     record.begin((Noted::AsKnown, &known), &[]).expect("it begins again");
     record.note(&ran(&two, State::Error)).expect("a note");
     let past = record.past().expect("the past");
@@ -65,7 +65,7 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
         displays: vec![("d".to_owned(), 0)],
         is_twin: true,
         trace: Some(trace.clone()),
-        ..RanCell::unknown(Some("a".to_owned()), 4, State::Done)
+        ..RanCell::unknown(Some("a"), 4, State::Done)
     };
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
@@ -80,7 +80,7 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
 /// A file that takes the place of another knows of its cells what that one's run did, and keeps what it knew of others.
 #[test]
 fn what_a_copied_kernel_ran_counts() {
-    let ran = |id: &str, index, state| RanCell::unknown(Some(id.to_owned()), index, state);
+    let ran = |id: &str, index, state| RanCell::unknown(Some(id), index, state);
     let of = |cells: Vec<RanCell>, last: &[usize]| Past {
         cells,
         last: last.iter().copied().collect(),
@@ -101,14 +101,13 @@ fn what_nobody_can_read_says_nothing() {
     let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
     assert_eq!(seen(&places), LastRuns::default());
     drop(RunRecord::take(&places, dir.path()).expect("a file"));
-    std::fs::write(&places.record, b"\xff\n{}\n{\"cell\":").expect("a file");
+    std::fs::write(&places.record, b"\xff\n{}\n{\"ran\":").expect("a file");
     assert_eq!(seen(&places), LastRuns::default());
     // Nor does a number that no execution can have.
     let line = |ran: u64| {
-        let trace = serde_json::json!({"kernel": "k", "ran": ran});
-        let cell = serde_json::json!({"id": "a", "index": 0, "source": "0f", "state": "done",
-                                      "duration": 1, "trace": trace});
-        format!("\n{}", serde_json::json!({"cell": cell}))
+        let trace = serde_json::json!(["k", ran, null, {}, null, []]);
+        let cell = serde_json::json!(["a", 0, "0f", 3, "done", 1, false, trace]);
+        format!("\n{}", serde_json::json!({"ran": cell}))
     };
     std::fs::write(&places.record, line(u64::MAX)).expect("a file");
     assert_eq!(seen(&places), LastRuns::default());
@@ -125,7 +124,7 @@ fn a_cell_that_was_cut_off_is_known() {
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
     record.note_start(&one).expect("a note");
-    let open = Some(OpenCell { id: Some("a".to_owned()), index: 0 });
+    let open = Some(OpenCell { id: Some("a".into()), index: 0 });
     let look = || seen(&places);
     assert_eq!((look().running, look().cut_off), (open.clone(), None));
     drop(record);

@@ -128,7 +128,7 @@ fn an_end_may_bring_a_value() {
     assert_eq!(done(""), Ok(Some((Frame::Done { id: 4, value: None, names: None }, Bytes::new()))));
     let named = done(r#","names":{"uses":["a"],"makes":[],"later":{},"files":[["/x",3,-5]]}"#);
     let files = vec![crate::FileRead("/x".to_owned(), 3, -5)];
-    let names = CodeNames { uses: vec!["a".to_owned()], files, ..CodeNames::default() };
+    let names = CodeNames { uses: vec!["a".into()], files, ..CodeNames::default() };
     let wanted = Frame::Done { id: 4, value: None, names: Some(Box::new(names)) };
     assert_eq!(named, Ok(Some((wanted, Bytes::new()))));
     let torn = done(r#","parts":[["text/plain","t",1]],"bytes":1"#);

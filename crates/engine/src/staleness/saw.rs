@@ -1,0 +1,92 @@
+//! What an execution saw: the names it used, and where their values came from.
+//!
+//! Owns the order of the names. A long notebook has thousands of them on record, and whoever looks at it reads them all:
+//! they lie side by side, without a tree around them.
+
+use std::fmt;
+
+use inkcell_kernel::Name;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// Names with the execution that had made each, as far as that is known; in the order of the names, each once.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Saw(Vec<(Name, Option<u64>)>);
+
+impl Saw {
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Where this name came from; none where it was not used.
+    pub fn get(&self, name: &str) -> Option<Option<u64>> {
+        let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
+        Some(self.0[at].1)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
+        self.0.iter().map(|(name, made)| (name.as_str(), *made))
+    }
+}
+
+impl FromIterator<(Name, Option<u64>)> for Saw {
+    /// Of a name that is there twice, the last counts.
+    fn from_iter<I: IntoIterator<Item = (Name, Option<u64>)>>(names: I) -> Saw {
+        let mut names: Vec<_> = names.into_iter().collect();
+        if !names.is_sorted_by(|one, two| one.0 < two.0) {
+            names.reverse();
+            names.sort_by(|one, two| one.0.cmp(&two.0));
+            names.dedup_by(|two, one| one.0 == two.0);
+        }
+        Saw(names)
+    }
+}
+
+impl Serialize for Saw {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.iter())
+    }
+}
+
+impl<'de> Deserialize<'de> for Saw {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Saw, D::Error> {
+        struct Names;
+        impl<'de> Visitor<'de> for Names {
+            type Value = Saw;
+
+            fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+                to.write_str("names with numbers of executions")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut names: A) -> Result<Saw, A::Error> {
+                let mut all = Vec::new();
+                while let Some(one) = names.next_entry()? {
+                    all.push(one);
+                }
+                Ok(all.into_iter().collect())
+            }
+        }
+        from.deserialize_map(Names)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However a file has them, names are found, and of two the last counts, as in a map.
+    #[test]
+    fn names_are_in_order_each_once() {
+        let saw: Saw =
+            serde_json::from_str(r#"{"b": 2, "a": null, "b": 3, "c": 1}"#).expect("names");
+        let all: Vec<_> = saw.iter().collect();
+        assert_eq!(all, [("a", None), ("b", Some(3)), ("c", Some(1))]);
+        assert_eq!([saw.get("b"), saw.get("a"), saw.get("d")], [Some(Some(3)), Some(None), None]);
+        let text = serde_json::to_string(&saw).expect("a map");
+        assert_eq!(text, r#"{"a":null,"b":3,"c":1}"#);
+        assert_eq!(serde_json::from_str::<Saw>(&text).expect("the same"), saw);
+        assert!(serde_json::from_str::<Saw>("[]").is_err());
+    }
+}
