@@ -13,6 +13,7 @@ mod inject;
 mod journal;
 mod known;
 mod moved;
+mod outline;
 mod plan;
 mod record;
 mod stamps;
@@ -30,9 +31,10 @@ pub(crate) use conduct::{Begun, NotebookRun, Onward};
 pub use file::CHEAP_SAVE;
 pub(crate) use fold::recover;
 pub(crate) use foresee::foresee;
+pub use outline::{outlined, read_with_runs};
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
-pub use standing::{Records, cell_marks, outlined};
+pub use standing::{Records, cell_marks};
 
 use crate::api::{
     ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,
@@ -42,7 +44,7 @@ use crate::engine::Engine;
 use crate::error::EngineError;
 use crate::kernels::Chosen;
 use crate::lent::Lent;
-use crate::notebooks::{Notebooks, Opened, beside};
+use crate::notebooks::{Notebooks, Opened};
 use crate::output::SizePolicy;
 use crate::registry::{OwnerId, SessionName};
 use conduct::{Opening, RunRules};
@@ -309,36 +311,6 @@ pub struct RunningRun {
 /// What a notebook says about the kernel it is for.
 pub fn notebook_kernel(opened: &Opened) -> Option<KernelChoice> {
     plan::kernel(&opened.notebook)
-}
-
-/// A larger record is read while the notebook is.
-const PARALLEL_BYTES: u64 = 32 << 10;
-
-/// Reads a notebook, and how its cells ran the last time as far as that is known.
-pub fn read_with_runs(
-    notebooks: &Notebooks,
-    path: &str,
-) -> Result<(Opened, LastRuns), EngineError> {
-    let places = notebooks.target(path).ok();
-    let places = places.map(|target| RunPlaces::of(&target.path, notebooks.state_dir()));
-    let size = places.as_ref().and_then(|places| std::fs::metadata(&places.record).ok());
-    let is_large = size.is_some_and(|found| found.len() >= PARALLEL_BYTES);
-    let look = || Some((RunRecord::look(places.as_ref()?)?, places.as_ref()?));
-    let (opened, look) = beside(is_large, || notebooks.read(path), look);
-    let opened = opened?;
-    let runs = look.map(|(look, places)| look.now(places)).unwrap_or_default();
-    let runs = where_cells_are(&opened, runs);
-    Ok((opened, runs))
-}
-
-/// Cells without ids of their own may have moved since.
-fn where_cells_are(opened: &Opened, mut runs: LastRuns) -> LastRuns {
-    if let Some(places) = moved::places(&opened.notebook, &runs.cells) {
-        let cells = runs.cells.into_iter().zip(places);
-        runs.cells =
-            cells.filter_map(|(cell, index)| Some(RanCell { index: index?, ..cell })).collect();
-    }
-    runs
 }
 
 /// Forgets how the cells of a notebook ran: its file is gone, or will be. What cannot be removed says nothing of any other.

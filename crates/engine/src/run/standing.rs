@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt as _;
 
 use inkcell_kernel::{CodeNames, FileRead};
-use inkcell_notebook::{CellKind, CellView, Notebook, OutlineCell};
+use inkcell_notebook::{CellKind, CellView, Notebook};
 
 use super::plan::{MAY_FAIL, SKIP};
 use super::record::{LastRuns, Latest, RanCell, SourceDigest};
 use super::stamps;
-use crate::notebooks::{Opened, beside};
+use crate::notebooks::Opened;
 use crate::staleness::{CellNow, Freshness, Known, Shows, marks};
 
 /// What is on record about a notebook, to be looked up by its cells.
@@ -155,27 +155,6 @@ pub fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness>
     let cells = standing(&opened.notebook, &Records::new(cells), behind, &foreseen);
     let marks = marks(&cells, |file| files.is_changed(file));
     cells.iter().map(|cell| cell.index).zip(marks).collect()
-}
-
-/// From so many cells on, what is known of their runs is found while they are looked at.
-const MANY: usize = 200;
-
-/// These cells at a glance, each with what there is to say about its runs.
-pub fn outlined(
-    opened: &Opened,
-    cells: &[usize],
-    runs: &LastRuns,
-) -> Vec<(OutlineCell, Option<Freshness>)> {
-    let notebook = &opened.notebook;
-    let glance = || -> Vec<OutlineCell> {
-        cells.iter().filter_map(|&index| Some(notebook.cell(index)?.outline())).collect()
-    };
-    let (glances, marks) = beside(cells.len() >= MANY, glance, || cell_marks(opened, runs));
-    let with_mark = |cell: OutlineCell| {
-        let mark = marks.get(&cell.index).cloned();
-        (cell, mark)
-    };
-    glances.into_iter().map(with_mark).collect()
 }
 
 /// What is on record, with what the file itself has noted about later runs, or about runs elsewhere; none where it has
