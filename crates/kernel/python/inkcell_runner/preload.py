@@ -23,6 +23,8 @@ _USUAL = (
     "inkcell_runner.pretty",
     "inkcell_runner.mime",
     "inkcell_runner.displays",
+    "inkcell_runner.names",
+    "inkcell_runner.shell",
     "inkcell_runner.tracebacks",
     "inkcell_runner.excerpts",
     "inkcell_runner.ending",
@@ -46,7 +48,16 @@ _CELLS = (
     ("matplotlib.pyplot", "import matplotlib.pyplot as plt\nlen(plt.get_fignums())"),
 )
 
-# Python adapts code to what it sees only after it has run some times.
+# A figure, whose first drawing loads fonts, and what draws and packs pictures.
+_FIGURE = (
+    "import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot([1, 2])\naxes.set_title('a')\n"
+    "plt.show()\ndel figure, axes"
+)
+
+# Settings that may make a drawing start programs, or miss a font and say so, which is said only once.
+_DRAWING = ("text.usetex", "font.family", "font.sans-serif")
+
+# Python adapts code to what it sees only after it has run some times; a figure runs its own often enough at once.
 _TIMES = 12
 
 
@@ -165,6 +176,10 @@ def _rehearse():
                 # The runner alone is so small that it would not pay.
                 _move_together(lambda: _run(session, cells, 2))
             _run(session, cells, _TIMES)
+            close_fonts = _fonts_to_close()
+            if close_fonts is not None:
+                _run(session, [_FIGURE], 1)
+                close_fonts()
             session.descriptors.close()
     finally:
         _set_current(None)
@@ -173,6 +188,19 @@ def _rehearse():
             setattr(sys, name, stream)
         for name in set(linecache.cache) - known:
             del linecache.cache[name]
+
+
+def _fonts_to_close():
+    """How to close the fonts of a figure that is drawn here; None where copies could see that one was: by a window, a
+    program that was started, a font that was missed, or a file that stays open."""
+    pyplot, fonts = sys.modules.get("matplotlib.pyplot"), sys.modules.get("matplotlib.font_manager")
+    if not getattr(pyplot, "_inkcell", False):
+        return None
+    usual = sys.modules["matplotlib"].rcParamsDefault
+    if any(pyplot.rcParams[name] != usual[name] for name in _DRAWING):
+        return None
+    # matplotlib itself forgets the open ones in a copy.
+    return getattr(getattr(fonts, "_get_font", None), "cache_clear", None)
 
 
 def _run(session, cells, times):
