@@ -53,8 +53,7 @@ pub use ops::parse_ops;
 pub use preflight::{Check, Preflight};
 pub use run::{
     CHEAP_SAVE, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, Records, RunClock, RunFiles,
-    RunningRun, cell_marks, forget_runs, notebook_kernel, opened_run, outlined, prepared,
-    read_with_runs,
+    RunningRun, forget_runs, notebook_kernel, opened_run, outlined, prepared, read_with_runs,
 };
-pub use staleness::{Because, Freshness, Generation, Saw, Trace, Why};
+pub use staleness::{Because, Freshness, Generation, Trace, Why};
 pub use tap::Tapped;

@@ -1,10 +1,11 @@
 //! Which cells of a notebook are stale, and why: decided from what is on record about their executions. Pure.
 //!
-//! The contract, in five lines:
+//! The contract, in five points:
 //! 1. A record of a cell has `source` (a digest), `count`, `state` and `trace`: `{"kernel": which one, "ran": a number
 //!    that grows with every execution, "made": that number, or an earlier one whose work it did again, "saw": {name: the
 //!    "made" it came from, or null}, "makes": [names], "later": {function: {"uses", "makes"}}, "files": [[path, size,
-//!    mtime]]}`; without `makes` its names are unknown, and `saw` has `*`, which stands for all cells above it.
+//!    mtime]]}`; without `makes` its names are unknown, and `saw` has `*`, which stands for all cells above it. So it is in
+//!    the metadata of a cell; the state folder has the same as arrays, see `run/record/lines.rs`.
 //! 2. A cell is *fresh* when it ran as it is, ended well, and saw of every name what the nearest cell above it that makes
 //!    the name has made, which is fresh itself; the order in the notebook is the order that counts.
 //! 3. Otherwise it is *never run*, *changed*, *failed*, *unknown* (another program ran it), *out of order* (it saw what
@@ -27,7 +28,7 @@ use crate::api::State;
 
 pub(crate) use held::{Ended, Held};
 pub(crate) use need::needed;
-pub use saw::Saw;
+pub(crate) use saw::Saw;
 
 /// Stands for all cells above in what a cell saw whose names are unknown.
 pub(crate) const EVERYTHING: &str = "*";
@@ -61,7 +62,7 @@ pub struct Trace {
     made: Option<u64>,
     /// Where the values of the names that it used came from; nothing where that is not known.
     #[serde(default, skip_serializing_if = "Saw::is_empty")]
-    pub saw: Saw,
+    pub(crate) saw: Saw,
     /// The names it bound or changed; none where that is not known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub makes: Option<Vec<Name>>,

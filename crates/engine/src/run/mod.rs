@@ -34,7 +34,7 @@ pub(crate) use foresee::foresee;
 pub use outline::{outlined, read_with_runs};
 pub use record::RanCell;
 pub use record::{LastRuns, OpenCell};
-pub use standing::{Records, cell_marks};
+pub use standing::Records;
 
 use crate::api::{
     ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,

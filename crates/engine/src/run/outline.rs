@@ -12,7 +12,7 @@ use crate::error::EngineError;
 use crate::notebooks::{Notebooks, Opened, beside};
 use crate::staleness::Freshness;
 
-/// A larger record is read on a thread of its own.
+/// Beside a larger record the notebook is read on another thread.
 const PARALLEL_BYTES: u64 = 32 << 10;
 
 /// From so many cells on, what is known of their runs is found while they are looked at.
@@ -27,7 +27,7 @@ pub fn read_with_runs(
     let places = places.map(|target| RunPlaces::of(&target.path, notebooks.state_dir()));
     let size = places.as_ref().and_then(|places| std::fs::metadata(&places.record).ok());
     let is_large = size.is_some_and(|found| found.len() >= PARALLEL_BYTES);
-    // Names are many small pieces of memory, which the first thread of a process is given more quickly than others.
+    // A record is many small pieces of memory, which the first thread of a process is given more quickly than others.
     let look = || Some((RunRecord::look(places.as_ref()?)?, places.as_ref()?));
     let (look, opened) = beside(is_large, look, || notebooks.read(path));
     let opened = opened?;

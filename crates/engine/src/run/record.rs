@@ -258,18 +258,20 @@ impl RunRecord {
     /// What is known of earlier runs, without taking anything; none where nothing is.
     pub(crate) fn look(places: &RunPlaces) -> Option<Look> {
         let mut file = File::open(&places.record).ok()?;
-        let Past { cells, open, .. } = read(&mut file, Reading::Glance, |_| {}).unwrap_or_default();
-        Some(Look { file, cells, open })
+        let past = read(&mut file, Reading::Glance).unwrap_or_default();
+        Some(Look { file, past })
     }
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
         self.file.seek(SeekFrom::Start(0))?;
-        whole(&mut self.file)
+        read(&mut self.file, Reading::Whole)
     }
 
     /// What is known about a notebook whose runs are over, and that is only read.
     pub(crate) fn past_of(places: &RunPlaces) -> Past {
-        File::open(&places.record).and_then(|mut file| whole(&mut file)).unwrap_or_default()
+        File::open(&places.record)
+            .and_then(|mut file| read(&mut file, Reading::Whole))
+            .unwrap_or_default()
     }
 
     /// Begins a run. What is known about other cells stays known.
@@ -328,16 +330,22 @@ impl RunRecord {
 /// What was seen in a record, by somebody who does not run anything.
 pub(crate) struct Look {
     file: File,
-    cells: Vec<RanCell>,
-    open: Option<OpenCell>,
+    past: Past,
 }
 
 impl Look {
     /// How that stands now, once the notebook was read: reading it may have put outputs there that a dead host had left.
     pub(crate) fn now(self, places: &RunPlaces) -> LastRuns {
-        let Look { file, cells, open } = self;
+        let Look { mut file, mut past } = self;
         // Between two cells, too, outputs may wait for the next save.
         let is_held = RunRecord::is_held(&file);
+        // What a run has noted since may be in the notebook already.
+        if read_bytes(&mut file) != file.metadata().map(|found| found.len()).ok() {
+            let again =
+                file.seek(SeekFrom::Start(0)).and_then(|_| read(&mut file, Reading::Glance));
+            past = again.unwrap_or(past);
+        }
+        let Past { cells, open, .. } = past;
         let is_ahead = is_held || places.journal.exists();
         match open.is_some() && is_held {
             true => LastRuns { is_ahead, cells, running: open, cut_off: None },
@@ -401,15 +409,9 @@ impl Latest {
     }
 }
 
-/// All that is known, and what the kernel holds by it.
-fn whole(file: &mut File) -> io::Result<Past> {
-    let mut held = Held::default();
-    let past = read(file, Reading::Whole, |cell| {
-        if let Some(trace) = &cell.trace {
-            held.take(trace);
-        }
-    })?;
-    Ok(Past { held, ..past })
+/// How much of a file was read.
+fn read_bytes(file: &mut File) -> Option<u64> {
+    file.stream_position().ok()
 }
 
 #[cfg(test)]

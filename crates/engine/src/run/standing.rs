@@ -141,7 +141,7 @@ fn stamp(path: &str) -> Option<(u64, i64)> {
 }
 
 /// What there is to say about each cell of a notebook that can be run, by its position.
-pub fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness> {
+pub(crate) fn cell_marks(opened: &Opened, runs: &LastRuns) -> HashMap<usize, Freshness> {
     let noted;
     let cells = match with_noted(&opened.notebook, &runs.cells) {
         Some(more) => {

@@ -11,22 +11,22 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Names with the execution that had made each, as far as that is known; in the order of the names, each once.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Saw(Vec<(Name, Option<u64>)>);
+pub(crate) struct Saw(Vec<(Name, Option<u64>)>);
 
 impl Saw {
     /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Where this name came from; none where it was not used.
-    pub fn get(&self, name: &str) -> Option<Option<u64>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Option<u64>> {
         let at = self.0.binary_search_by(|(known, _)| known.as_str().cmp(name)).ok()?;
         Some(self.0[at].1)
     }
 
     /// All of them.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&str, Option<u64>)> {
         self.0.iter().map(|(name, made)| (name.as_str(), *made))
     }
 }

@@ -3,7 +3,7 @@
 use inkcell_engine::api::{
     CellChoice, CellKernel, OnError, PythonReport, RunRequest, Stamps, State,
 };
-use inkcell_engine::{Because, Freshness, LastRuns, Why, cell_marks, read_with_runs};
+use inkcell_engine::{Because, Freshness, LastRuns, Why, outlined, read_with_runs};
 use inkcell_testkit::notebooks::pretty;
 use serde_json::{Value, json};
 
@@ -21,8 +21,8 @@ fn marks(rig: &Rig) -> Vec<Freshness> {
 fn marks_if(rig: &Rig, change: impl FnOnce(LastRuns) -> LastRuns) -> Vec<Freshness> {
     let read = read_with_runs(&rig.files.notebooks, "a.ipynb");
     let (opened, runs) = read.expect("the notebook");
-    let marks = cell_marks(&opened, &change(runs));
-    (0..opened.notebook.len()).filter_map(|index| marks.get(&index).cloned()).collect()
+    let cells: Vec<usize> = (0..opened.notebook.len()).collect();
+    outlined(&opened, &cells, &change(runs)).into_iter().filter_map(|(_, mark)| mark).collect()
 }
 
 fn edit(rig: &Rig, change: impl FnOnce(&mut Vec<Value>)) {
@@ -435,4 +435,29 @@ async fn stale_and_a_part_do_not_go_together() {
         let error = answer.expect_err("it is refused").to_string();
         assert!(error.contains("stale cells") && error.contains("leave out"), "{error}");
     }
+}
+
+/// However many cells are looked at together, and however long their record is, each has the same to be said about it.
+#[tokio::test(flavor = "multi_thread")]
+async fn many_cells_are_outlined_as_few_are() {
+    let rig = Rig::new();
+    let sources: Vec<String> = (0..450)
+        .map(|at| match at % 3 {
+            0 => format!("value_{at} = {at}"),
+            1 => format!("def take_{at}():\n    return value_{}\nseen_{at} = take_{at}()", at - 1),
+            _ => format!("seen_{} + value_{}", at - 1, at - 2),
+        })
+        .collect();
+    rig.code(&sources.iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(rig.run(rig.request()).await.state, State::Done);
+    assert!(marks(&rig).iter().all(|mark| *mark == Freshness::Fresh));
+    set(&rig, 300, "value_300 = 7");
+    let (opened, runs) = read_with_runs(&rig.files.notebooks, "a.ipynb").expect("the notebook");
+    let cells: Vec<usize> = (0..opened.notebook.len()).collect();
+    let all = outlined(&opened, &cells, &runs);
+    let pieces: Vec<_> = cells.chunks(50).flat_map(|few| outlined(&opened, few, &runs)).collect();
+    assert_eq!(all, pieces);
+    let stale: Vec<usize> =
+        (0..450).filter(|at| all[*at].1.as_ref() != Some(&Freshness::Fresh)).collect();
+    assert_eq!(stale, [300, 301, 302]);
 }

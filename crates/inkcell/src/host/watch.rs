@@ -20,8 +20,9 @@ use crate::exit::Failure;
 const WINDOW_BYTES: usize = 64 << 10;
 const EVENT_BYTES: usize = 512;
 
-/// After a window there is a pause, and what came meanwhile is the next one.
-const TICK: Duration = Duration::from_millis(100);
+/// After a window there is a pause, and what came meanwhile is the next one. On a machine whose processors are all busy
+/// with the flood itself, every window is felt by the code that makes it.
+const TICK: Duration = Duration::from_millis(250);
 
 pub(super) async fn answer(
     host: &Host,

@@ -48,14 +48,12 @@ _CELLS = (
     ("matplotlib.pyplot", "import matplotlib.pyplot as plt\nlen(plt.get_fignums())"),
 )
 
-# A figure, whose first drawing loads fonts, and what draws and packs pictures.
+# A figure, whose first drawing loads fonts, and what draws and packs pictures. The user's settings might start LaTeX, or
+# miss a font and say so, which is said only once; and they might ask for more than a rehearsal should take.
 _FIGURE = (
-    "import matplotlib.pyplot as plt\nfigure, axes = plt.subplots()\naxes.plot([1, 2])\naxes.set_title('a')\n"
-    "plt.show()\ndel figure, axes"
+    "import matplotlib.pyplot as plt\nwith plt.style.context('default'):\n    figure, axes = plt.subplots()\n"
+    "    axes.plot([1, 2])\n    axes.set_title('a')\n    plt.show()\ndel figure, axes"
 )
-
-# Settings that may make a drawing start programs, or miss a font and say so, which is said only once.
-_DRAWING = ("text.usetex", "font.family", "font.sans-serif")
 
 # Python adapts code to what it sees only after it has run some times; a figure runs its own often enough at once.
 _TIMES = 12
@@ -176,10 +174,11 @@ def _rehearse():
                 # The runner alone is so small that it would not pay.
                 _move_together(lambda: _run(session, cells, 2))
             _run(session, cells, _TIMES)
-            close_fonts = _fonts_to_close()
-            if close_fonts is not None:
+            if _can_draw():
                 _run(session, [_FIGURE], 1)
-                close_fonts()
+                sys.modules["matplotlib.pyplot"].close("all")
+                # Copies must not share an open file; matplotlib itself forgets fonts in a copy, too.
+                sys.modules["matplotlib.font_manager"]._get_font.cache_clear()
             session.descriptors.close()
     finally:
         _set_current(None)
@@ -190,17 +189,15 @@ def _rehearse():
             del linecache.cache[name]
 
 
-def _fonts_to_close():
-    """How to close the fonts of a figure that is drawn here; None where copies could see that one was: by a window, a
-    program that was started, a font that was missed, or a file that stays open."""
-    pyplot, fonts = sys.modules.get("matplotlib.pyplot"), sys.modules.get("matplotlib.font_manager")
+def _can_draw():
+    """Whether a figure can be drawn here of which copies see nothing. Other backends than Agg open windows, or start
+    programs; and the fonts of a figure are open files, which must be closed again."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
     if not getattr(pyplot, "_inkcell", False):
-        return None
-    usual = sys.modules["matplotlib"].rcParamsDefault
-    if any(pyplot.rcParams[name] != usual[name] for name in _DRAWING):
-        return None
-    # matplotlib itself forgets the open ones in a copy.
-    return getattr(getattr(fonts, "_get_font", None), "cache_clear", None)
+        return False
+    is_agg = str(dict.get(pyplot.rcParams, "backend")).lower() == "agg"
+    fonts = getattr(sys.modules.get("matplotlib.font_manager"), "_get_font", None)
+    return is_agg and hasattr(fonts, "cache_clear")
 
 
 def _run(session, cells, times):

@@ -79,28 +79,51 @@ def test_nothing_of_a_rehearsal_shows(library):
     assert (done.returncode, done.stdout) == (0, "fine"), done.stderr
 
 
-@pytest.mark.parametrize("settings", ["text.usetex: True", "font.family: none such", "font.sans-serif: none such"])
-def test_no_figure_is_rehearsed_that_could_start_programs_or_miss_a_font(settings, tmp_path):
-    """What a drawing says only once is left for the user's own."""
-    pytest.importorskip("matplotlib.pyplot")
-    (tmp_path / "matplotlibrc").write_text(settings + "\n")
-    script = """
+FIGURE = """
 import os, sys
-sys.path.insert(0, %r)
+sys.path.insert(0, {root!r})
 from inkcell_runner import preload
 from inkcell_runner.seeds import Seeds
 ran = []
 run = preload._run
 preload._run = lambda session, cells, times: (ran.extend(cells), run(session, cells, times))
-assert preload.warm_up("lite", ["matplotlib.pyplot"]) == {}
+assert preload.warm_up("lite", ["matplotlib.pyplot"]) == {{}}
+import matplotlib.pyplot as plt
+{before}
+settings, opened = dict(plt.rcParams), sorted(os.listdir("/proc/self/fd"))
 preload.settle("lite", Seeds())
+assert sorted(os.listdir("/proc/self/fd")) == opened
+assert dict(plt.rcParams) == settings and plt.get_fignums() == []
 os.write(1, b"drawn" if preload._FIGURE in ran else b"not drawn")
 os._exit(0)
-""" % ROOT
-    environment = dict(os.environ, MPLBACKEND="agg")
-    for wanted, folder in (("not drawn", tmp_path), ("drawn", tmp_path / "empty")):
-        folder.mkdir(exist_ok=True)
-        environment["MPLCONFIGDIR"] = str(folder)
-        command = [sys.executable, "-c", script]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
-        assert (done.returncode, done.stdout) == (0, wanted), done.stderr
+"""
+
+RAISING = "from matplotlib.lines import Line2D\nLine2D.draw = None"
+
+
+@pytest.mark.parametrize(
+    "settings, before, wanted",
+    [
+        ("", "", "drawn"),
+        ("", RAISING, "drawn"),
+        ("text.usetex: True", "", "drawn"),
+        ("font.family: none such", "", "drawn"),
+        ("axes.formatter.use_mathtext: True", "", "drawn"),
+        ("figure.dpi: 4000", "", "drawn"),
+        ("backend: pgf", "", "not drawn"),
+        ("backend: svg", "", "not drawn"),
+    ],
+)
+def test_no_figure_that_is_rehearsed_leaves_anything(settings, before, wanted, tmp_path):
+    """Whatever the user's settings are: no file stays open, no setting is another one, and no program is started."""
+    pytest.importorskip("matplotlib.pyplot")
+    (tmp_path / "matplotlibrc").write_text(settings + "\n")
+    for program in ("latex", "xelatex", "pdflatex", "pdftocairo", "dvipng"):
+        (tmp_path / program).write_text("#!/bin/sh\ntouch %s/started\nexit 1\n" % tmp_path)
+        (tmp_path / program).chmod(0o755)
+    environment = {name: value for name, value in os.environ.items() if name != "MPLBACKEND"}
+    environment.update(MPLCONFIGDIR=str(tmp_path), PATH="%s:%s" % (tmp_path, environment["PATH"]))
+    command = [sys.executable, "-c", FIGURE.format(root=ROOT, before=before)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert (done.returncode, done.stdout) == (0, wanted), done.stderr
+    assert not (tmp_path / "started").exists()

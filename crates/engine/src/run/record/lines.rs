@@ -2,7 +2,7 @@
 //!
 //! Owns their form. A long notebook has a line for each of its cells, and whoever looks at its outline reads them all. So
 //! a cell is an array without names of fields, and what only those need who run cells lies apart, in a line before, which
-//! others pass over. What is known by all lines together is the record's.
+//! others pass over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -36,7 +36,7 @@ pub(super) enum Line<'a> {
     /// A cell begins.
     Starts(OpenCell),
     /// What lies apart of the cell in the next line.
-    Apart(&'a Apart),
+    Apart(WrittenApart<'a>),
     /// A cell has run.
     Ran(Written<'a>),
     /// The run is over.
@@ -55,13 +55,14 @@ enum ReadLine {
 }
 
 /// What only those need who run cells.
-#[derive(Clone, PartialEq, Default, Serialize, Deserialize)]
-pub(super) struct Apart {
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+#[derive(Default, Deserialize)]
+struct Apart {
     displays: Vec<(String, usize)>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     later: BTreeMap<Name, BodyNames>,
 }
+
+/// The same for who writes it, in the same order.
+type WrittenApart<'a> = (&'a [(String, usize)], &'a BTreeMap<Name, BodyNames>);
 
 /// What a line says of a cell that has run, in the order of [`Told`].
 type Written<'a> = (
@@ -107,12 +108,12 @@ pub(super) fn push_line(text: &mut String, line: &Line<'_>) -> io::Result<()> {
 
 /// What lies apart comes first: without it, nothing is known of the cell.
 pub(super) fn push_cell(text: &mut String, cell: &RanCell) -> io::Result<()> {
-    let later = cell.trace.as_ref().map(|trace| trace.later.clone()).unwrap_or_default();
-    let apart = Apart { displays: cell.displays.clone(), later };
-    if apart != Apart::default() {
-        push_line(text, &Line::Apart(&apart))?;
+    let RanCell { id, index, source, count, state, duration, displays, is_twin, trace } = cell;
+    let nothing = BTreeMap::new();
+    let later = trace.as_ref().map_or(&nothing, |trace| &trace.later);
+    if !displays.is_empty() || !later.is_empty() {
+        push_line(text, &Line::Apart((displays, later)))?;
     }
-    let RanCell { id, index, source, count, state, duration, is_twin, trace, .. } = cell;
     let trace = trace.as_ref().map(OuterTrace::of);
     let seconds = duration.as_secs_f64();
     push_line(text, &Line::Ran((id, *index, *source, *count, *state, seconds, *is_twin, trace)))
@@ -126,18 +127,14 @@ fn parsed(line: &[u8]) -> Option<ReadLine> {
 /// How much is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// What counts for whoever only looks: not which cells were of the last run, either.
+    /// What counts for whoever only looks: each cell, and the one that is open.
     Glance,
-    /// What lies apart, too.
+    /// What lies apart, too, which cells were of the last run, and what its kernel holds.
     Whole,
 }
 
-/// `hear` is told of every cell in the order in which they ran, also of those that ran again since.
-pub(super) fn read(
-    file: &mut File,
-    reading: Reading,
-    mut hear: impl FnMut(&RanCell),
-) -> io::Result<Past> {
+/// What all lines together say.
+pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
     let size = file.metadata().map_or(0, |found| found.len().min(MAX_BYTES));
     // One byte more shows the end without asking for more room.
     let mut text = Vec::with_capacity(size as usize + 1);
@@ -145,14 +142,16 @@ pub(super) fn read(
     let mut cells = Latest::with_capacity(text.len() / SHORT_BYTES);
     // The last word on a cell of the last run is its last word of all.
     let mut last = BTreeSet::new();
-    let mut apart = Apart::default();
+    // Those that ran again since have made what others saw, too.
+    let mut held = Held::default();
+    let mut apart = Some(Apart::default());
     // Of all cells that began, only the last may not have ended; and those that ended after it began.
     let (mut begun, mut ended_since) = (None, Vec::new());
     let mut from = 0;
     for end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
         let line = &text[std::mem::replace(&mut from, end + 1)..end];
         if line.starts_with(STARTS) {
-            (begun, ended_since) = (Some(line), Vec::new());
+            (begun, ended_since, apart) = (Some(line), Vec::new(), Some(Apart::default()));
             continue;
         }
         if reading == Reading::Glance && line.starts_with(APART) {
@@ -160,19 +159,26 @@ pub(super) fn read(
         }
         match parsed(line) {
             Some(ReadLine::Began) => (last, begun) = (BTreeSet::new(), None),
-            Some(ReadLine::Starts(_)) => (begun, ended_since) = (Some(line), Vec::new()),
             Some(ReadLine::Ended) => begun = None,
             Some(ReadLine::Apart(told)) => {
-                apart = told;
+                apart = Some(told);
+                continue;
+            }
+            // Of a cell whose line before cannot be read, nothing is known.
+            None if line.starts_with(APART) => {
+                apart = None;
                 continue;
             }
             Some(ReadLine::Ran(told)) => {
-                let cell = told.with(std::mem::take(&mut apart));
+                let Some(apart) = apart.replace(Apart::default()) else { continue };
+                let cell = told.with(apart);
                 // Numbers that no run can have: somebody else wrote it.
                 if cell.trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
                     continue;
                 }
-                hear(&cell);
+                if let (Reading::Whole, Some(trace)) = (reading, &cell.trace) {
+                    held.take(trace);
+                }
                 let at = cells.put(cell);
                 ended_since.push(at);
                 if reading == Reading::Whole {
@@ -180,9 +186,9 @@ pub(super) fn read(
                 }
             }
             // An empty line, one that was cut off or is no text, or one of another inkcell.
-            None => {}
+            Some(ReadLine::Starts(_)) | None => {}
         }
-        apart = Apart::default();
+        apart = Some(Apart::default());
     }
     let open = begun.and_then(|line| match parsed(line)? {
         ReadLine::Starts(open) => Some(open),
@@ -192,5 +198,5 @@ pub(super) fn read(
         ended_since.iter().any(|at| cells.cells[*at].is_of(open.id.as_deref(), open.index))
     };
     let open = open.filter(|open| !has_ended(open));
-    Ok(Past { cells: cells.cells, last, open, held: Held::default() })
+    Ok(Past { cells: cells.cells, last, open, held })
 }

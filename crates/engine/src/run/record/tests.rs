@@ -77,6 +77,95 @@ fn who_looks_is_told_what_the_marks_of_cells_need() {
     assert_eq!(seen(&places).cells, [looked_at]);
 }
 
+/// What lies apart is of the next line alone, and a cell whose line was cut off is not known by half.
+#[test]
+fn what_lies_apart_goes_with_its_own_cell() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let ran = |id: &str, later: &str| {
+        let trace = format!(r#"{{"kernel": "k", "ran": 9, "makes": ["f"], "later": {later}}}"#);
+        let trace = serde_json::from_str(&trace).expect("a trace");
+        RanCell { trace: Some(trace), ..RanCell::unknown(Some(id), 0, State::Done) }
+    };
+    let (one, two) = (ran("a", r#"{"f": {"uses": ["x"]}}"#), ran("b", "{}"));
+    let known = |more: usize, between: &str| {
+        let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+        record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+        let mut text = String::new();
+        push_cell(&mut text, &one).expect("lines");
+        let cut = text.rfind('\n').expect("two lines") + more;
+        record.file.write_all(&text.as_bytes()[..cut]).expect("a part of them");
+        record.file.write_all(between.as_bytes()).expect("another line");
+        record.note(&two).expect("a note");
+        record.past().expect("the past").cells
+    };
+    assert_eq!(known(9, ""), std::slice::from_ref(&two));
+    assert_eq!(known(0, "\n{\"starts\":{\"id\":\"b\",\"index\":0}}"), [two.clone()]);
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.note(&one).expect("a note");
+    assert_eq!(record.past().expect("the past").cells, [two.clone(), one.clone()]);
+}
+
+/// Wherever a crash cut it off: who looks sees the cells that who runs them sees, and none has what is another's.
+#[test]
+fn a_record_that_was_cut_off_anywhere_is_read_the_same_by_all() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let ran = |id: &str, index| {
+        let trace = format!(r#"{{"kernel": "k", "ran": {index}, "later": {{"{id}": {{}}}}}}"#);
+        let trace = serde_json::from_str(&trace).expect("a trace");
+        let displays = vec![(id.to_owned(), 0)];
+        RanCell { trace: Some(trace), displays, ..RanCell::unknown(Some(id), index, State::Done) }
+    };
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.begin((Noted::AsKnown, &[]), &[ran("z", 0)]).expect("it begins");
+    for (id, index) in [("a", 1), ("b", 2)] {
+        record.note_start(&cell(Some(id), index, "x")).expect("a note");
+        record.note(&ran(id, index)).expect("a note");
+    }
+    drop(record);
+    let text = std::fs::read(&places.record).expect("the record");
+    for end in 0..=text.len() {
+        // What comes after is whole again.
+        std::fs::write(&places.record, &text[..end]).expect("a part of it");
+        let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+        record.file.seek(SeekFrom::End(0)).expect("its end");
+        record.note(&RanCell::unknown(Some("c"), 3, State::Done)).expect("a note");
+        let whole = record.past().expect("the past");
+        drop(record);
+        let seen = seen(&places);
+        assert_eq!(seen.cut_off, whole.open, "cut at {end}");
+        let outer = |cell: &RanCell| {
+            let mut cell = RanCell { displays: Vec::new(), ..cell.clone() };
+            cell.trace.iter_mut().for_each(|trace| trace.later.clear());
+            cell
+        };
+        assert_eq!(seen.cells, whole.cells.iter().map(outer).collect::<Vec<_>>(), "cut at {end}");
+        for known in &whole.cells {
+            let id = known.id.as_deref().expect("an id");
+            let wanted = ran(id, known.index);
+            assert!(id == "c" && known.displays.is_empty() || *known == wanted, "cut at {end}");
+        }
+    }
+}
+
+/// A run that ends while somebody reads the notebook has cut off nothing.
+#[test]
+fn a_look_knows_what_was_noted_while_the_notebook_was_read() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    record.note_start(&cell(Some("a"), 0, "x")).expect("a note");
+    let look = RunRecord::look(&places).expect("a record");
+    let ran = RanCell::unknown(Some("a"), 0, State::Done);
+    record.note(&ran).expect("a note");
+    record.note_end().expect("a note");
+    drop(record);
+    let now = look.now(&places);
+    assert_eq!((now.running, now.cut_off, now.cells), (None, None, vec![ran]));
+}
+
 /// A file that takes the place of another knows of its cells what that one's run did, and keeps what it knew of others.
 #[test]
 fn what_a_copied_kernel_ran_counts() {
