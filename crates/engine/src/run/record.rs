@@ -264,14 +264,12 @@ impl RunRecord {
 
     pub(crate) fn past(&mut self) -> io::Result<Past> {
         self.file.seek(SeekFrom::Start(0))?;
-        read(&mut self.file, Reading::Whole)
+        whole(&mut self.file)
     }
 
     /// What is known about a notebook whose runs are over, and that is only read.
     pub(crate) fn past_of(places: &RunPlaces) -> Past {
-        File::open(&places.record)
-            .and_then(|mut file| read(&mut file, Reading::Whole))
-            .unwrap_or_default()
+        File::open(&places.record).and_then(|mut file| whole(&mut file)).unwrap_or_default()
     }
 
     /// Begins a run. What is known about other cells stays known.
@@ -349,7 +347,12 @@ impl Look {
         let is_ahead = is_held || places.journal.exists();
         match open.is_some() && is_held {
             true => LastRuns { is_ahead, cells, running: open, cut_off: None },
-            false => LastRuns { is_ahead, cells, running: None, cut_off: open },
+            false => LastRuns {
+                is_ahead,
+                cells: cut(cells, open.as_ref()),
+                running: None,
+                cut_off: open,
+            },
         }
     }
 }
@@ -407,6 +410,21 @@ impl Latest {
             }
         }
     }
+}
+
+/// All that is known where no other run is under way.
+fn whole(file: &mut File) -> io::Result<Past> {
+    let past = read(file, Reading::Whole)?;
+    Ok(Past { cells: cut(past.cells, past.open.as_ref()), ..past })
+}
+
+/// What a cell did before it began once more and was cut off says nothing about what is there now.
+fn cut(mut cells: Vec<RanCell>, open: Option<&OpenCell>) -> Vec<RanCell> {
+    if let Some(OpenCell { id, index }) = open {
+        let cut = cells.iter_mut().filter(|cell| cell.is_of(id.as_deref(), *index));
+        cut.for_each(|cell| cell.state = State::Cancelled);
+    }
+    cells
 }
 
 /// How much of a file was read.

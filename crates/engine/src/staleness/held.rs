@@ -137,7 +137,7 @@ impl Held {
                 (trace.later, trace.files) = (names.later.clone(), names.files.clone());
             }
             None => {
-                trace.saw = [(Name::const_new(EVERYTHING), ended.last_above)].into_iter().collect()
+                trace.saw = [(Name::const_new(EVERYTHING), ended.last_above)].into_iter().collect();
             }
         }
         // On the same it has done the same, or the notebook could not be told from what it was.

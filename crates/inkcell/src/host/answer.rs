@@ -37,7 +37,21 @@ impl Caller {
         options: &KernelOptions,
     ) -> Result<Caller, Failure> {
         let settings = Arc::new(Settings::of(surroundings)?);
-        let engine = host.engine.decided_by(kernels(&settings, host.profile, options));
+        let mut kernels = kernels(&settings, host.profile, options);
+        // Whoever has typed a command expects its environment there, whichever host has the session.
+        if !options.env_all {
+            kernels.env_rules.mode =
+                engine_config(&settings, Profile::CommandLine).kernels.env_rules.mode;
+        }
+        let engine = host.engine.decided_by(kernels);
+        Ok(Caller { settings, engine })
+    }
+
+    /// The same for an agent's client.
+    fn of_agent(host: &Host, surroundings: Surroundings) -> Result<Caller, Failure> {
+        let settings = Arc::new(Settings::of(surroundings)?);
+        let kernels = kernels(&settings, host.profile, &KernelOptions::default());
+        let engine = host.engine.decided_by(kernels);
         Ok(Caller { settings, engine })
     }
 }
@@ -129,8 +143,7 @@ pub(super) async fn mcp(
     read: BufReader<OwnedReadHalf>,
     mut write: OwnedWriteHalf,
 ) -> io::Result<()> {
-    let caller = Caller::of(host, surroundings, &KernelOptions::default());
-    let caller = match caller {
+    let caller = match Caller::of_agent(host, surroundings) {
         Ok(caller) => caller,
         Err(failure) => {
             let done = FromHost::Done(Err(Refusal::from(failure)));

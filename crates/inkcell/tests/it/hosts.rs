@@ -72,6 +72,22 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
+/// A session that stays has the environment of the command that began it, as one that ends with its command has; and what
+/// the settings filter is filtered there, too.
+#[test]
+fn a_session_that_stays_has_the_environment_of_its_command() {
+    let hosted = Hosted::new();
+    let said = |session: &str, mode: Option<&str>| {
+        let look = "import os; print(os.environ.get('FOOBAR'))";
+        let mut command = hosted.command(&["py", "--session", session, look]);
+        command.env("FOOBAR", "seven");
+        command.envs(mode.map(|mode| ("INKCELL_ENV_MODE", mode)));
+        finish(command, b"").ok().stdout
+    };
+    assert_eq!(said("one", None), "seven\n");
+    assert_eq!(said("two", Some("filtered")), "None\n");
+}
+
 /// State lives across commands, for the same folder, and another folder has its own.
 #[test]
 fn a_session_outlives_its_command() {

@@ -249,6 +249,30 @@ fn a_run_that_is_killed_in_any_cell_goes_on_there() {
     }
 }
 
+/// F-027: a cell that had ended well before, and was killed when it ran again, is no fresh cell: stale cells are run with
+/// it, also where it uses nothing of what the others made.
+#[test]
+fn a_cell_that_was_cut_off_is_stale() {
+    let env = env();
+    let half = "import os, time\nopen('part', 'w').write('half')\nwhile os.path.exists('hold'): time.sleep(0.005)\n\
+                open('part', 'w').write('whole')";
+    env.put("nb.ipynb", notebook(&["a = 1", half, "print(a)"]));
+    ran(&env, &["nb.ipynb"]).ok();
+    env.put("hold", "");
+    let part = || std::fs::read_to_string(env.path("part")).unwrap_or_default();
+    let running = Running::start(run(&env, &["nb.ipynb"]));
+    until(|| part() == "half");
+    running.signal(Signal::KILL);
+    running.end();
+    std::fs::remove_file(env.path("hold")).unwrap();
+    let outline = env.run(&["read", "nb.ipynb", "--outline"]).ok().stdout;
+    assert!(outline.contains("cut off"), "{outline}");
+    ran(&env, &["nb.ipynb", "--cells", "stale"]).ok();
+    assert_eq!(part(), "whole");
+    let outline = env.run(&["read", "nb.ipynb", "--outline"]).ok().stdout;
+    assert_eq!(outline.matches(" fresh ").count(), 3, "{outline}");
+}
+
 fn counted(cells: usize) -> String {
     if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
 }

@@ -151,7 +151,9 @@ class _Cell:
     def _bind(self, name):
         self.bound.add(name)
         self.binds.add(name)
-        self.later.pop(name, None)
+        # On another way it may still be the function that it was.
+        if not self.ways:
+            self.later.pop(name, None)
         self.elements.pop(name, None)
 
     def change(self, name):
@@ -163,7 +165,13 @@ class _Cell:
 
     def define(self, name, function):
         uses, makes = free(function, self.may_change)
+        if isinstance(function, _ast.ClassDef):
+            # Methods of other classes are its own, too.
+            uses = uses | {base.id for base in function.bases if isinstance(base, _ast.Name)}
         self.make(name)
+        if name in self.later:
+            more_uses, more_makes = self.later[name]
+            uses, makes = uses | more_uses, makes | more_makes
         self.later[name] = (uses, makes)
 
     # Statements.

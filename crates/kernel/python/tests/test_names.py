@@ -122,6 +122,9 @@ LATER = [
     ("def f(): import os; return os", {}),
     ("def f(): return len([])", {}),
     ("def f(): return k\nf = 1", {}),
+    ("if c:\n    def f(): return k\nelse:\n    def f(): return n", {"f": (["k", "n"], [])}),
+    ("try:\n    def f(): return k\nexcept E:\n    f = None", {"f": (["k"], [])}),
+    ("class B(A, m.C): pass", {"B": (["A"], [])}),
 ]
 
 

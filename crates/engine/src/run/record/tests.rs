@@ -100,7 +100,7 @@ fn what_lies_apart_goes_with_its_own_cell() {
         record.past().expect("the past").cells
     };
     assert_eq!(known(9, ""), std::slice::from_ref(&two));
-    assert_eq!(known(0, "\n{\"starts\":{\"id\":\"b\",\"index\":0}}"), [two.clone()]);
+    assert_eq!(known(0, "\n{\"starts\":{\"id\":\"b\",\"index\":0}}"), std::slice::from_ref(&two));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
     record.note(&one).expect("a note");
     assert_eq!(record.past().expect("the past").cells, [two.clone(), one.clone()]);
@@ -222,4 +222,26 @@ fn a_cell_that_was_cut_off_is_known() {
     assert_eq!(record.past().expect("the past").open, open);
     record.note_end().expect("a note");
     assert_eq!(record.past().expect("the past").open, None);
+}
+
+/// What a cell did before counts no more when it began again and was cut off; as long as it runs, it does.
+#[test]
+fn a_cell_that_was_cut_off_has_not_ended_well() {
+    let dir = tempfile::TempDir::new().expect("a folder");
+    let places = RunPlaces::of(Path::new("/a.ipynb"), dir.path());
+    let states = |cells: &[RanCell]| cells.iter().map(|cell| cell.state).collect::<Vec<_>>();
+    let (one, two) = (cell(Some("a"), 0, "x"), cell(Some("b"), 1, "y"));
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.begin((Noted::AsKnown, &[]), &[]).expect("it begins");
+    for known in [&one, &two] {
+        record
+            .note(&RanCell::unknown(known.id.as_deref(), known.index, State::Done))
+            .expect("a note");
+    }
+    record.note_start(&two).expect("a note");
+    assert_eq!(states(&seen(&places).cells), [State::Done, State::Done]);
+    drop(record);
+    assert_eq!(states(&seen(&places).cells), [State::Done, State::Cancelled]);
+    let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    assert_eq!(states(&record.past().expect("the past").cells), [State::Done, State::Cancelled]);
 }
