@@ -438,7 +438,7 @@ async fn stale_and_a_part_do_not_go_together() {
 }
 
 /// However many cells are looked at together, and however long their record is, each has the same to be said about it.
-#[tokio::test(flavor = "multi_thread")]
+#[tokio::test]
 async fn many_cells_are_outlined_as_few_are() {
     let rig = Rig::new();
     let sources: Vec<String> = (0..450)

@@ -74,6 +74,7 @@ type Written<'a> = (
     f64,
     bool,
     Option<OuterParts<'a>>,
+    bool,
 );
 
 /// The same for who reads it.
@@ -88,11 +89,13 @@ struct Told {
     duration: Duration,
     is_twin: bool,
     trace: Option<OuterTrace>,
+    /// Whether something of it lies apart, in the line before.
+    is_apart: bool,
 }
 
 impl Told {
     fn with(self, apart: Apart) -> RanCell {
-        let Told { id, index, source, count, state, duration, is_twin, trace } = self;
+        let Told { id, index, source, count, state, duration, is_twin, trace, is_apart: _ } = self;
         let Apart { displays, later } = apart;
         let trace = trace.map(|trace| trace.with(later));
         RanCell { id, index, source, count, state, duration, displays, is_twin, trace }
@@ -111,12 +114,16 @@ pub(super) fn push_cell(text: &mut String, cell: &RanCell) -> io::Result<()> {
     let RanCell { id, index, source, count, state, duration, displays, is_twin, trace } = cell;
     let nothing = BTreeMap::new();
     let later = trace.as_ref().map_or(&nothing, |trace| &trace.later);
-    if !displays.is_empty() || !later.is_empty() {
+    let is_apart = !displays.is_empty() || !later.is_empty();
+    if is_apart {
         push_line(text, &Line::Apart((displays, later)))?;
     }
     let trace = trace.as_ref().map(OuterTrace::of);
     let seconds = duration.as_secs_f64();
-    push_line(text, &Line::Ran((id, *index, *source, *count, *state, seconds, *is_twin, trace)))
+    push_line(
+        text,
+        &Line::Ran((id, *index, *source, *count, *state, seconds, *is_twin, trace, is_apart)),
+    )
 }
 
 fn parsed(line: &[u8]) -> Option<ReadLine> {
@@ -144,14 +151,14 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
     let mut last = BTreeSet::new();
     // Those that ran again since have made what others saw, too.
     let mut held = Held::default();
-    let mut apart = Some(Apart::default());
+    let mut apart = None;
     // Of all cells that began, only the last may not have ended; and those that ended after it began.
     let (mut begun, mut ended_since) = (None, Vec::new());
     let mut from = 0;
     for end in memchr::memchr_iter(b'\n', &text).chain([text.len()]) {
         let line = &text[std::mem::replace(&mut from, end + 1)..end];
         if line.starts_with(STARTS) {
-            (begun, ended_since, apart) = (Some(line), Vec::new(), Some(Apart::default()));
+            (begun, ended_since, apart) = (Some(line), Vec::new(), None);
             continue;
         }
         if reading == Reading::Glance && line.starts_with(APART) {
@@ -164,14 +171,13 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
                 apart = Some(told);
                 continue;
             }
-            // Of a cell whose line before cannot be read, nothing is known.
-            None if line.starts_with(APART) => {
-                apart = None;
-                continue;
-            }
             Some(ReadLine::Ran(told)) => {
-                let Some(apart) = apart.replace(Apart::default()) else { continue };
-                let cell = told.with(apart);
+                let own = apart.take().filter(|_| told.is_apart);
+                // Of a cell whose line before cannot be read, nothing is known to who needs it.
+                if told.is_apart && own.is_none() && reading == Reading::Whole {
+                    continue;
+                }
+                let cell = told.with(own.unwrap_or_default());
                 // Numbers that no run can have: somebody else wrote it.
                 if cell.trace.as_ref().is_some_and(|trace| !trace.is_possible()) {
                     continue;
@@ -188,7 +194,7 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
             // An empty line, one that was cut off or is no text, or one of another inkcell.
             Some(ReadLine::Starts(_)) | None => {}
         }
-        apart = Some(Apart::default());
+        apart = None;
     }
     let open = begun.and_then(|line| match parsed(line)? {
         ReadLine::Starts(open) => Some(open),

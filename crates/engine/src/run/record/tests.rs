@@ -102,6 +102,7 @@ fn what_lies_apart_goes_with_its_own_cell() {
     assert_eq!(known(9, ""), std::slice::from_ref(&two));
     assert_eq!(known(0, "\n{\"starts\":{\"id\":\"b\",\"index\":0}}"), std::slice::from_ref(&two));
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    record.begin((Noted::AsKnown, std::slice::from_ref(&two)), &[]).expect("it begins");
     record.note(&one).expect("a note");
     assert_eq!(record.past().expect("the past").cells, [two.clone(), one.clone()]);
 }
@@ -195,7 +196,7 @@ fn what_nobody_can_read_says_nothing() {
     // Nor does a number that no execution can have.
     let line = |ran: u64| {
         let trace = serde_json::json!(["k", ran, null, {}, null, []]);
-        let cell = serde_json::json!(["a", 0, "0f", 3, "done", 1, false, trace]);
+        let cell = serde_json::json!(["a", 0, "0f", 3, "done", 1, false, trace, false]);
         format!("\n{}", serde_json::json!({"ran": cell}))
     };
     std::fs::write(&places.record, line(u64::MAX)).expect("a file");
