@@ -338,21 +338,19 @@ impl Look {
         // Between two cells, too, outputs may wait for the next save.
         let is_held = RunRecord::is_held(&file);
         // What a run has noted since may be in the notebook already.
-        if read_bytes(&mut file) != file.metadata().map(|found| found.len()).ok() {
+        if file.stream_position().ok() != file.metadata().map(|found| found.len()).ok() {
             let again =
                 file.seek(SeekFrom::Start(0)).and_then(|_| read(&mut file, Reading::Glance));
             past = again.unwrap_or(past);
         }
-        let Past { cells, open, .. } = past;
+        let Past { mut cells, open, .. } = past;
         let is_ahead = is_held || places.journal.exists();
         match open.is_some() && is_held {
             true => LastRuns { is_ahead, cells, running: open, cut_off: None },
-            false => LastRuns {
-                is_ahead,
-                cells: cut(cells, open.as_ref()),
-                running: None,
-                cut_off: open,
-            },
+            false => {
+                cut(&mut cells, open.as_ref());
+                LastRuns { is_ahead, cells, running: None, cut_off: open }
+            }
         }
     }
 }
@@ -414,22 +412,17 @@ impl Latest {
 
 /// All that is known where no other run is under way.
 fn whole(file: &mut File) -> io::Result<Past> {
-    let past = read(file, Reading::Whole)?;
-    Ok(Past { cells: cut(past.cells, past.open.as_ref()), ..past })
+    let mut past = read(file, Reading::Whole)?;
+    cut(&mut past.cells, past.open.as_ref());
+    Ok(past)
 }
 
 /// What a cell did before it began once more and was cut off says nothing about what is there now.
-fn cut(mut cells: Vec<RanCell>, open: Option<&OpenCell>) -> Vec<RanCell> {
+fn cut(cells: &mut [RanCell], open: Option<&OpenCell>) {
     if let Some(OpenCell { id, index }) = open {
         let cut = cells.iter_mut().filter(|cell| cell.is_of(id.as_deref(), *index));
         cut.for_each(|cell| cell.state = State::Cancelled);
     }
-    cells
-}
-
-/// How much of a file was read.
-fn read_bytes(file: &mut File) -> Option<u64> {
-    file.stream_position().ok()
 }
 
 #[cfg(test)]

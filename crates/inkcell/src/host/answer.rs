@@ -6,9 +6,9 @@
 use std::io;
 use std::sync::Arc;
 
+use inkcell_engine::Engine;
 use inkcell_engine::api::{KernelReport, KernelRequest, Request, Response};
 use inkcell_engine::kernel::EnvMode;
-use inkcell_engine::{Engine, KernelsConfig};
 use rmcp::ServiceExt as _;
 use tokio::io::BufReader;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -37,11 +37,18 @@ impl Caller {
         options: &KernelOptions,
     ) -> Result<Caller, Failure> {
         let settings = Arc::new(Settings::of(surroundings)?);
-        let mut kernels = kernels(&settings, host.profile, options);
+        let mut kernels = engine_config(&settings, host.profile).kernels;
         // Whoever has typed a command expects its environment there, whichever host has the session.
-        if !options.env_all {
-            kernels.env_rules.mode =
-                engine_config(&settings, Profile::CommandLine).kernels.env_rules.mode;
+        if host.profile != Profile::CommandLine {
+            let typed = engine_config(&settings, Profile::CommandLine).kernels;
+            kernels.env_rules.mode = typed.env_rules.mode;
+        }
+        if options.env_all {
+            kernels.env_rules.mode = EnvMode::Inherit;
+        }
+        kernels.env_rules.pass.extend(options.env.iter().cloned());
+        if let Some(shell) = options.shell {
+            kernels.shell = shell.into();
         }
         let engine = host.engine.decided_by(kernels);
         Ok(Caller { settings, engine })
@@ -50,23 +57,9 @@ impl Caller {
     /// The same for an agent's client.
     fn of_agent(host: &Host, surroundings: Surroundings) -> Result<Caller, Failure> {
         let settings = Arc::new(Settings::of(surroundings)?);
-        let kernels = kernels(&settings, host.profile, &KernelOptions::default());
-        let engine = host.engine.decided_by(kernels);
+        let engine = host.engine.decided_by(engine_config(&settings, host.profile).kernels);
         Ok(Caller { settings, engine })
     }
-}
-
-/// Which kernels a caller gets.
-fn kernels(settings: &Settings, profile: Profile, options: &KernelOptions) -> KernelsConfig {
-    let mut kernels = engine_config(settings, profile).kernels;
-    if options.env_all {
-        kernels.env_rules.mode = EnvMode::Inherit;
-    }
-    kernels.env_rules.pass.extend(options.env.iter().cloned());
-    if let Some(shell) = options.shell {
-        kernels.shell = shell.into();
-    }
-    kernels
 }
 
 pub(super) async fn answer(

@@ -13,7 +13,7 @@ use compact_str::CompactString;
 use inkcell_kernel::{BodyNames, Name};
 use serde::{Deserialize, Serialize};
 
-use super::{Latest, OpenCell, Past, RanCell, SourceDigest};
+use super::{Latest, OpenCell, Past, RanCell, SourceDigest, cut};
 use crate::api::State;
 use crate::staleness::{Held, OuterParts, OuterTrace};
 
@@ -165,7 +165,12 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
             continue;
         }
         match parsed(line) {
-            Some(ReadLine::Began) => (last, begun) = (BTreeSet::new(), None),
+            Some(ReadLine::Began) => {
+                // The run before was cut off, and this one may do nothing about it.
+                let open = begun.take().and_then(|line| open_cell(line, &ended_since, &cells));
+                cut(&mut cells.cells, open.as_ref());
+                last = BTreeSet::new();
+            }
             Some(ReadLine::Ended) => begun = None,
             Some(ReadLine::Apart(told)) => {
                 apart = Some(told);
@@ -196,13 +201,13 @@ pub(super) fn read(file: &mut File, reading: Reading) -> io::Result<Past> {
         }
         apart = None;
     }
-    let open = begun.and_then(|line| match parsed(line)? {
-        ReadLine::Starts(open) => Some(open),
-        _ => None,
-    });
-    let has_ended = |open: &OpenCell| {
-        ended_since.iter().any(|at| cells.cells[*at].is_of(open.id.as_deref(), open.index))
-    };
-    let open = open.filter(|open| !has_ended(open));
+    let open = begun.and_then(|line| open_cell(line, &ended_since, &cells));
     Ok(Past { cells: cells.cells, last, open, held })
+}
+
+/// The cell that began with this line, unless it is one of those that have ended since.
+fn open_cell(line: &[u8], ended: &[usize], cells: &Latest) -> Option<OpenCell> {
+    let Some(ReadLine::Starts(open)) = parsed(line) else { return None };
+    let is_it = |at: &usize| cells.cells[*at].is_of(open.id.as_deref(), open.index);
+    (!ended.iter().any(is_it)).then_some(open)
 }

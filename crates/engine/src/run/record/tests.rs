@@ -244,5 +244,13 @@ fn a_cell_that_was_cut_off_has_not_ended_well() {
     drop(record);
     assert_eq!(states(&seen(&places).cells), [State::Done, State::Cancelled]);
     let mut record = RunRecord::take(&places, dir.path()).expect("a file").expect("it is free");
+    let past = record.past().expect("the past");
+    assert_eq!(states(&past.cells), [State::Done, State::Cancelled]);
+    // Nor when a run of other cells has ended well since.
+    record.begin((Noted::AsKnown, &past.cells), &[]).expect("it begins");
+    record.note_start(&one).expect("a note");
+    record.note(&RanCell::unknown(Some("a"), 0, State::Done)).expect("a note");
+    record.note_end().expect("a note");
+    assert_eq!(states(&seen(&places).cells), [State::Done, State::Cancelled]);
     assert_eq!(states(&record.past().expect("the past").cells), [State::Done, State::Cancelled]);
 }
