@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use serde::Deserialize;
 
 use crate::child;
-use crate::suite;
+use crate::suite::{self, rules};
 use crate::workspace::Workspace;
 
 const COMMANDS: &str = "docs/commands.md";
@@ -94,7 +94,8 @@ pub(crate) fn run(workspace: &Workspace, mode: Mode) -> Result<()> {
     let settings = render_settings(&settings(&binary)?)?;
     let tools = render_tools(&mut |profile| tools(&binary, profile))?;
     // All are looked at before any is complained about.
-    let done = [(COMMANDS, commands), (SETTINGS, settings), (TOOLS, tools)]
+    let nextest = (rules::NEXTEST_CONFIG, rules::nextest_config());
+    let done = [(COMMANDS, commands), (SETTINGS, settings), (TOOLS, tools), nextest]
         .map(|(name, page)| store(&workspace.path(name), name, &page, mode));
     done.into_iter().collect()
 }

@@ -10,8 +10,8 @@
 #![allow(unreachable_pub, reason = "a binary exports nothing; `pub` marks a chore's entry point")]
 
 mod bench;
+mod busy;
 mod child;
-mod deadline;
 mod docs;
 mod fuzz;
 mod gremlin;
@@ -33,7 +33,6 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::deadline::Deadline;
 use crate::workspace::Workspace;
 
 #[derive(Parser)]
@@ -53,12 +52,23 @@ struct Cli {
 enum Chore {
     /// Run every check of the project: format, lints, tests, generated pages, statements.
     Test {
-        /// Fewer cases per test, and nothing that needs a release build.
+        /// Run only tests with one of these texts in their names, and no other check.
+        names: Vec<String>,
+        /// Run fewer cases for each test, and nothing that needs a server or a release build.
         #[arg(long)]
         quick: bool,
-        /// Begin nothing more after this time that can be left out, and name what was. Without it all is run.
-        #[arg(long, value_name = "N")]
-        minutes: Option<u64>,
+        /// Run the soak and matrix tests too: every Python, long gremlin, fuzz targets.
+        #[arg(long, conflicts_with = "quick")]
+        all: bool,
+        /// Run each named test N times.
+        #[arg(long, value_name = "N", requires = "names", default_value_t = 1)]
+        repeat: u32,
+        /// Keep every core busy meanwhile.
+        #[arg(long)]
+        busy: bool,
+        /// Run part K of N of the Rust tests, for machines that share the work.
+        #[arg(long, value_name = "K/N")]
+        partition: Option<String>,
     },
     /// Run the runner's suites on every CPython that is found.
     Pythons,
@@ -124,13 +134,16 @@ fn main() -> ExitCode {
 fn run(chore: Chore) -> anyhow::Result<()> {
     let workspace = Workspace::find()?;
     match chore {
-        Chore::Test { quick, minutes } => {
-            let depth = if quick { test::Depth::Quick } else { test::Depth::Full };
-            test::run(&workspace, depth, Deadline::after_minutes(minutes))
+        Chore::Test { names, quick, all, repeat, busy, partition } => {
+            let depth = match (quick, all) {
+                (true, _) => test::Depth::Quick,
+                (_, true) => test::Depth::All,
+                _ => test::Depth::Full,
+            };
+            test::run(&workspace, &test::Options { depth, names, repeat, partition, busy })
         }
         Chore::Pythons => {
-            let never = Deadline::after_minutes(None);
-            let loud = pythons::run(&workspace, test::Depth::Full, never)?;
+            let loud = pythons::run(&workspace, test::Depth::All)?;
             loud.iter().for_each(|line| println!("!! {line}"));
             Ok(())
         }
@@ -176,7 +189,8 @@ mod tests {
         for part in [
             "test",
             "--quick",
-            "--minutes",
+            "--repeat",
+            "--busy",
             "pythons",
             "servers",
             "spec",

@@ -11,7 +11,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::deadline::Deadline;
+use crate::suite::Selection;
 use crate::test::Depth;
 use crate::workspace::Workspace;
 use crate::{child, pytest, python_env, suite};
@@ -21,11 +21,9 @@ const SUPPORTED: RangeInclusive<u32> = 9..=14;
 const REQUIREMENTS: &str = "xtask/requirements-runner.txt";
 /// Written last, so that an environment whose making was cut short is never taken for a whole one.
 const STAMP: &str = "inkcell-stamp";
-/// With `all` in it, every version gets the whole conformance suite.
-const WISH: &str = "INKCELL_TEST_PYTHONS";
-/// What versions between the oldest and the newest get of it: the tiers whose outcome is the
-/// interpreter's doing. The rest is about processes, whichever Python they run, and takes longest.
-const TIERS: &str = "test(/^(basic|output|interrupt|fork_server)::/)";
+/// What a full run tries of the conformance suite: the modules whose outcome is the interpreter's doing. The rest
+/// is about processes, whichever Python they run, and takes longest.
+const TIERS: [&str; 4] = ["basic", "output", "interrupt", "fork_server"];
 /// One line: implementation, major, minor, micro.
 const WHO: &str = "import sys; print(sys.implementation.name, *sys.version_info[:3])";
 
@@ -44,7 +42,7 @@ struct Version {
 
 /// Runs the suites; gives what must not be overlooked. All versions are tried before a failure of
 /// one is returned, because what fails on one version alone is told by the others.
-pub(crate) fn run(workspace: &Workspace, depth: Depth, deadline: Deadline) -> Result<Vec<String>> {
+pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
     let mut loud = Vec::new();
     let mut found = one_of_each(places());
     for one in found.values() {
@@ -57,49 +55,38 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth, deadline: Deadline) -> Re
     if !missing.is_empty() {
         loud.push(format!("the runner is NOT tried on CPython {}: not found", missing.join(", ")));
     }
-    if depth == Depth::Quick {
-        // The floor is where a slip shows first.
-        if let Some(floor) = found.keys().next().copied() {
-            found.retain(|minor, _| *minor == floor);
-            println!("a quick run tries 3.{floor} alone");
-        }
-    } else if found.len() < 2 {
+    if found.len() < 2 {
         loud.push(format!("only {} CPython was found to try the runner on", found.len()));
     }
-
-    let ends = [found.keys().next().copied(), found.keys().next_back().copied()];
-    let wishes_all = std::env::var_os(WISH).is_some_and(|wish| wish == "all");
-    if found.len() > 2 && !wishes_all {
+    let is_whole = depth == Depth::All;
+    if !is_whole {
+        // A slip shows first at either end.
+        let ends = [found.keys().next().copied(), found.keys().next_back().copied()];
+        found.retain(|minor, _| ends.contains(&Some(*minor)));
         println!(
-            "between the oldest and the newest only {TIERS} is run; {WISH}=all runs everything"
+            "only the oldest and the newest, and of the conformance suite {TIERS:?}; --all runs all of it"
         );
     }
     let known = ask(&python_env::interpreter(&workspace.path(python_env::ENV_DIR)));
     let mut failed = Vec::new();
     for one in found.values() {
         let name = format!("3.{}", one.version.minor);
-        if depth == Depth::Full && known.is_some_and(|known| known.minor == one.version.minor) {
+        if known.is_some_and(|known| known.minor == one.version.minor) {
             println!("\n-- CPython {name} is the one of the stages before");
-            continue;
-        }
-        if deadline.is_over() {
-            loud.push(format!("the runner is NOT tried on CPython {name}: no time was left"));
             continue;
         }
         println!("\n-- CPython {name}");
         let tests = environment(workspace, one).map(|python| runner_tests(workspace, &python));
         match tests {
-            Ok(Ok(told)) => loud.extend(told),
+            Ok(Ok(())) => {}
             Ok(Err(error)) => failed.push(format!("{name}: {error}")),
             Err(error) => loud.push(format!(
                 "the runner's own tests did NOT run on CPython {name}: no environment with pytest ({error:#})"
             )),
         }
-        let is_end = depth == Depth::Full && ends.contains(&Some(one.version.minor));
-        let is_whole = wishes_all || is_end;
-        match conformance(workspace, one, (!is_whole).then_some(TIERS)) {
-            Ok(told) => loud.extend(told),
-            Err(error) => failed.push(format!("{name}: {error}")),
+        let modules = if is_whole { Vec::new() } else { TIERS.to_vec() };
+        if let Err(error) = conformance(workspace, one, modules) {
+            failed.push(format!("{name}: {error}"));
         }
     }
     if !failed.is_empty() {
@@ -116,28 +103,23 @@ pub(crate) fn newest_first(minors: &RangeInclusive<u32>) -> Vec<PathBuf> {
 
 /// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a
 /// library skips itself here and says so; the stage with the full environment runs it.
-fn runner_tests(workspace: &Workspace, python: &Path) -> Result<Option<String>> {
+fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {
     println!(
         "what needs IPython or a library is SKIPPED here; the stage with all packages runs it"
     );
-    pytest::run(workspace, python, |tests| {
+    let (_, outcome) = pytest::run(workspace, python, &[], |tests| {
         tests.env_remove("INKCELL_TEST_REQUIRE");
-    })
+    });
+    outcome
 }
 
 /// The contract of a kernel, with kernels of this interpreter as it was found.
-fn conformance(workspace: &Workspace, one: &Found, filter: Option<&str>) -> Result<Option<String>> {
-    let told = |tests: &mut Command| {
+fn conformance(workspace: &Workspace, one: &Found, modules: Vec<&'static str>) -> Result<()> {
+    let selection = Selection { binary: Some("conformance"), modules, ..Selection::default() };
+    let (_, outcome) = suite::run(workspace, &selection, |tests| {
         tests.env("INKCELL_TEST_PYTHON", &one.path).env_remove("INKCELL_TEST_REQUIRE");
-    };
-    if !suite::has_nextest(workspace) {
-        let mut tests = workspace.cargo(["test", "--workspace", "--test", "conformance"]);
-        told(&mut tests);
-        return child::stream_to_stdout(&mut tests).map(|()| None);
-    }
-    let filter = filter.map_or_else(String::new, |filter| format!(" & {filter}"));
-    let name = format!("CPython 3.{}", one.version.minor);
-    suite::some(workspace, &name, &format!("binary(conformance){filter}"), told)
+    });
+    outcome
 }
 
 /// The first interpreter of each supported minor version.

@@ -7,8 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::deadline::Deadline;
-
 /// The stages run so far, in order, and what has to be repeated at the end.
 #[derive(Default)]
 pub(crate) struct Stages {
@@ -41,22 +39,6 @@ impl Stages {
         let outcome = if result.is_ok() { Outcome::Passed } else { Outcome::Failed };
         self.done.push(Stage { name, took: start.elapsed(), outcome });
         result.with_context(|| format!("stage {name}"))
-    }
-
-    /// Runs a stage that is left out, and named, where no time is left for it. What it gives must not be overlooked.
-    pub(crate) fn run_in_time<L: IntoIterator<Item = String>>(
-        &mut self,
-        name: &'static str,
-        deadline: Deadline,
-        work: impl FnOnce() -> Result<L>,
-    ) -> Result<()> {
-        if deadline.is_over() {
-            self.warn(format!("`{name}` did NOT run: no time was left"));
-            return Ok(());
-        }
-        let loud = self.run(name, work)?;
-        loud.into_iter().for_each(|line| self.warn(line));
-        Ok(())
     }
 
     /// Says something that must not be overlooked: now, and once more under the closing table.
@@ -111,17 +93,6 @@ mod tests {
              all        1.55\n\
              !! no tracer\n"
         );
-    }
-
-    #[test]
-    fn what_there_was_no_time_for_is_named() {
-        let mut stages = Stages::default();
-        let none = || -> Result<Option<String>> { anyhow::bail!("it was begun") };
-        stages.run_in_time("laws", Deadline::after_minutes(Some(0)), none).unwrap();
-        assert!(stages.table().contains("!! `laws` did NOT run"), "{}", stages.table());
-        let loud = || Ok(Some("look here".to_owned()));
-        stages.run_in_time("laws", Deadline::after_minutes(None), loud).unwrap();
-        assert!(stages.table().contains("!! look here"), "{}", stages.table());
     }
 
     #[test]

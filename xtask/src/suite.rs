@@ -1,140 +1,124 @@
-//! The tests of the workspace: in groups, what is most basic first, each group only while there is time for it.
+//! The tests of the workspace: which of them run, how many at once, and how long each took.
 //!
-//! Owns the groups, how many run at once, and what is done about a test that fails: it is tried again by itself,
-//! since a busy machine fails tests that a quiet one does not, and whoever reads the end of the output is told its
-//! name. Must not know what is tested.
+//! Owns the call of the test runner: nextest where it is installed, else `plain`, with the same rules. A test that
+//! fails fails the run: nothing is tried a second time. Must not know what is tested.
+
+mod plain;
+mod report;
+pub(crate) mod rules;
 
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 
 use crate::child;
-use crate::deadline::Deadline;
 use crate::workspace::Workspace;
 
-/// The groups in their order: a name, and which tests are in it that were in none before.
-const GROUPS: [(&str, &str); 5] = [
-    ("pure", "package(inkcell-notebook) | package(xtask) | kind(lib) | kind(bin)"),
-    ("engine", "package(inkcell-engine) | package(inkcell-testkit)"),
-    ("program", "package(inkcell)"),
-    ("kernels", "package(inkcell-kernel) & !binary(gateway)"),
-    ("gateways", "package(inkcell-kernel)"),
-];
+pub(crate) use report::{TestTime, slowest};
 
-/// More failures than these are no accident of a busy machine.
-const FEW: usize = 25;
-
-/// Tests that share a core. Most of them wait for other processes most of the time, and where the machine is shared
-/// with others an idle core is slow to come back: 107 of them took 186 and 154 s by twos, 50, 67 and 41 s by fours.
+/// Tests that share a core. Most of them wait for other processes most of the time.
 const PER_CORE: usize = 2;
 
-/// Where nextest writes what became of each.
+/// Where nextest writes the outcome and the time of each test.
 const REPORT: &str = "target/nextest/default/junit.xml";
 
-/// Runs all of them; `told` says to each command what tests are told. Gives what must not be overlooked.
+const NEXTEST_HINT: &str = "cargo-nextest is not installed: tests run one process each, without it. \
+                            It gives better reports: cargo install --locked cargo-nextest";
+
+/// Which tests run: those that fit every part that is given.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Selection {
+    /// Of this test binary alone.
+    pub(crate) binary: Option<&'static str>,
+    /// In one of these modules.
+    pub(crate) modules: Vec<&'static str>,
+    /// With one of these texts in their names.
+    pub(crate) names: Vec<String>,
+    /// Not in one of these places: a test binary, and how names begin in it.
+    pub(crate) leave_out: &'static [(&'static str, &'static str)],
+    /// Part K of N, for machines that share the work.
+    pub(crate) partition: Option<String>,
+    /// How often each runs; 0 means once.
+    pub(crate) repeat: u32,
+}
+
+impl Selection {
+    fn includes(&self, binary: &str, test: &str) -> bool {
+        let in_module =
+            |module: &&str| test.strip_prefix(*module).is_some_and(|rest| rest.starts_with("::"));
+        let left_out =
+            |(place, prefix): &(&str, &str)| *place == binary && test.starts_with(prefix);
+        self.binary.is_none_or(|wanted| wanted == binary)
+            && !self.leave_out.iter().any(left_out)
+            && (self.modules.is_empty() || self.modules.iter().any(in_module))
+            && (self.names.is_empty() || self.names.iter().any(|name| test.contains(name)))
+    }
+
+    /// The same as an expression of nextest.
+    fn filter(&self) -> String {
+        let mut parts = Vec::new();
+        parts.extend(self.binary.map(|binary| format!("binary({binary})")));
+        if !self.modules.is_empty() {
+            parts.push(format!("test(/^({})::/)", self.modules.join("|")));
+        }
+        if !self.names.is_empty() {
+            let names: Vec<String> =
+                self.names.iter().map(|name| format!("test({name})")).collect();
+            parts.push(format!("({})", names.join(" | ")));
+        }
+        for (binary, prefix) in self.leave_out {
+            parts.push(format!("!(binary({binary}) & test(/^{prefix}/))"));
+        }
+        if parts.is_empty() { "all()".to_owned() } else { parts.join(" & ") }
+    }
+}
+
+/// Runs the selected tests; `tell` adds to each command what tests must know. Returns how long each test took,
+/// and the failure, if any: the times are worth showing then too.
 pub(crate) fn run(
     workspace: &Workspace,
-    deadline: Deadline,
-    told: impl Fn(&mut Command),
-) -> Result<Vec<String>> {
+    selection: &Selection,
+    tell: impl Fn(&mut Command),
+) -> (Vec<TestTime>, Result<()>) {
     if !has_nextest(workspace) {
-        let mut tests = workspace.cargo(["test", "--workspace", "--all-targets"]);
-        told(&mut tests);
-        child::stream_to_stdout(&mut tests)?;
-        return Ok(Vec::new());
+        println!("!! {NEXTEST_HINT}");
+        return plain::run(workspace, selection, threads(), tell);
     }
-    let mut loud = Vec::new();
-    for (at, (name, _)) in GROUPS.into_iter().enumerate() {
-        if deadline.is_over() {
-            loud.push(format!("the tests of the group `{name}` did NOT run: no time was left"));
-            continue;
-        }
-        println!("\n-- {name}");
-        loud.extend(some(workspace, name, &filter(at), &told)?);
-    }
-    Ok(loud)
-}
-
-/// Runs the tests that a filter names, under a name of their own. Gives what must not be overlooked.
-pub(crate) fn some(
-    workspace: &Workspace,
-    name: &str,
-    filter: &str,
-    told: impl Fn(&mut Command),
-) -> Result<Option<String>> {
-    group(workspace, name, filter, |threads, filter| {
-        // The whole workspace is named: for one package everything would be built again, with other features.
-        let mut tests = workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast"]);
-        tests.args(["--test-threads", &threads.to_string(), "-E", filter]);
-        told(&mut tests);
-        child::stream_to_stdout(&mut tests)
-    })
-}
-
-/// One group, and those of it that failed once more.
-fn group(
-    workspace: &Workspace,
-    name: &str,
-    filter: &str,
-    run: impl Fn(usize, &str) -> Result<()>,
-) -> Result<Option<String>> {
     let report = workspace.path(REPORT);
-    // A report of before would be taken for this one's.
+    // An earlier report would be taken for this one's.
     let _ = std::fs::remove_file(&report);
-    let Err(error) = run(threads(), filter) else { return Ok(None) };
-    let failed = failures(&report).unwrap_or_default();
-    if failed.is_empty() || failed.len() > FEW {
-        return Err(error.context(format!("group {name}: {} tests failed", failed.len())));
+    // The whole workspace is named: for one package everything would be built again, with other features.
+    let mut tests = workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast"]);
+    tests.args(["--test-threads", &threads().to_string(), "-E", &selection.filter()]);
+    if let Some(partition) = &selection.partition {
+        tests.args(["--partition", &format!("slice:{partition}")]);
     }
-    println!("\n-- {name}: {} failed, and are tried again one by one", failed.len());
-    let again: Vec<String> = failed.iter().map(|test| format!("test(={test})")).collect();
-    let again = format!("({filter}) & ({})", again.join(" | "));
-    let passed = run(1, &again).or_else(|_| {
-        let still = failures(&report).unwrap_or_default();
-        println!("\n-- {name}: tried a last time: {}", still.join(", "));
-        run(1, &again)
-    });
-    passed.with_context(|| format!("group {name}"))?;
-    Ok(Some(format!("passed only when tried again, look why: {}", failed.join(", "))))
+    if selection.repeat > 1 {
+        tests.args(["--stress-count", &selection.repeat.to_string()]);
+    }
+    tell(&mut tests);
+    let outcome = child::stream_to_stdout(&mut tests);
+    (read_times(&report), outcome)
 }
 
-/// The tests of a group: those that were in none before it.
-fn filter(at: usize) -> String {
-    let before: String = GROUPS[..at].iter().map(|(_, tests)| format!(" & !({tests})")).collect();
-    format!("({}){before}", GROUPS[at].1)
+/// The times of a report. A runner that failed early leaves none.
+pub(crate) fn read_times(report: &Path) -> Vec<TestTime> {
+    report::read(report).unwrap_or_default()
 }
 
-/// Builds what the tests are and what they start: the executable that they build is the one that they try. Whoever
-/// else builds it the same way has it already.
+/// Builds the tests and the executable that they start.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     child::stream(&mut workspace.cargo(["build", "--quiet", "--workspace", "--bins", "--tests"]))
 }
 
-pub(crate) fn has_nextest(workspace: &Workspace) -> bool {
+fn has_nextest(workspace: &Workspace) -> bool {
     child::succeeds(&mut workspace.cargo(["nextest", "--version"]))
 }
 
 /// How many tests run at once.
-fn threads() -> usize {
+pub(crate) fn threads() -> usize {
     PER_CORE * std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// The names of the tests that a report says have failed.
-fn failures(report: &Path) -> Result<Vec<String>> {
-    let report = std::fs::read_to_string(report)?;
-    let mut failed = Vec::new();
-    for case in report.split("<testcase ").skip(1) {
-        let case = case.split("</testcase>").next().unwrap_or_default();
-        if case.contains("<failure") || case.contains("<error") {
-            let name = case.split_once("name=\"").and_then(|(_, rest)| rest.split_once('"'));
-            match name {
-                Some((name, _)) => failed.push(name.to_owned()),
-                None => bail!("a test without a name in {REPORT}"),
-            }
-        }
-    }
-    Ok(failed)
 }
 
 #[cfg(test)]
@@ -142,52 +126,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_is_in_one_group_only() {
-        assert_eq!(filter(0), format!("({})", GROUPS[0].1));
-        let last = filter(GROUPS.len() - 1);
-        for (_, tests) in &GROUPS[..GROUPS.len() - 1] {
-            assert!(last.contains(&format!("& !({tests})")), "{last}");
-        }
-    }
-
-    #[test]
-    fn failed_tests_are_read_from_the_report() {
-        let dir = tempfile::tempdir().unwrap();
-        let report = dir.path().join("junit.xml");
-        let text = r#"<testsuites><testsuite name="a::it">
-            <testcase name="one::passes" classname="a::it" time="1.0"></testcase>
-            <testcase name="two::fails" classname="a::it"><failure type="x">said</failure></testcase>
-            <testcase name="three" classname="b"><flakyFailure type="x"/></testcase>
-            </testsuite></testsuites>"#;
-        std::fs::write(&report, text).unwrap();
-        assert_eq!(failures(&report).unwrap(), ["two::fails"]);
-    }
-
-    /// What failed for good fails the run; what passed when it was tried again is told by its name.
-    #[test]
-    fn a_test_that_fails_is_tried_again_by_itself() {
-        let dir = tempfile::tempdir().unwrap();
-        let workspace = Workspace::at(dir.path());
-        let report = dir.path().join(REPORT);
-        std::fs::create_dir_all(report.parent().unwrap()).unwrap();
-        let runs = std::cell::RefCell::new(Vec::new());
-        let fails_so_often = |times: usize| {
-            runs.borrow_mut().clear();
-            let (runs, report) = (&runs, &report);
-            move |threads: usize, filter: &str| {
-                runs.borrow_mut().push((threads, filter.to_owned()));
-                if runs.borrow().len() > times {
-                    return Ok(());
-                }
-                std::fs::write(report, r#"<testcase name="a::b"><failure/></testcase>"#)?;
-                bail!("failed")
-            }
+    fn selection_by_binary_module_and_name_means_the_same_to_both_runners() {
+        let all = Selection::default();
+        assert_eq!(all.filter(), "all()");
+        assert!(all.includes("it", "hosts::a"));
+        let some = Selection {
+            binary: Some("conformance"),
+            modules: vec!["basic", "output"],
+            names: vec!["utf8".to_owned()],
+            leave_out: &[("conformance", "output::forked")],
+            ..Selection::default()
         };
-        assert_eq!(group(&workspace, "g", "all()", fails_so_often(0)).unwrap(), None);
-        let told = group(&workspace, "g", "all()", fails_so_often(1)).unwrap().unwrap();
-        assert!(told.contains("a::b"), "{told}");
-        assert_eq!(runs.borrow()[1], (1, "(all()) & (test(=a::b))".to_owned()));
-        assert!(group(&workspace, "g", "all()", fails_so_often(2)).unwrap().is_some());
-        assert!(group(&workspace, "g", "all()", fails_so_often(3)).is_err());
+        assert_eq!(
+            some.filter(),
+            "binary(conformance) & test(/^(basic|output)::/) & (test(utf8)) \
+             & !(binary(conformance) & test(/^output::forked/))"
+        );
+        assert!(some.includes("conformance", "output::direct::utf8_is_kept"));
+        assert!(!some.includes("conformance", "output::forked::utf8_is_kept"));
+        assert!(!some.includes("it", "output::direct::utf8_is_kept"));
+        assert!(!some.includes("conformance", "outputs::utf8"));
+        assert!(!some.includes("conformance", "output::direct::bytes"));
+    }
+
+    /// A red test is red: neither the command nor its configuration tries one again, and nothing is left out.
+    #[test]
+    fn failed_tests_are_never_tried_again() {
+        let config = include_str!("../../.config/nextest.toml");
+        assert!(config.contains("retries = 0"), "{config}");
+        let kept = config.lines().filter(|line| line.contains("retries")).count();
+        assert_eq!(kept, 1, "an override brings retries back:\n{config}");
+        let ci = include_str!("../../.ci/run");
+        let command = ci.lines().rfind(|line| !line.starts_with('#')).unwrap_or_default();
+        assert_eq!(command, "exec cargo xtask test");
     }
 }

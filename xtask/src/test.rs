@@ -1,103 +1,206 @@
-//! `cargo xtask test`: the one test command. Owns the order of the stages, what may be left out when no time is left,
-//! and what each test process is told through its environment.
+//! `cargo xtask test`: the one test command. Owns the order of the stages, and what each test process is told
+//! through its environment.
 //!
-//! Must not know how a stage's tool works, and must not soften a failure: the first one ends the
-//! run.
+//! Must not know how a stage's tool works, and must not soften a failure: a test runs once, and a stage that fails
+//! fails the run.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::deadline::Deadline;
+use crate::busy::Busy;
 use crate::stages::Stages;
 use crate::strace::Tracing;
+use crate::suite::{Selection, TestTime};
 use crate::workspace::Workspace;
 use crate::{
-    child, docs, gremlin, laws, pytest, python_env, pythons, servers, spec, strace, suite,
+    child, docs, fuzz, gremlin, laws, pytest, python_env, pythons, servers, spec, strace, suite,
 };
 
 /// How much is run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Depth {
+    /// Fewer cases for each test, and nothing that needs a release build, a server or another Python.
     Quick,
+    /// Everything a change must pass.
     Full,
+    /// The soak and matrix runs too.
+    All,
 }
 
-/// The first command README.md shows, as it is written there, after `cargo build --release`. It is
-/// kept here and nowhere else; who changes it in README.md changes it here.
-const README_COMMAND: &str = "target/release/inkcell run examples/tour.ipynb -o target/tour.ipynb";
+/// What to run, and beside what.
+pub(crate) struct Options {
+    pub(crate) depth: Depth,
+    /// Only tests with one of these texts in their names, and no other stage.
+    pub(crate) names: Vec<String>,
+    /// How often each of them runs.
+    pub(crate) repeat: u32,
+    pub(crate) partition: Option<String>,
+    /// Beside a program that keeps every core busy.
+    pub(crate) busy: bool,
+}
+
+/// The first command README.md shows, word for word after `cargo run --release --`.
+const README_COMMAND: &str = "run examples/tour.ipynb -o target/tour.ipynb";
 
 /// Notebooks other people wrote. They are not part of the project, so their absence is no failure.
 const CORPUS: &str = "../shared/corpus";
 
-pub(crate) fn run(workspace: &Workspace, depth: Depth, deadline: Deadline) -> Result<()> {
+/// How many of the slowest tests the end lists.
+const SLOWEST: usize = 30;
+
+pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
+    let _busy = options.busy.then(Busy::on_every_core);
     let mut stages = Stages::default();
-    let outcome = run_stages(&mut stages, workspace, depth, deadline);
-    println!("\n{}", stages.table());
+    let mut times = Vec::new();
+    let outcome = if options.names.is_empty() {
+        run_stages(&mut stages, &mut times, workspace, options)
+    } else {
+        run_named(&mut stages, &mut times, workspace, options)
+    };
+    println!("\n{}\n{}", suite::slowest(times, SLOWEST), stages.table());
     outcome
+}
+
+/// What the tests need that is not in this checkout.
+struct Surroundings {
+    python: PathBuf,
+    servers: servers::Prepared,
+    tracing: Tracing,
+}
+
+impl Surroundings {
+    fn prepare(workspace: &Workspace) -> Result<Surroundings> {
+        let python = python_env::prepare(workspace)?;
+        let servers = servers::prepare(workspace)?;
+        Ok(Surroundings { python, servers, tracing: strace::prepare() })
+    }
+
+    /// What must not be overlooked.
+    fn warn(&self, stages: &mut Stages) {
+        self.servers.loud.iter().for_each(|line| stages.warn(line.clone()));
+        if let Tracing::Missing(why) = self.tracing {
+            stages.warn(format!("{why}: the crash enumeration of a save (F-060) will NOT run"));
+        }
+    }
+
+    fn tell(&self, command: &mut Command, depth: Depth) {
+        tell(command, &self.python, &self.tracing, depth);
+        command.envs(self.servers.told.iter().map(|(variable, value)| (*variable, value)));
+    }
 }
 
 fn run_stages(
     stages: &mut Stages,
+    times: &mut Vec<TestTime>,
     workspace: &Workspace,
-    depth: Depth,
-    deadline: Deadline,
+    options: &Options,
 ) -> Result<()> {
-    stages.run("fmt", || child::stream(&mut workspace.cargo(["fmt", "--all", "--check"])))?;
-    stages.run("clippy", || {
-        let args = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        child::stream(&mut workspace.cargo(args))
+    let depth = options.depth;
+    // Environments come from the network and builds from the processor: neither waits for the other.
+    let surroundings = std::thread::scope(|scope| {
+        let preparing = scope.spawn(|| Surroundings::prepare(workspace));
+        stages
+            .run("format", || child::stream(&mut workspace.cargo(["fmt", "--all", "--check"])))?;
+        stages.run("lints", || {
+            let args =
+                ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
+            child::stream(&mut workspace.cargo(args))
+        })?;
+        stages.run("build", || suite::build(workspace))?;
+        stages.run("environments", || match preparing.join() {
+            Ok(surroundings) => surroundings,
+            Err(_) => bail!("preparing the environments panicked"),
+        })
     })?;
-    let python = stages.run("python", || python_env::prepare(workspace))?;
-    let servers = stages.run("servers", || servers::prepare(workspace))?;
-    servers.loud.into_iter().for_each(|line| stages.warn(line));
-    let tracing = stages.run("strace", || Ok(strace::prepare()))?;
-    if let Tracing::Missing(why) = tracing {
-        stages.warn(format!("{why}: the crash enumeration of a save (F-060) will NOT run"));
-    }
-    stages.run("build", || suite::build(workspace))?;
+    surroundings.warn(stages);
+    let tell = |command: &mut Command| surroundings.tell(command, depth);
 
-    let told = |command: &mut Command| {
-        tell(command, &python, &tracing, depth);
-        command.envs(servers.told.iter().map(|(variable, value)| (*variable, value)));
+    let selection = Selection {
+        leave_out: if depth == Depth::Quick { suite::rules::NOT_QUICK } else { &[] },
+        partition: options.partition.clone(),
+        ..Selection::default()
     };
-    let loud = stages.run("tests", || suite::run(workspace, deadline, told))?;
-    loud.into_iter().for_each(|line| stages.warn(line));
-    stages.run("docs", || docs::run(workspace, docs::Mode::Check))?;
-    stages.run("spec", || {
+    // What fails is shown after everything else has run: one run tells of every failure.
+    let tests = stages.run("tests", || measured(times, suite::run(workspace, &selection, tell)));
+    let runner = stages
+        .run("runner", || measured(times, pytest::run(workspace, &surroundings.python, &[], tell)));
+    tests.and(runner)?;
+    stages.run("doc tests", || {
+        let mut tests = workspace.cargo(["test", "--quiet", "--doc", "--workspace"]);
+        tell(&mut tests);
+        child::stream_to_stdout(&mut tests)
+    })?;
+    stages.run("pages", || docs::run(workspace, docs::Mode::Check))?;
+    stages.run("statements", || {
         spec::run(workspace, &workspace.path(spec::DEFAULT_DIR), spec::Listing::FaultsOnly)
     })?;
-    stages.run_in_time("runner", deadline, || pytest::run(workspace, &python, told))?;
-    stages.run_in_time("doc tests", deadline, || {
-        let mut tests = workspace.cargo(["test", "--doc", "--workspace"]);
-        told(&mut tests);
-        child::stream_to_stdout(&mut tests)?;
-        Ok(None)
-    })?;
-    if depth == Depth::Full {
-        stages.run_in_time("readme", deadline, || {
-            child::stream(&mut workspace.cargo(["build", "--release"]))?;
-            readme(workspace)?;
-            Ok(None)
-        })?;
-    }
-    stages.run_in_time("pythons", deadline, || pythons::run(workspace, depth, deadline))?;
-    stages.run_in_time("gremlin", deadline, || {
-        let seconds = if depth == Depth::Quick { 15 } else { 60 };
+    stages.run("gremlin", || {
+        let seconds = match depth {
+            Depth::Quick => 10,
+            Depth::Full => 30,
+            Depth::All => 600,
+        };
         // The same each time, so that a change is judged by what it changed; `cargo xtask gremlin` tries others.
-        gremlin::run(workspace, &gremlin::Options { seconds, seed: Some(151), replay: None })?;
-        Ok(None)
+        gremlin::run(workspace, &gremlin::Options { seconds, seed: Some(151), replay: None })
     })?;
-    if depth == Depth::Full {
-        let corpus = workspace.path(CORPUS);
-        if corpus.is_dir() {
-            stages.run_in_time("laws", deadline, || laws::run(&corpus).map(|()| None))?;
-        } else {
-            stages.warn(format!("{CORPUS} is not here: the laws are not tried on it"));
-        }
+    if depth == Depth::Quick {
+        return Ok(());
+    }
+    let corpus = workspace.path(CORPUS);
+    if corpus.is_dir() {
+        stages.run("laws", || laws::run(&corpus))?;
+    } else {
+        stages.warn(format!("{CORPUS} is not here: the laws are NOT tried on it"));
+    }
+    let missing = stages.run("pythons", || pythons::run(workspace, depth))?;
+    missing.into_iter().for_each(|line| stages.warn(line));
+    stages.run("release build", || child::stream(&mut workspace.cargo(["build", "--release"])))?;
+    stages.run("readme", || readme(workspace))?;
+    if depth == Depth::All {
+        stages.run("fuzz", || fuzz::run(workspace, 60, None))?;
     }
     Ok(())
+}
+
+/// Tests by their names alone, in Rust and in Python.
+fn run_named(
+    stages: &mut Stages,
+    times: &mut Vec<TestTime>,
+    workspace: &Workspace,
+    options: &Options,
+) -> Result<()> {
+    stages.run("build", || suite::build(workspace))?;
+    let surroundings = stages.run("environments", || Surroundings::prepare(workspace))?;
+    surroundings.warn(stages);
+    let tell = |command: &mut Command| surroundings.tell(command, options.depth);
+    let is_python = |name: &String| name.starts_with("test_");
+    let (python, rust): (Vec<_>, Vec<_>) = options.names.iter().cloned().partition(is_python);
+    if !rust.is_empty() {
+        let selection = Selection {
+            names: rust,
+            partition: options.partition.clone(),
+            repeat: options.repeat,
+            ..Selection::default()
+        };
+        stages.run("tests", || measured(times, suite::run(workspace, &selection, tell)))?;
+    }
+    if !python.is_empty() {
+        stages.run("runner", || {
+            for _ in 0..options.repeat.max(1) {
+                measured(times, pytest::run(workspace, &surroundings.python, &python, tell))?;
+            }
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// Keeps the times of tests for the end.
+fn measured(times: &mut Vec<TestTime>, run: (Vec<TestTime>, Result<()>)) -> Result<()> {
+    times.extend(run.0);
+    run.1
 }
 
 /// What a test process is told. With `INKCELL_TEST_REQUIRE` a test fails where it would otherwise
@@ -114,10 +217,8 @@ fn tell(command: &mut Command, python: &Path, tracing: &Tracing, depth: Depth) {
 
 /// The first thing a reader of README.md tries has to work as written.
 fn readme(workspace: &Workspace) -> Result<()> {
-    println!("$ {README_COMMAND}");
-    let mut words = README_COMMAND.split(' ');
-    let program = workspace.path(words.next().unwrap_or_default());
-    let printed = child::capture(Command::new(program).args(words).current_dir(workspace.root()))?;
+    let mut command = workspace.cargo(["run", "--quiet", "--release", "--"]);
+    let printed = child::capture(command.args(README_COMMAND.split(' ')))?;
     if printed.trim().is_empty() {
         bail!("`{README_COMMAND}` printed nothing");
     }
@@ -150,5 +251,12 @@ mod tests {
         let told = told(&Tracing::Missing("gone"), Depth::Quick);
         assert_eq!(told["INKCELL_TEST_NO_STRACE"], "1");
         assert_eq!(told["INKCELL_TEST_QUICK"], "1");
+    }
+
+    #[test]
+    fn readme_shows_both_commands_that_the_test_runs() {
+        let readme = include_str!("../../README.md");
+        assert!(readme.contains(&format!("cargo run --release -- {README_COMMAND}")));
+        assert!(readme.contains("cargo xtask test"));
     }
 }

@@ -23,12 +23,6 @@ impl Workspace {
         Ok(Self { root: root.to_path_buf() })
     }
 
-    /// Another folder in its place.
-    #[cfg(test)]
-    pub(crate) fn at(root: &Path) -> Self {
-        Self { root: root.to_path_buf() }
-    }
-
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

@@ -1,4 +1,4 @@
-//! What the families of measurements share: their options, the release builds, the head of a report and its end.
+//! What the families of measurements share: their options, the builds, the head of a report and its end.
 //!
 //! Owns the order of those. Must not know what a family measures.
 
@@ -26,7 +26,7 @@ pub(super) struct Options {
     /// Where all figures are written [default: FAMILY.json in target/bench].
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measure the release builds that are there, without bringing them up to date.
+    /// Measure the builds that are there, without bringing them up to date.
     #[arg(long)]
     no_build: bool,
     /// End with a failure when a goal is missed.
@@ -51,14 +51,14 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Brings the release builds up to date, unless that is not wanted.
+    /// Brings the builds up to date, unless that is not wanted.
     pub(super) fn begin(
         family: &'a Family,
         options: &'a Options,
         workspace: &'a Workspace,
     ) -> Result<Report<'a>> {
         let missing = if options.no_build {
-            vec!["no build was asked for: ours are the release builds that were there".to_owned()]
+            vec!["no build was asked for: ours are the builds that were there".to_owned()]
         } else {
             peers::build(workspace)?
         };
@@ -68,10 +68,10 @@ impl<'a> Report<'a> {
     /// A small program of its own from this crate's examples, brought up to date like the others.
     pub(super) fn example(&self, name: &str) -> Result<PathBuf> {
         if !self.options.no_build {
-            let args = ["build", "--release", "-p", "xtask", "--example", name];
+            let args = ["build", "--profile", "dist", "-p", "xtask", "--example", name];
             child::stream(&mut self.workspace.cargo(args))?;
         }
-        Ok(peers::release(self.workspace, &format!("examples/{name}")))
+        Ok(peers::built(self.workspace, &format!("examples/{name}")))
     }
 
     /// Prints the head: who takes part, who does not, and how busy the machine is.
@@ -172,7 +172,7 @@ pub(super) fn ask_host(
 ) -> Result<Value> {
     empty_root(root)?;
     let env = INHERITED.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
-    let host = Command::new(peers::release(workspace, "xtask"))
+    let host = Command::new(peers::built(workspace, "xtask"))
         .args(["bench", host, &serde_json::to_string(task)?])
         .env_clear()
         .envs(env)

@@ -84,7 +84,7 @@ pub(super) fn run(args: &McpArgs) -> Result<()> {
         }
         let task = Task {
             family: family.to_owned(),
-            inkcell: peers::release(&workspace, "inkcell"),
+            inkcell: peers::built(&workspace, "inkcell"),
             bare: workspace.path(peers::SCRIPTS).join("mcp_bare.py"),
             bare_python: bare_python.clone(),
             jupyter_python: jupyter_python.clone(),

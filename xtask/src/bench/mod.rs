@@ -4,6 +4,7 @@
 //! printed, and only `--check` turns it into a failure. Must not know how a figure is taken.
 
 mod batch;
+mod build;
 mod cells;
 mod engine;
 mod family;
@@ -41,6 +42,7 @@ const FAMILIES: &[(&str, &str)] = &[
     ("zmq", "our client of Jupyter kernels beside jupyter_client, on the same kernel"),
     ("gateway", "our client of gateways beside Python's websocket clients, on the same server"),
     ("batch", "many notebooks in one command, beside one command for each; which cells are stale"),
+    ("build", "clean builds, the slowest crates, and a build after one changed line"),
     ("host", "commands at a host that is there, beside a bare client of its socket and nbclient"),
 ];
 
@@ -87,6 +89,7 @@ pub fn run(args: &[String]) -> Result<()> {
             gateway::run(&gateway::GatewayArgs::parse_from(args))
         }
         Some((family, _)) if family == "batch" => batch::run(&batch::BatchArgs::parse_from(args)),
+        Some((family, _)) if family == "build" => build::run(&build::BuildArgs::parse_from(args)),
         Some((family, _)) if family == "host" => host::run(&host::HostArgs::parse_from(args)),
         // Not families: what the families start as processes of their own, from a release build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),

@@ -57,7 +57,7 @@ impl Arena {
         let mut env = turns::environment(&python, &root.join("home"))?;
         let runtime = root.join("runtime").display().to_string();
         env.insert("JUPYTER_RUNTIME_DIR".to_owned(), runtime);
-        let xtask = peers::release(workspace, "xtask");
+        let xtask = peers::built(workspace, "xtask");
         let scripts = workspace.path(SCRIPTS);
         Ok(Arena { xtask, python, scripts, root, env })
     }

@@ -74,8 +74,8 @@ impl Arena {
         ];
         env.extend(set.map(|(name, value)| (name.to_owned(), value)));
         Ok(Arena {
-            xtask: peers::release(workspace, "xtask"),
-            inkcell: peers::release(workspace, "inkcell"),
+            xtask: peers::built(workspace, "xtask"),
+            inkcell: peers::built(workspace, "inkcell"),
             python,
             scripts: workspace.path(peers::SCRIPTS),
             root,

@@ -51,7 +51,7 @@ impl Arena {
             std::env::join_paths([bin].into_iter().chain(std::env::split_paths(&inherited)))?;
         // A home of their own: what they leave there is neither read nor written anywhere else.
         let watch = StopWatch {
-            xtask: peers::release(workspace, "xtask"),
+            xtask: peers::built(workspace, "xtask"),
             env: vec![
                 ("PATH", path),
                 ("HOME", root.join("home").into()),
@@ -59,7 +59,7 @@ impl Arena {
             ],
             stderr: root.join("stderr.txt"),
         };
-        let inkcell = peers::release(workspace, "inkcell");
+        let inkcell = peers::built(workspace, "inkcell");
         let programs = Programs { inkcell, python, nb, scripts: workspace.path(peers::SCRIPTS) };
         Ok(Arena { root, programs, watch })
     }

@@ -51,7 +51,7 @@ impl Arena {
         let mut env = turns::environment(&python, &root.join("home"))?;
         let jupyter = runtime.join("jupyter").display().to_string();
         env.insert("JUPYTER_RUNTIME_DIR".to_owned(), jupyter);
-        let xtask = peers::release(workspace, "xtask");
+        let xtask = peers::built(workspace, "xtask");
         let scripts = workspace.path(SCRIPTS);
         Ok(Arena { xtask, python, scripts, root, runtime, env })
     }

@@ -1,5 +1,4 @@
 //! What an edit writes looks like the file it is written into, and nothing else changes.
-#![allow(clippy::unwrap_used)]
 
 use inkcell_notebook::{
     CellKind, CellRef, EditOp, IdSource, Note, Notebook, OutputsAfter, Place, SourceShape,

@@ -1,5 +1,4 @@
 //! What was valid nbformat stays valid, as the reference implementation in Python sees it.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

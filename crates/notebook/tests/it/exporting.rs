@@ -1,5 +1,4 @@
 //! A notebook as a script and as Markdown, and scripts given to the real Python.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -1,9 +1,6 @@
 //! The document laws over odd files and over files made at random, and random edits against a model.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
-#[path = "laws/model.rs"]
 mod model;
-#[path = "laws/random.rs"]
 mod random;
 
 use inkcell_notebook::Notebook;

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
 use regex::Regex;
 
-use crate::random;
+use super::random;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cell {

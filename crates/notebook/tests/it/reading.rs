@@ -1,5 +1,4 @@
 //! Ways to look at a notebook: the outline, search, and comparison by cell.
-#![allow(clippy::unwrap_used)]
 
 use inkcell_notebook::{CellDiff, Compare, Hit, Notebook, SearchIn, diff, first_line};
 use inkcell_testkit::notebooks;

@@ -1,6 +1,5 @@
 //! Cells of values against those that papermill itself writes, where it is installed: every type in every language,
 //! where they are put, and what is read from the cell with the defaults.
-#![allow(clippy::expect_used)]
 
 use std::process::{Command, Stdio};
 

@@ -1,6 +1,5 @@
 //! What is accepted is exactly what Python's `json.loads` accepts, tried on broken JSON against the
 //! real one.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr)]
 
 use std::io::Write as _;
 use std::process::{Command, Stdio};

@@ -1,5 +1,4 @@
 //! Batches of operations: what positions mean, what order cells get, who gets an id, all or nothing.
-#![allow(clippy::unwrap_used, clippy::panic)]
 
 use inkcell_notebook::{
     Action, Candidate, CellKind, CellRef, EditError, EditOp, IdSource, MetaChange, Note, Notebook,

@@ -1,0 +1,88 @@
+//! What some tests need of the machine, declared: the one table, and `.config/nextest.toml` made from it.
+//!
+//! Must not know what the tests show.
+
+use std::fmt::Write as _;
+
+/// What a test needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Need {
+    /// No other test beside it: it measures, or it floods.
+    Machine,
+    /// Longer than others: it has to try every case of something.
+    Time,
+}
+
+/// Tests with a need: a test binary, and how the tests' names begin.
+pub(crate) struct Rule {
+    pub(crate) binary: &'static str,
+    pub(crate) prefix: &'static str,
+    pub(crate) need: Need,
+    /// Why, for the reader of the configuration.
+    pub(crate) why: &'static str,
+}
+
+/// Where the configuration is.
+pub(crate) const NEXTEST_CONFIG: &str = ".config/nextest.toml";
+
+const HEAD: &str = "\
+# How nextest runs the tests of this workspace.
+# Generated from xtask/src/suite/rules.rs by `cargo xtask docs`. Do not edit by hand.
+
+[profile.default]
+fail-fast = false
+# A test that fails now and then is a bug. Nothing is tried again.
+retries = 0
+# A test that hangs must not take the time of all others: it ends after ten minutes.
+slow-timeout = { period = \"60s\", terminate-after = 10 }
+# Tests that pass are only counted: a log of thousands of lines hides the few that matter.
+status-level = \"slow\"
+final-status-level = \"fail\"
+failure-output = \"immediate-final\"
+
+# The closing table of `cargo xtask test` is read from here.
+[profile.default.junit]
+path = \"junit.xml\"
+store-success-output = false
+store-failure-output = false
+";
+
+/// What a quick run leaves out: a test binary, and how names begin in it. The full run has all of it.
+pub(crate) const NOT_QUICK: &[(&str, &str)] = &[];
+
+pub(crate) const RULES: &[Rule] = &[Rule {
+    binary: "it",
+    prefix: "run_crash::a_run_survives_a_fault_at_every_call",
+    need: Need::Time,
+    why: "It runs a notebook once for each call that a fault can hit.",
+}];
+
+/// Whether a test has this need.
+pub(crate) fn needs(binary: &str, test: &str, need: Need) -> bool {
+    let mut rules = RULES.iter().filter(|rule| rule.need == need);
+    rules.any(|rule| rule.binary == binary && test.starts_with(rule.prefix))
+}
+
+/// Whether a test may take long, by its name in a report, which begins with its package and binary.
+pub(crate) fn may_be_slow(reported: &str) -> bool {
+    let mut rules = RULES.iter().filter(|rule| rule.need == Need::Time);
+    rules.any(|rule| reported.contains(&format!("::{}::{}", rule.binary, rule.prefix)))
+}
+
+/// Nextest's whole configuration: whoever calls it by hand gets the same rules.
+pub(crate) fn nextest_config() -> String {
+    let mut text = HEAD.to_owned();
+    for Rule { binary, prefix, need, why } in RULES {
+        let setting = match need {
+            Need::Machine => "threads-required = \"num-test-threads\"",
+            Need::Time => "slow-timeout = { period = \"300s\", terminate-after = 4 }",
+        };
+        // Writing into a String cannot fail.
+        let _ = write!(
+            text,
+            "\n# {why}\n[[profile.default.overrides]]\n\
+             filter = 'binary({binary}) & test(/^{prefix}/)'\n{setting}\n"
+        );
+    }
+    text
+}
