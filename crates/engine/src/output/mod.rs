@@ -9,6 +9,7 @@ mod line;
 mod mime;
 mod model;
 mod plain;
+pub mod raster;
 mod recorder;
 mod rich;
 mod sanitize;

@@ -4,13 +4,13 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{DynamicImage, ImageFormat, ImageReader, Limits};
 use inkcell_engine::notebook::Pictures;
+use inkcell_engine::output::raster::{Raster, RasterFormat, RasterLimits};
 
 use crate::args::ImagesArg;
 
-/// Memory for one picture.
-const MAX_BYTES: u64 = 512 << 20;
+/// For one picture.
+const LIMITS: RasterLimits = RasterLimits { max_pixels: u64::MAX, max_bytes: 512 << 20 };
 
 /// How two pictures differ, in a few words; none when they look the same.
 pub(super) fn difference(how: ImagesArg, both: &Pictures<'_>) -> Option<String> {
@@ -34,7 +34,7 @@ pub(super) fn difference(how: ImagesArg, both: &Pictures<'_>) -> Option<String> 
     let (Some(old), Some(new)) = (decoded(both.mime, &old), decoded(both.mime, &new)) else {
         return Some(other_bytes);
     };
-    let size = |picture: &DynamicImage| (picture.width(), picture.height());
+    let size = |picture: &Raster| (picture.width(), picture.height());
     let ((wide, high), (wide_now, high_now)) = (size(&old), size(&new));
     if (wide, high) != (wide_now, high_now) {
         return Some(format!("{wide}x{high} pixels stored, {wide_now}x{high_now} now"));
@@ -42,35 +42,25 @@ pub(super) fn difference(how: ImagesArg, both: &Pictures<'_>) -> Option<String> 
     if how == ImagesArg::Size {
         return None;
     }
-    let (old, new) = (old.to_rgba8(), new.to_rgba8());
     let differ = old.pixels().zip(new.pixels()).filter(|(old, new)| old != new).count();
     let all = u64::from(wide) * u64::from(high);
     (differ > 0).then(|| format!("{differ} of {all} pixels differ"))
 }
 
-fn decoded(mime: &str, file: &[u8]) -> Option<DynamicImage> {
-    let format = match mime {
-        "image/png" => ImageFormat::Png,
-        "image/jpeg" | "image/jpg" => ImageFormat::Jpeg,
-        _ => return None,
-    };
-    let mut reader = ImageReader::with_format(std::io::Cursor::new(file), format);
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_BYTES);
-    reader.limits(limits);
-    reader.decode().ok()
+fn decoded(mime: &str, file: &[u8]) -> Option<Raster> {
+    Raster::decode(RasterFormat::from_mime(mime)?, file, LIMITS).ok()
 }
 
 #[cfg(test)]
 mod tests {
+    use inkcell_engine::output::raster::{PixelLayout, PngEffort};
+
     use super::*;
-    use image::{Rgb, RgbImage};
 
     fn png(wide: u32, high: u32, colour: [u8; 3], comment: bool) -> String {
-        let picture = DynamicImage::from(RgbImage::from_pixel(wide, high, Rgb(colour)));
-        let mut file = std::io::Cursor::new(Vec::new());
-        picture.write_to(&mut file, ImageFormat::Png).unwrap();
-        let mut file = file.into_inner();
+        let samples = colour.repeat((wide * high) as usize);
+        let picture = Raster::new(wide, high, PixelLayout::Rgb, samples).unwrap();
+        let mut file = picture.encode_png(PngEffort::Fast).unwrap();
         if comment {
             // A text chunk before the end, as libraries put one in with their version.
             let end = file.len() - 12;

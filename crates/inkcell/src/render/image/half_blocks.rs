@@ -18,9 +18,9 @@ const STEPS: [u8; 6] = [0, 95, 135, 175, 215, 255];
 /// The rows of a picture.
 pub(super) fn rows(picture: &Drawable<'_>, extent: Extent, depth: Depth) -> Vec<Line> {
     let pixels = picture.exactly(extent.pixels(CHARACTER));
-    let (wide, high) = pixels.dimensions();
+    let (wide, high) = (pixels.width(), pixels.height());
     let paint = |column, row| {
-        let [red, green, blue] = pixels.get_pixel(column, row).0;
+        let [red, green, blue, _] = pixels.pixel(column, row).unwrap_or_default();
         match depth {
             Depth::True => Paint::True(red, green, blue),
             Depth::Indexed => Paint::Indexed(nearest([red, green, blue])),

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use image::RgbImage;
+use inkcell_engine::output::raster::Raster;
 
 /// Colours at most.
 const MAX_COLOURS: usize = 256;
@@ -16,22 +16,26 @@ const BITS: u32 = 5;
 type Colour = [u8; 3];
 
 /// The colours of a picture, and which of them each pixel has.
-pub(super) fn reduced(pixels: &RgbImage) -> (Vec<Colour>, Vec<u8>) {
+pub(super) fn reduced(pixels: &Raster) -> (Vec<Colour>, Vec<u8>) {
     exact(pixels).unwrap_or_else(|| divided(pixels))
 }
 
-fn exact(pixels: &RgbImage) -> Option<(Vec<Colour>, Vec<u8>)> {
+fn colours_of(pixels: &Raster) -> impl Iterator<Item = Colour> + '_ {
+    pixels.pixels().map(|[red, green, blue, _]| [red, green, blue])
+}
+
+fn exact(pixels: &Raster) -> Option<(Vec<Colour>, Vec<u8>)> {
     let mut numbers: HashMap<Colour, u8> = HashMap::new();
     let mut colours = Vec::new();
-    let mut which = Vec::with_capacity(pixels.pixels().len());
-    for pixel in pixels.pixels() {
-        let number = match numbers.get(&pixel.0) {
+    let mut which = Vec::with_capacity(pixels.width() as usize * pixels.height() as usize);
+    for colour in colours_of(pixels) {
+        let number = match numbers.get(&colour) {
             Some(number) => *number,
             None if colours.len() == MAX_COLOURS => return None,
             None => {
                 let number = u8::try_from(colours.len()).ok()?;
-                colours.push(pixel.0);
-                numbers.insert(pixel.0, number);
+                colours.push(colour);
+                numbers.insert(colour, number);
                 number
             }
         };
@@ -52,13 +56,13 @@ fn key(colour: Colour) -> [u8; 3] {
     colour.map(|part| part >> (8 - BITS))
 }
 
-fn divided(pixels: &RgbImage) -> (Vec<Colour>, Vec<u8>) {
+fn divided(pixels: &Raster) -> (Vec<Colour>, Vec<u8>) {
     let mut bins: HashMap<[u8; 3], Bin> = HashMap::new();
-    for pixel in pixels.pixels() {
-        let key = key(pixel.0);
+    for colour in colours_of(pixels) {
+        let key = key(colour);
         let bin = bins.entry(key).or_insert(Bin { key, sum: [0; 3], count: 0 });
         bin.count += 1;
-        for (sum, part) in bin.sum.iter_mut().zip(pixel.0) {
+        for (sum, part) in bin.sum.iter_mut().zip(colour) {
             *sum += u64::from(part);
         }
     }
@@ -91,7 +95,7 @@ fn divided(pixels: &RgbImage) -> (Vec<Colour>, Vec<u8>) {
         colours.push([mean(0), mean(1), mean(2)]);
         numbers.extend(group.iter().map(|bin| (bin.key, number)));
     }
-    let which = pixels.pixels().map(|pixel| numbers.get(&key(pixel.0)).copied().unwrap_or(0));
+    let which = colours_of(pixels).map(|colour| numbers.get(&key(colour)).copied().unwrap_or(0));
     (colours, which.collect())
 }
 

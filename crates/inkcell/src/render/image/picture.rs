@@ -4,28 +4,15 @@
 //! before anything is shown, and it must end where its picture ends: what else hides behind one never reaches
 //! a terminal. It must not know protocols.
 
-use std::io::Cursor;
-
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use image::{
-    DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder as _, ImageFormat, ImageReader,
-    RgbImage,
-};
+use inkcell_engine::output::raster::{PngEffort, Raster, RasterFormat, RasterHeader, RasterLimits};
 
 /// A file that is larger is not looked at.
 const MAX_FILE_BYTES: usize = 64 << 20;
 
-/// Pixels of a picture that is decoded.
-const MAX_PIXELS: u64 = 40_000_000;
-
-/// Memory for them.
-const MAX_DECODED_BYTES: u64 = 256 << 20;
+const LIMITS: RasterLimits = RasterLimits { max_pixels: 40_000_000, max_bytes: 256 << 20 };
 
 /// A file that is sent as it is; a larger one is made anew at the size it has on the screen.
 const MAX_SENT_BYTES: usize = 1 << 20;
-
-/// What is behind a picture that can be seen through: paper.
-const PAPER: u32 = 255;
 
 /// A size in pixels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -77,26 +64,19 @@ impl Side {
 /// A picture that was read to its end.
 pub(super) struct Drawable<'a> {
     file: &'a [u8],
-    format: ImageFormat,
-    decoded: DynamicImage,
+    format: RasterFormat,
+    decoded: Raster,
 }
 
 impl<'a> Drawable<'a> {
     /// Reads a picture of this type; none where anything about it is not as it should be.
     pub(super) fn read(mime: &str, file: &'a [u8]) -> Option<Drawable<'a>> {
-        let format = match mime {
-            "image/png" => ImageFormat::Png,
-            "image/jpeg" | "image/jpg" => ImageFormat::Jpeg,
-            _ => return None,
-        };
-        let is_whole =
-            file.len() <= MAX_FILE_BYTES && begins_as(format, file) && ends_as(format, file);
+        let format = RasterFormat::from_mime(mime)?;
+        let is_whole = file.len() <= MAX_FILE_BYTES && ends_as(format, file);
         if !is_whole {
             return None;
         }
-        // The decoders panic on no input we know of; a picture must not end the program if they do on one
-        // we do not know.
-        let decoded = std::panic::catch_unwind(|| decode(format, file)).ok().flatten()?;
+        let decoded = Raster::decode(format, file, LIMITS).ok()?;
         Some(Drawable { file, format, decoded })
     }
 
@@ -106,16 +86,10 @@ impl<'a> Drawable<'a> {
 
     /// A PNG file of it: its own where it is one and small, otherwise one of at most this size.
     pub(super) fn png(&self, side: Side) -> Option<Vec<u8>> {
-        if self.format == ImageFormat::Png && self.file.len() <= MAX_SENT_BYTES {
+        if self.format == RasterFormat::Png && self.file.len() <= MAX_SENT_BYTES {
             return Some(self.file.to_vec());
         }
-        let pixels = self.scaled(side);
-        let mut file = Vec::new();
-        let encoder =
-            PngEncoder::new_with_quality(&mut file, CompressionType::Fast, FilterType::Adaptive);
-        let (wide, high) = pixels.dimensions();
-        encoder.write_image(pixels.as_raw(), wide, high, ExtendedColorType::Rgb8).ok()?;
-        Some(file)
+        self.scaled(side).encode_png(PngEffort::Fast).ok()
     }
 
     /// A file of it, of whichever kind: its own where it is small.
@@ -127,80 +101,27 @@ impl<'a> Drawable<'a> {
     }
 
     /// Its pixels, on paper, in its own proportion within this size and never larger than it is.
-    pub(super) fn scaled(&self, side: Side) -> RgbImage {
+    pub(super) fn scaled(&self, side: Side) -> Raster {
         self.exactly(self.side().within(side))
     }
 
     /// Its pixels, on paper, at exactly this size.
-    pub(super) fn exactly(&self, Side { wide, high }: Side) -> RgbImage {
-        let is_same = self.side() == (Side { wide, high });
-        let pixels = match is_same {
-            true => self.decoded.to_rgba8(),
-            false => self.decoded.thumbnail_exact(wide, high).to_rgba8(),
-        };
-        let mut on_paper = RgbImage::new(pixels.width(), pixels.height());
-        for (to, from) in on_paper.pixels_mut().zip(pixels.pixels()) {
-            let [red, green, blue, alpha] = from.0;
-            let blend = |colour: u8| {
-                let alpha = u32::from(alpha);
-                let mixed = (u32::from(colour) * alpha + PAPER * (255 - alpha) + 127) / 255;
-                u8::try_from(mixed).unwrap_or(u8::MAX)
-            };
-            to.0 = [blend(red), blend(green), blend(blue)];
-        }
-        on_paper
+    pub(super) fn exactly(&self, Side { wide, high }: Side) -> Raster {
+        self.decoded.resize(wide, high).into_opaque()
     }
-}
-
-fn reader(format: ImageFormat, file: &[u8]) -> ImageReader<Cursor<&[u8]>> {
-    let mut reader = ImageReader::with_format(Cursor::new(file), format);
-    let mut limits = image::Limits::default();
-    limits.max_alloc = Some(MAX_DECODED_BYTES);
-    reader.limits(limits);
-    reader
-}
-
-fn decode(format: ImageFormat, file: &[u8]) -> Option<DynamicImage> {
-    let decoder = reader(format, file).into_decoder().ok()?;
-    let (wide, high) = decoder.dimensions();
-    let is_too_large =
-        u64::from(wide) * u64::from(high) > MAX_PIXELS || decoder.total_bytes() > MAX_DECODED_BYTES;
-    if is_too_large || wide == 0 || high == 0 {
-        return None;
-    }
-    DynamicImage::from_decoder(decoder).ok()
 }
 
 /// The size that the beginning of a file claims.
 pub(super) fn claimed(file: &[u8]) -> Option<Side> {
-    let formats = [ImageFormat::Png, ImageFormat::Jpeg];
-    let format = formats.into_iter().find(|format| begins_as(*format, file))?;
-    let claim = std::panic::catch_unwind(|| reader(format, file).into_dimensions().ok());
-    claim.ok().flatten().map(|(wide, high)| Side { wide, high })
-}
-
-fn begins_as(format: ImageFormat, file: &[u8]) -> bool {
-    match format {
-        ImageFormat::Png => file.starts_with(b"\x89PNG\r\n\x1a\n"),
-        _ => file.starts_with(b"\xff\xd8\xff"),
-    }
+    let RasterHeader { width: wide, height: high, .. } = RasterHeader::read(file)?;
+    (wide > 0 && high > 0).then_some(Side { wide, high })
 }
 
 /// Whether a file ends with its picture: a PNG with the one chunk that ends it, a JPEG with its last mark.
-fn ends_as(format: ImageFormat, file: &[u8]) -> bool {
-    if format != ImageFormat::Png {
-        return file.ends_with(b"\xff\xd9");
-    }
-    let mut at = 8;
-    loop {
-        let Some(head) = file.get(at..at + 8) else { return false };
-        let [a, b, c, d, name @ ..] = head else { return false };
-        let length = usize::try_from(u32::from_be_bytes([*a, *b, *c, *d])).unwrap_or(usize::MAX);
-        // The length, the name and the checksum are four bytes each.
-        let Some(next) = length.checked_add(at + 12) else { return false };
-        if name == b"IEND" {
-            return next == file.len();
-        }
-        at = next;
+/// That may be the mark of a second picture, since cameras put a copy behind the first one.
+fn ends_as(format: RasterFormat, file: &[u8]) -> bool {
+    match format {
+        RasterFormat::Png => format.find_end(file) == Some(file.len()),
+        RasterFormat::Jpeg => file.ends_with(b"\xff\xd9"),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Owns the encoding. It must not know where a picture comes from; its colours are `palette`'s.
 
-use image::RgbImage;
+use inkcell_engine::output::raster::Raster;
 
 use super::palette;
 
@@ -10,8 +10,8 @@ use super::palette;
 const SHORT_RUN: usize = 3;
 
 /// What draws these pixels at the cursor.
-pub(super) fn bytes(pixels: &RgbImage) -> Vec<u8> {
-    let (wide, high) = pixels.dimensions();
+pub(super) fn bytes(pixels: &Raster) -> Vec<u8> {
+    let (wide, high) = (pixels.width(), pixels.height());
     let (colours, which) = palette::reduced(pixels);
     let mut out = format!("\u{1b}P0;1;0q\"1;1;{wide};{high}");
     for (number, colour) in colours.iter().enumerate() {

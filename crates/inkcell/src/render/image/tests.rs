@@ -1,46 +1,49 @@
 //! Pictures: what a terminal gets is the picture, and files that lie give nothing.
 
-use std::io::Cursor;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use image::{DynamicImage, ImageFormat, RgbImage};
+use inkcell_engine::output::raster::{PixelLayout, PngEffort, Raster, RasterFormat, RasterLimits};
 use proptest::prelude::*;
 
 use super::super::execution::{Frame, ansi};
 use super::protocol::Depth;
 use super::*;
 
+fn painted(wide: u32, high: u32, colour: impl Fn(u32, u32) -> [u8; 3]) -> Raster {
+    let colour = &colour;
+    let samples = (0..high).flat_map(|y| (0..wide).flat_map(move |x| colour(x, y)));
+    Raster::new(wide, high, PixelLayout::Rgb, samples.collect()).unwrap()
+}
+
 /// Four fields of one colour each, and a line through them.
-fn chart(wide: u32, high: u32) -> RgbImage {
-    RgbImage::from_fn(wide, high, |x, y| {
-        image::Rgb(match (x < wide / 2, y < high / 2) {
-            _ if x == y => [0, 0, 0],
-            (true, true) => [255, 0, 0],
-            (false, true) => [0, 128, 0],
-            (true, false) => [0, 0, 255],
-            (false, false) => [255, 255, 255],
-        })
+fn chart(wide: u32, high: u32) -> Raster {
+    painted(wide, high, |x, y| match (x < wide / 2, y < high / 2) {
+        _ if x == y => [0, 0, 0],
+        (true, true) => [255, 0, 0],
+        (false, true) => [0, 128, 0],
+        (true, false) => [0, 0, 255],
+        (false, false) => [255, 255, 255],
     })
 }
 
 /// As many colours as there are pixels.
-fn photograph(wide: u32, high: u32) -> RgbImage {
-    RgbImage::from_fn(wide, high, |x, y| {
+fn photograph(wide: u32, high: u32) -> Raster {
+    painted(wide, high, |x, y| {
         let part = |value: u32, of: u32| u8::try_from(value * 255 / of.max(1)).unwrap();
-        image::Rgb([part(x, wide), part(y, high), part(x + y, wide + high)])
+        [part(x, wide), part(y, high), part(x + y, wide + high)]
     })
 }
 
-fn file(pixels: &RgbImage, format: ImageFormat) -> Bytes {
-    let mut file = Vec::new();
-    let image = DynamicImage::ImageRgb8(pixels.clone());
-    image.write_to(&mut Cursor::new(&mut file), format).unwrap();
-    file.into()
+fn file(pixels: &Raster, format: RasterFormat) -> Bytes {
+    let file = match format {
+        RasterFormat::Png => pixels.encode_png(PngEffort::Fast),
+        RasterFormat::Jpeg => pixels.encode_jpeg(75),
+    };
+    file.unwrap().into()
 }
 
-fn png(pixels: &RgbImage) -> Bytes {
-    file(pixels, ImageFormat::Png)
+fn png(pixels: &Raster) -> Bytes {
+    file(pixels, RasterFormat::Png)
 }
 
 fn drawn(protocol: Protocol, mime: &str, data: &Bytes, width: usize) -> Picture {
@@ -86,15 +89,16 @@ fn kitty_gets_the_png_as_it_is() {
 #[test]
 fn kitty_gets_a_jpeg_as_a_png() {
     let pixels = photograph(64, 48);
-    let jpeg = file(&pixels, ImageFormat::Jpeg);
+    let jpeg = file(&pixels, RasterFormat::Jpeg);
     let (_, sent) = kitty_file(drawn(Protocol::Kitty, "image/jpeg", &jpeg, 80).bytes());
-    let seen = image::load_from_memory_with_format(&sent, ImageFormat::Png).unwrap().to_rgb8();
+    let limits = RasterLimits { max_pixels: 10_000, max_bytes: 100_000 };
+    let seen = Raster::decode(RasterFormat::Png, &sent, limits).unwrap();
     assert!(difference(&seen, &pixels) < 6.0);
 }
 
 #[test]
 fn iterm_gets_the_file_as_it_is() {
-    for (mime, format) in [("image/png", ImageFormat::Png), ("image/jpeg", ImageFormat::Jpeg)] {
+    for (mime, format) in [("image/png", RasterFormat::Png), ("image/jpeg", RasterFormat::Jpeg)] {
         let data = file(&chart(160, 96), format);
         let picture = drawn(Protocol::Iterm, mime, &data, 10);
         let text = std::str::from_utf8(picture.bytes()).unwrap();
@@ -112,15 +116,16 @@ fn iterm_gets_the_file_as_it_is() {
 }
 
 /// The mean difference of the parts of colours.
-fn difference(one: &RgbImage, other: &RgbImage) -> f64 {
-    assert_eq!(one.dimensions(), other.dimensions());
-    let parts = one.as_raw().iter().zip(other.as_raw());
+fn difference(one: &Raster, other: &Raster) -> f64 {
+    assert_eq!((one.width(), one.height()), (other.width(), other.height()));
+    assert_eq!(one.layout(), other.layout());
+    let parts = one.samples().iter().zip(other.samples());
     let sum: u64 = parts.map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
-    sum as f64 / one.as_raw().len() as f64
+    sum as f64 / one.samples().len() as f64
 }
 
 /// What a terminal with sixels would show.
-fn sixel_pixels(bytes: &[u8]) -> RgbImage {
+fn sixel_pixels(bytes: &[u8]) -> Raster {
     let text = std::str::from_utf8(bytes).unwrap();
     let body = text.strip_prefix("\u{1b}P0;1;0q\"1;1;").unwrap().strip_suffix("\u{1b}\\").unwrap();
     let mut rest = body;
@@ -133,9 +138,9 @@ fn sixel_pixels(bytes: &[u8]) -> RgbImage {
     let (wide, after) = (number(&mut rest), 1);
     rest = &rest[after..];
     let high = number(&mut rest);
-    let mut pixels = RgbImage::from_pixel(wide, high, image::Rgb([7, 7, 7]));
+    let mut pixels = vec![[7; 3]; wide as usize * high as usize];
     let mut colours = std::collections::HashMap::new();
-    let (mut x, mut top, mut colour) = (0, 0, image::Rgb([0, 0, 0]));
+    let (mut x, mut top, mut colour) = (0, 0, [0; 3]);
     while let Some(c) = rest.chars().next() {
         rest = &rest[1..];
         let mut times = 1;
@@ -152,7 +157,7 @@ fn sixel_pixels(bytes: &[u8]) -> RgbImage {
                         }
                         *part = u8::try_from(number(&mut rest) * 255 / 100).unwrap();
                     }
-                    colours.insert(which, image::Rgb(parts));
+                    colours.insert(which, parts);
                 } else {
                     colour = colours[&which];
                 }
@@ -176,13 +181,14 @@ fn sixel_pixels(bytes: &[u8]) -> RgbImage {
         let bits = six as u32 - '?' as u32;
         assert!(bits < 64, "{six:?}");
         for _ in 0..times {
+            assert!(x < wide, "{x} of {wide}");
             for row in (0..6).filter(|row| bits & (1 << row) != 0) {
-                pixels.put_pixel(x, top + row, colour);
+                pixels[((top + row) * wide + x) as usize] = colour;
             }
             x += 1;
         }
     }
-    pixels
+    Raster::new(wide, high, PixelLayout::Rgb, pixels.into_flattened()).unwrap()
 }
 
 /// B:T-17: a law: sixels decode back to the picture, as nearly as they can.
@@ -196,7 +202,7 @@ fn sixels_are_the_picture() {
     }
     let wide = drawn(Protocol::Sixel, "image/png", &png(&photograph(1000, 400)), 20);
     let seen = sixel_pixels(wide.bytes());
-    assert_eq!(seen.dimensions(), (160, 64));
+    assert_eq!((seen.width(), seen.height()), (160, 64));
     assert_eq!((wide.columns(), wide.rows()), (20, 4));
 }
 
@@ -210,11 +216,11 @@ fn half_blocks_have_the_colours_of_the_picture() {
     assert_eq!(rows.len(), 4);
     let mut screen = vt100::Parser::default();
     screen.process(ansi(&Frame { lines: rows }).replace('\n', "\r\n").as_bytes());
-    for (x, y, pixel) in pixels.enumerate_pixels() {
+    let places = (0..8).flat_map(|y| (0..12).map(move |x| (x, y)));
+    for ((x, y), [red, green, blue, _]) in places.zip(pixels.pixels()) {
         let (row, column) = (u16::try_from(y / 2).unwrap(), u16::try_from(x).unwrap());
         let cell = screen.screen().cell(row, column).unwrap();
         let seen = if y % 2 == 0 { cell.fgcolor() } else { cell.bgcolor() };
-        let [red, green, blue] = pixel.0;
         assert_eq!(seen, vt100::Color::Rgb(red, green, blue), "{x},{y}");
     }
     let narrow = Gallery::new(Protocol::HalfBlocks(Depth::Indexed))
@@ -242,13 +248,9 @@ fn the_nearest_of_256_colours_is_found() {
 /// What is transparent is shown on paper.
 #[test]
 fn what_is_seen_through_is_paper() {
-    let clear = image::RgbaImage::from_pixel(2, 2, image::Rgba([0, 0, 0, 0]));
-    let mut file = Vec::new();
-    DynamicImage::ImageRgba8(clear)
-        .write_to(&mut Cursor::new(&mut file), ImageFormat::Png)
-        .unwrap();
+    let clear = Raster::new(2, 2, PixelLayout::Rgba, vec![0; 16]).unwrap();
     let rows =
-        Gallery::new(Protocol::HalfBlocks(Depth::True)).rows("image/png", &file.into(), 9).unwrap();
+        Gallery::new(Protocol::HalfBlocks(Depth::True)).rows("image/png", &png(&clear), 9).unwrap();
     let white = super::super::execution::frame::Paint::True(255, 255, 255);
     assert_eq!(rows[0].spans()[0].role(), Role::Pixels { upper: white, lower: white });
 }
@@ -288,7 +290,7 @@ fn files_that_lie_are_not_drawn() {
         assert!(refused("image/png", with_size(&good, wide, high)), "{wide}x{high}");
     }
     assert_eq!(claimed_pixels(&with_size(&good, 65_535, 65_535)), Some((65_535, 65_535)));
-    let jpeg = file(&chart(30, 20), ImageFormat::Jpeg);
+    let jpeg = file(&chart(30, 20), RasterFormat::Jpeg);
     assert!(!refused("image/jpeg", jpeg.to_vec()));
     for (mime, whole) in [("image/png", &good), ("image/jpeg", &jpeg)] {
         for end in 0..whole.len() {
@@ -312,8 +314,8 @@ proptest! {
     #[test]
     fn any_damage_is_survived(at in 0usize..400, byte in any::<u8>(), is_jpeg in any::<bool>()) {
         let (mime, format) = match is_jpeg {
-            true => ("image/jpeg", ImageFormat::Jpeg),
-            false => ("image/png", ImageFormat::Png),
+            true => ("image/jpeg", RasterFormat::Jpeg),
+            false => ("image/png", RasterFormat::Png),
         };
         let mut damaged = file(&chart(20, 12), format).to_vec();
         let at = at % damaged.len();

@@ -3,6 +3,7 @@
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use inkcell_engine::output::ModelOutput;
+use inkcell_engine::output::raster::{PixelLayout, PngEffort, Raster};
 
 use super::super::pages::Wanted;
 use super::*;
@@ -12,10 +13,9 @@ use crate::render::image::{Gallery, Protocol};
 
 /// A notebook whose cell shows a picture of so many pixels.
 fn with_picture(wide: u32, high: u32) -> Model {
-    let mut file = Vec::new();
-    let pixels = image::RgbImage::from_pixel(wide, high, image::Rgb([200, 30, 30]));
-    let picture = image::DynamicImage::ImageRgb8(pixels);
-    picture.write_to(&mut std::io::Cursor::new(&mut file), image::ImageFormat::Png).unwrap();
+    let samples = [200, 30, 30].repeat((wide * high) as usize);
+    let picture = Raster::new(wide, high, PixelLayout::Rgb, samples).unwrap();
+    let file = picture.encode_png(PngEffort::Fast).unwrap();
     let output = serde_json::json!({"output_type": "display_data", "metadata": {},
         "data": {"image/png": BASE64_STANDARD.encode(file), "text/plain": "<Figure>"}});
     model_of(of_cells(&[
