@@ -3,9 +3,9 @@
 //! Owns where everything goes and how roles look. All text that comes from outside is in [`Line`]s, which hold
 //! nothing that a terminal would obey. Only cells that are seen are made into rows.
 
-use ratatui::buffer::Buffer;
-use ratatui::layout::{Position, Rect};
-use ratatui::style::{Color, Modifier, Style};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
+use ratatui_core::style::{Color, Modifier, Style};
 
 use super::cursor::Top;
 use super::keys::help;

@@ -2,8 +2,8 @@
 //!
 //! Owns which key means what, and the text that says so: both are one table.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use inkcell_engine::notebook::CellKind;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use crate::screen::Turn;
 

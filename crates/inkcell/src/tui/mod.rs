@@ -4,6 +4,7 @@
 //! `draw` makes a frame of it. `program` takes inputs from the terminal, the file and the session, and does what is
 //! to be done.
 
+mod backend;
 mod cursor;
 mod document;
 mod draw;
@@ -17,6 +18,7 @@ mod screen;
 mod search;
 mod session;
 mod shown;
+mod text_buffer;
 mod update;
 
 pub(crate) use program::run;

@@ -6,12 +6,12 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crossterm::event::{KeyEvent, MouseEvent};
 use inkcell_engine::Version;
 use inkcell_engine::api::{CellChoice, ExecutionId};
 use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::notebook::{CellKind, CellView, EditOp, Notebook, pairs};
-use ratatui::crossterm::event::{KeyEvent, MouseEvent};
-use ratatui::layout::Position;
+use ratatui_core::layout::Position;
 
 use super::cursor::Top;
 use super::editor::Editor;

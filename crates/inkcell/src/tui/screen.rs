@@ -3,32 +3,32 @@
 //! Owns raw mode, the other screen, the mouse, pictures that the terminal draws itself, and the way back from a panic.
 //! It must not know what is drawn.
 
-use std::io::{self, Stdout, Write as _, stdout};
+use std::io::{self, Write as _, stdout};
 
-use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
-use ratatui::buffer::Buffer;
-use ratatui::crossterm::cursor::{MoveTo, RestorePosition, SavePosition, Show};
-use ratatui::crossterm::event::{
+use crossterm::cursor::{MoveTo, RestorePosition, SavePosition, Show};
+use crossterm::event::{
     DisableBracketedPaste, DisableMouseCapture, EnableBracketedPaste, EnableMouseCapture,
     KeyboardEnhancementFlags, PopKeyboardEnhancementFlags, PushKeyboardEnhancementFlags,
 };
-use ratatui::crossterm::style::Print;
-use ratatui::crossterm::terminal::{
+use crossterm::style::Print;
+use crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen,
     disable_raw_mode, enable_raw_mode,
 };
-use ratatui::crossterm::{execute, queue};
-use ratatui::layout::{Position, Rect};
+use crossterm::{execute, queue};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::{Position, Rect};
+use ratatui_core::terminal::Terminal;
 use rustix::termios::tcgetwinsize;
 
+use super::backend::Cells;
 use super::model::Model;
 use crate::render::execution::Picture;
 use crate::render::image::{Gallery, Protocol, Window, kitty};
 use crate::screen::Looks;
 
 pub(super) struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    terminal: Terminal<Cells>,
     looks: Looks,
     /// The window that pictures were last made for.
     window: Option<Window>,
@@ -46,7 +46,7 @@ impl Screen {
         }));
         enter()?;
         // Dropped on a failure, it is given back.
-        let terminal = Terminal::new(CrosstermBackend::new(stdout()));
+        let terminal = Terminal::new(Cells::new());
         match terminal {
             Ok(terminal) => Ok(Screen { terminal, looks, window: None, shown: Vec::new() }),
             Err(error) => {

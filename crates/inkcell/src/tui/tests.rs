@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use inkcell_engine::Version;
 use inkcell_engine::api::{
     CellChoice, CellKernel, CellReport, CellSource, ExecutionId, NotebookCell, State, WriteBack,
@@ -9,11 +10,8 @@ use inkcell_engine::kernel::{ExecEvent, Outcome, StreamName};
 use inkcell_engine::notebook::{
     CellKind, CellRef, EditOp, Notebook, OutputsAfter, Place, SourceShape,
 };
-use ratatui::Terminal;
-use ratatui::backend::TestBackend;
-use ratatui::crossterm::event::{
-    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
+use ratatui_core::backend::TestBackend;
+use ratatui_core::terminal::Terminal;
 
 use super::model::{By, Effect, Input, Lasting, Mode, Model};
 use crate::render::live::Colour;

@@ -2,12 +2,10 @@
 //!
 //! Owns every decision of the notebook in the terminal. Nothing is done here: what is to be done is returned.
 
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use inkcell_engine::api::CellChoice;
 use inkcell_engine::feeds::SessionEvent;
 use inkcell_engine::notebook::{CellKind, CellRef, EditOp, OutputsAfter, Place, SourceShape};
-use ratatui::crossterm::event::{
-    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
-};
 
 use super::cursor::Direction;
 use super::editor::{Editor, Then};
@@ -400,7 +398,7 @@ impl Model {
             }
             _ => {
                 if let Mode::Edit(editor) = &mut self.mode {
-                    editor.key(key);
+                    editor.key(key, self.body_rows);
                 }
                 Vec::new()
             }

@@ -11,7 +11,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use crate::output::visible;
 
 /// How far apart the tab stops of a terminal are.
-const TAB: usize = 8;
+pub(crate) const TAB: usize = 8;
 
 /// What a piece of text is; a painter knows how that looks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -38,7 +38,7 @@ use cell::Cell;
 use output::{EXPANDS, Layout, remark};
 
 pub(crate) use cell::Page;
-pub(crate) use frame::{Frame, Line, Paint, Picture, Role};
+pub(crate) use frame::{Frame, Line, Paint, Picture, Role, TAB};
 pub(crate) use paint::{ansi, plain};
 pub(crate) use width::{Wrap, columns, fit, wrap};
 
