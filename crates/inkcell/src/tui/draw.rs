@@ -3,6 +3,8 @@
 //! Owns where everything goes and how roles look. All text that comes from outside is in [`Line`]s, which hold
 //! nothing that a terminal would obey. Only cells that are seen are made into rows.
 
+use std::ops::Range;
+
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::{Position, Rect};
 use ratatui_core::style::{Color, Modifier, Style};
@@ -67,6 +69,13 @@ fn put(buffer: &mut Buffer, at: Position, line: &Line, width: usize, look: (Styl
         let span_style = look.0.patch(style(span.role(), look.1));
         (x, _) = buffer.set_stringn(x, at.y, span.text(), room, span_style);
     }
+}
+
+fn show_selection(buffer: &mut Buffer, at: Position, columns: Range<usize>) {
+    let of = |column: usize| u16::try_from(column).unwrap_or(u16::MAX);
+    let x = at.x.saturating_add(of(columns.start));
+    let area = Rect { x, y: at.y, width: of(columns.len()), height: 1 };
+    buffer.set_style(area, Style::new().add_modifier(Modifier::REVERSED));
 }
 
 impl Model {
@@ -255,6 +264,12 @@ impl Model {
                 }
                 let x = body.x + GUTTER.min(body.width - 1);
                 put(buffer, Position::new(x, y), row, width, (Style::new(), colour));
+                // The editor has the rows from below the heading on.
+                let selected =
+                    cursor.and_then(|_| self.editor()?.selected(number.checked_sub(1)?, width));
+                if let Some(columns) = selected {
+                    show_selection(buffer, Position::new(x, y), columns);
+                }
                 let within = picture.as_ref().filter(|(from, _, of)| number < from + of.rows());
                 if let Some((from, column, of)) = within {
                     let column = u16::try_from(*column).unwrap_or(u16::MAX);

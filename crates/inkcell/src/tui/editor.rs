@@ -3,6 +3,8 @@
 //! Owns what keys do to a text and how its lines are shown. It must not know the notebook, beyond which cell the
 //! text is of and what it was.
 
+use std::ops::Range;
+
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::text_buffer::{Motion, Reach, TextBuffer};
@@ -118,6 +120,14 @@ impl Editor {
         let lines = written(self.buffer.text(), self.language);
         let shown = lines.iter().map(|line| line.cut(self.offset, width)).collect();
         (shown, at - self.offset)
+    }
+
+    /// The columns that are selected in a row, of those that are shown.
+    pub(super) fn selected(&self, row: usize, width: usize) -> Option<Range<usize>> {
+        let columns = self.buffer.selected_columns(row)?;
+        let end = columns.end.saturating_sub(self.offset).min(width);
+        let start = columns.start.saturating_sub(self.offset);
+        (start < end).then_some(start..end)
     }
 }
 

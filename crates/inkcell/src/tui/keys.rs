@@ -174,13 +174,15 @@ fn name(press: Press) -> String {
 }
 
 /// Keys while a text is edited.
-const EDITING: [(&str, &str); 6] = [
+const EDITING: [(&str, &str); 8] = [
     ("Esc", "done: the text goes into the file"),
     ("Ctrl-S", "save and go on editing"),
     ("Ctrl-R", "save and run (also Ctrl-Enter)"),
     ("Alt-Enter", "save, run and go on (also Shift-Enter)"),
     ("Ctrl-Q", "leave it as it was"),
     ("Ctrl-Z/Y", "undo and redo in the text"),
+    ("Ctrl-X Alt-W", "cut or copy what Shift and the arrows select"),
+    ("Alt-Y", "paste it"),
 ];
 
 /// Every key and what it does, a pair a line; an empty one between the two groups.

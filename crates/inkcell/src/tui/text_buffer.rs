@@ -108,6 +108,20 @@ impl TextBuffer {
         (!range.is_empty()).then_some(range)
     }
 
+    /// The columns of a line that are selected; a line end that is selected is one more.
+    pub(super) fn selected_columns(&self, row: usize) -> Option<Range<usize>> {
+        let selection = self.selection().filter(|_| row < self.rows())?;
+        let start = self.row_start(row);
+        let line = start..self.line_end(start);
+        if selection.start > line.end || selection.end <= line.start {
+            return None;
+        }
+        let column = |at: usize| column_after(&self.text[line.start..at]);
+        let line_end = usize::from(selection.end > line.end);
+        let from = column(selection.start.max(line.start));
+        Some(from..column(selection.end.min(line.end)) + line_end)
+    }
+
     /// The text between the start of a line and a position in it.
     pub(super) fn line_before(&self, at: usize) -> &str {
         &self.text[self.line_start(at)..at]
@@ -334,8 +348,8 @@ impl TextBuffer {
         start
     }
 
-    /// The position in another line below or above the cursor; the last line stands for those after it.
-    fn in_row(&self, row: usize) -> usize {
+    /// Where a line begins; the last line stands for those after it.
+    fn row_start(&self, row: usize) -> usize {
         let mut start = 0;
         for _ in 0..row {
             match self.text[start..].find('\n') {
@@ -343,6 +357,12 @@ impl TextBuffer {
                 None => break,
             }
         }
+        start
+    }
+
+    /// The position in another line below or above the cursor.
+    fn in_row(&self, row: usize) -> usize {
+        let start = self.row_start(row);
         if start == self.line_start(self.cursor) {
             return self.cursor;
         }

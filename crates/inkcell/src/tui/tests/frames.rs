@@ -1,5 +1,9 @@
 //! Frames: what is seen at several widths, and how much is made for it.
 
+use ratatui_core::buffer::Buffer;
+use ratatui_core::layout::Rect;
+use ratatui_core::style::Modifier;
+
 use super::*;
 
 /// A notebook with something of everything.
@@ -219,4 +223,20 @@ fn a_long_name_hides_nothing() {
         let shown = frame(&mut model, width, 10);
         assert_eq!(shown.lines().next(), Some(wanted), "{width}");
     }
+}
+
+#[test]
+fn selection_in_the_editor_is_shown_reversed() {
+    let mut model = model_of(notebook(&[("code", "aaaa", "abc\n\nde")]));
+    press(&mut model, "\n");
+    model.update(key(KeyCode::Right, KeyModifiers::NONE));
+    model.update(key(KeyCode::End, KeyModifiers::SHIFT));
+    for _ in 0..3 {
+        model.update(key(KeyCode::Right, KeyModifiers::SHIFT));
+    }
+    let mut buffer = Buffer::empty(Rect::new(0, 0, 20, 10));
+    model.draw(&mut buffer, Colour::Off);
+    let is_reversed = |x, y| buffer[(x, y)].modifier.contains(Modifier::REVERSED);
+    let rows = (2..6).map(|y| (0..20).filter(|x| is_reversed(*x, y)).collect::<Vec<u16>>());
+    assert_eq!(rows.collect::<Vec<_>>(), [vec![3, 4, 5], vec![2], vec![2], vec![]]);
 }
