@@ -17,8 +17,8 @@ use hyper::header::{
 };
 use hyper::{Method, Request, Response, StatusCode, http};
 use hyper_util::rt::TokioIo;
+use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, digest};
 use tokio::task::JoinSet;
-use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 
 use crate::gateway::dial::Way;
 use crate::gateway::error::{GatewayError, Refused};
@@ -29,6 +29,9 @@ const BODY_BYTES: usize = 256 << 20;
 
 /// What a refusal may say about itself.
 const REFUSAL_BYTES: usize = 64 << 10;
+
+/// What RFC 6455 appends to the key of a handshake.
+const HANDSHAKE: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// An answer.
 pub(crate) struct Reply {
@@ -101,7 +104,7 @@ impl Rest {
             return Err(self.of_status(reply.status.as_u16(), &reply.body));
         }
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
-        if header(SEC_WEBSOCKET_ACCEPT) != Some(&derive_accept_key(key.as_bytes())) {
+        if header(SEC_WEBSOCKET_ACCEPT) != Some(&accept_key(&key)) {
             return Err(self.nonsense("a websocket that was not asked for"));
         }
         let form = header(SEC_WEBSOCKET_PROTOCOL).map(str::to_owned);
@@ -169,3 +172,11 @@ impl Rest {
         GatewayError::Unreachable { at: self.named(), reason, refused }
     }
 }
+
+/// The `Sec-WebSocket-Accept` by which a server proves that it has read this `Sec-WebSocket-Key`.
+fn accept_key(key: &str) -> String {
+    STANDARD.encode(digest(&SHA1_FOR_LEGACY_USE_ONLY, [key, HANDSHAKE].concat().as_bytes()))
+}
+
+#[cfg(test)]
+mod tests;

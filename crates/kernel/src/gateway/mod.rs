@@ -7,6 +7,7 @@ mod document;
 mod end;
 mod error;
 mod fence;
+mod frame;
 mod gc;
 mod guest;
 mod handle;

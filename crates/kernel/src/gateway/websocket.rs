@@ -1,13 +1,13 @@
 //! Frames of a websocket, read in pieces: however large a message is, no more of it is held here than a block.
 //!
 //! Owns what a client must do by the protocol: masks, pings, fragments, the close. The handshake is a request
-//! like others. It must not know what messages are, only how long one may be.
+//! like others. It must not know what messages are, only how long one may be. The bytes of a header are for `frame`.
 
-use std::io::{self, Cursor};
+use std::io;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
-use tokio_tungstenite::tungstenite::protocol::frame::coding::{Control, Data, OpCode};
+
+use crate::gateway::frame::{self, FrameHeader, HEADER_BYTES, Opcode};
 
 /// How much is read at once, and kept for as long as there is a kernel.
 const BLOCK: usize = 16 << 10;
@@ -80,7 +80,7 @@ impl<R: AsyncRead + Unpin> Reader<R> {
             None => self.header().await?,
         };
         match header.opcode {
-            OpCode::Data(_) => {
+            Opcode::Continuation | Opcode::Text | Opcode::Binary => {
                 if self.start == self.end && left > 0 {
                     self.fill().await?;
                 }
@@ -96,16 +96,16 @@ impl<R: AsyncRead + Unpin> Reader<R> {
                 self.start += here;
                 Ok(Piece::Data(&self.block[from..from + here], ended))
             }
-            OpCode::Control(control) => {
+            Opcode::Ping | Opcode::Pong | Opcode::Close => {
                 let size = usize::try_from(left).unwrap_or(usize::MAX);
                 while self.end - self.start < size {
                     self.fill().await?;
                 }
                 let said = &self.block[self.start..self.start + size];
                 self.start += size;
-                Ok(match control {
-                    Control::Ping => Piece::Ping(said),
-                    Control::Pong => Piece::Pong,
+                Ok(match header.opcode {
+                    Opcode::Ping => Piece::Ping(said),
+                    Opcode::Pong => Piece::Pong,
                     _ => {
                         let reason = said.get(2..).unwrap_or_default();
                         let reason = String::from_utf8_lossy(reason);
@@ -118,31 +118,34 @@ impl<R: AsyncRead + Unpin> Reader<R> {
 
     /// The beginning of the next frame, which must be one that can be here.
     async fn header(&mut self) -> Result<(FrameHeader, u64), Broken> {
-        let (header, size) = loop {
-            let mut cursor = Cursor::new(&self.block[self.start..self.end]);
-            match FrameHeader::parse(&mut cursor) {
-                Ok(Some(found)) => {
-                    self.start += usize::try_from(cursor.position()).unwrap_or(0);
-                    break found;
+        let header = loop {
+            match frame::parse(&self.block[self.start..self.end]) {
+                Ok(Some((header, bytes))) => {
+                    self.start += bytes;
+                    break header;
                 }
                 Ok(None) => self.fill().await?,
                 Err(_) => return Err(Broken::Protocol("a frame of no known kind")),
             }
         };
-        if header.rsv1 || header.rsv2 || header.rsv3 || header.mask.is_some() {
+        if header.reserved != 0 || header.mask.is_some() {
             return Err(Broken::Protocol("a frame with marks that nobody asked for"));
         }
+        let size = header.size;
         match (header.opcode, self.message) {
-            (OpCode::Control(_), _) if !header.is_final || size > CONTROL_BYTES => {
-                return Err(Broken::Protocol("a long frame that should be short"));
+            (Opcode::Ping | Opcode::Pong | Opcode::Close, _) => {
+                if !header.is_final || size > CONTROL_BYTES {
+                    return Err(Broken::Protocol("a long frame that should be short"));
+                }
             }
-            (OpCode::Control(_), _) => {}
-            (OpCode::Data(Data::Continue), Some((kind, so_far))) => {
+            (Opcode::Continuation, Some((kind, so_far))) => {
                 self.begin(kind, so_far.saturating_add(size))?;
             }
-            (OpCode::Data(Data::Text), None) => self.begin(Kind::Text, size)?,
-            (OpCode::Data(Data::Binary), None) => self.begin(Kind::Binary, size)?,
-            (OpCode::Data(_), _) => return Err(Broken::Protocol("a message inside another")),
+            (Opcode::Text, None) => self.begin(Kind::Text, size)?,
+            (Opcode::Binary, None) => self.begin(Kind::Binary, size)?,
+            (Opcode::Continuation | Opcode::Text | Opcode::Binary, _) => {
+                return Err(Broken::Protocol("a message inside another"));
+            }
         }
         Ok((header, size))
     }
@@ -187,19 +190,20 @@ pub(crate) async fn write(
     bytes: &[u8],
 ) -> io::Result<()> {
     let opcode = match what {
-        Sent::Message(Kind::Text) => OpCode::Data(Data::Text),
-        Sent::Message(Kind::Binary) => OpCode::Data(Data::Binary),
-        Sent::Ping => OpCode::Control(Control::Ping),
-        Sent::Pong => OpCode::Control(Control::Pong),
-        Sent::Close => OpCode::Control(Control::Close),
+        Sent::Message(Kind::Text) => Opcode::Text,
+        Sent::Message(Kind::Binary) => Opcode::Binary,
+        Sent::Ping => Opcode::Ping,
+        Sent::Pong => Opcode::Pong,
+        Sent::Close => Opcode::Close,
     };
     let mut mask = [0; 4];
     rustix::rand::getrandom(&mut mask, rustix::rand::GetRandomFlags::empty())?;
-    let header = FrameHeader { opcode, mask: Some(mask), ..FrameHeader::default() };
-    let mut frame = Vec::with_capacity(bytes.len() + 16);
-    header.format(bytes.len() as u64, &mut frame).map_err(io::Error::other)?;
-    frame.extend(bytes.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
-    to.write_all(&frame).await?;
+    let size = bytes.len() as u64;
+    let header = FrameHeader { opcode, is_final: true, reserved: 0, mask: Some(mask), size };
+    let mut sent = Vec::with_capacity(HEADER_BYTES + bytes.len());
+    frame::format(&header, &mut sent);
+    sent.extend(bytes.iter().zip(mask.iter().cycle()).map(|(byte, mask)| byte ^ mask));
+    to.write_all(&sent).await?;
     to.flush().await
 }
 

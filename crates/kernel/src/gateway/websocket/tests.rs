@@ -1,8 +1,11 @@
 //! Frames as servers send them, cut anywhere, and frames that nobody should send.
 
-use proptest::prelude::*;
+use std::io::Cursor;
 
-use super::*;
+use proptest::prelude::*;
+use tokio_tungstenite::tungstenite::protocol::frame::FrameHeader;
+
+use super::{AsyncRead, Broken, Kind, Piece, Reader, Sent, io, write};
 
 /// A frame of a server.
 fn frame(opcode: u8, is_final: bool, payload: &[u8]) -> Vec<u8> {
