@@ -4,11 +4,11 @@
 
 use std::path::PathBuf;
 
-use axum::body::Body;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
-use axum::http::{HeaderValue, Response, StatusCode};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
+use hyper::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
+use crate::http::{Body, respond};
 use crate::tools::ToolError;
 
 /// A call of a tool.
@@ -74,8 +74,7 @@ pub(super) fn refused(status: StatusCode, error: &str) -> Response<Body> {
 }
 
 fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
-    let mut response = Response::new(Body::from(body.to_string()));
-    *response.status_mut() = status;
+    let mut response = respond(status, body.to_string());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -9,12 +9,10 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::body::{Body, to_bytes};
-use axum::http::header::CONTENT_LENGTH;
-use axum::http::{Method, Request, Response, StatusCode};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use inkcell_engine::Lent;
 use inkcell_engine::registry::{OwnerId, SessionKey};
@@ -26,7 +24,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::request::{Asked, answered, key, refused, told};
 use super::runs::{Run, Runs};
 use super::{offered, value};
-use crate::http::{Guard, Policy, Token, Tokens};
+use crate::http::{Body, BodyError, BodyLimits, Guard, Policy, Token, Tokens};
 use crate::tools::{CallContext, Desk, find, guarded};
 
 /// The only place there is.
@@ -35,12 +33,11 @@ const PATH: &str = "/v1/tool";
 /// How many connections there may be at once; more wait until they are looked at.
 const CONNECTIONS: usize = 128;
 
-/// How long the head of a request may take to come, and its body.
+/// How long the head of a request may take to come.
 const HEAD: Duration = Duration::from_secs(10);
-const BODY: Duration = Duration::from_secs(60);
 
-/// How large a request may be: a notebook's whole text fits.
-const MOST_BYTES: usize = 64 << 20;
+/// A notebook's whole text fits into a request.
+const LIMITS: BodyLimits = BodyLimits { bytes: 64 << 20, time: Duration::from_secs(60) };
 
 /// How long to wait when no connection can be taken because the system is short of something.
 const SHORTAGE: Duration = Duration::from_millis(100);
@@ -143,17 +140,14 @@ impl Front {
         let Ok(Some(caller)) = checked else {
             return refused(StatusCode::FORBIDDEN, "Forbidden");
         };
-        let announced = head.headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok());
-        let announced = announced.and_then(|text| text.parse::<u64>().ok());
-        let too_large = || refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
-        if announced.is_some_and(|bytes| bytes > MOST_BYTES as u64) {
-            return too_large();
-        }
-        let reading = to_bytes(Body::new(body), MOST_BYTES);
-        let body = match tokio::time::timeout(BODY, reading).await {
-            Ok(Ok(body)) => body,
-            Ok(Err(_)) => return too_large(),
-            Err(_) => return refused(StatusCode::REQUEST_TIMEOUT, "the request did not come"),
+        let body = match LIMITS.read(&head.headers, body).await {
+            Ok(body) => body,
+            Err(BodyError::TooLarge) => {
+                return refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+            }
+            Err(BodyError::TooSlow) => {
+                return refused(StatusCode::REQUEST_TIMEOUT, "the request did not come");
+            }
         };
         let asked = match Asked::parse(&body) {
             Ok(asked) => asked,

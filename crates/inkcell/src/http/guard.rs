@@ -7,8 +7,8 @@
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use axum::http::header::{AUTHORIZATION, HOST, ORIGIN};
-use axum::http::{HeaderMap, HeaderName, Uri};
+use hyper::header::{AUTHORIZATION, HOST, HeaderName, ORIGIN};
+use hyper::{HeaderMap, Uri};
 
 use super::token::{Caller, Tokens};
 

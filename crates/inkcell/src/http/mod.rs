@@ -4,6 +4,7 @@
 //! the tool bridge for code in kernels.
 
 mod address;
+mod body;
 mod guard;
 mod listen;
 mod routes;
@@ -11,8 +12,9 @@ mod token;
 mod token_file;
 
 pub(crate) use address::{Reach, authorities, parse as parse_address};
+pub(crate) use body::{Body, BodyError, BodyLimits, respond};
 pub(crate) use guard::{Guard, Policy};
 pub(crate) use listen::{ConnectionLimits, serve};
-pub(crate) use routes::{BodyLimits, Routes};
+pub(crate) use routes::{Methods, Routes};
 pub(crate) use token::{Caller, Token, TokenError, Tokens};
 pub(crate) use token_file::{TokenFile, read as read_tokens};

@@ -6,60 +6,79 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use axum::Router;
-use axum::body::{Body, to_bytes};
-use axum::http::header::{
-    CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use hyper::body::Body as _;
+use hyper::header::{
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
-use axum::routing::MethodRouter;
+use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
+use super::body::{Body, BodyError, BodyLimits, respond};
 use super::guard::{Guard, Policy, Refusal};
 
-/// How much a request may carry, and how long it may take to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct BodyLimits {
-    pub(crate) bytes: usize,
-    pub(crate) time: Duration,
+/// The methods of a route.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Methods {
+    /// All of them; the route tells them apart.
+    Any,
+    /// These; another is answered with their names.
+    Only(&'static [Method]),
+}
+
+impl Methods {
+    /// What has no effect. The answer to `HEAD` is that to `GET` without its body.
+    pub(crate) const READ: Methods = Methods::Only(&[Method::GET, Method::HEAD]);
+}
+
+type Handler = Box<dyn Fn(Request<Bytes>) -> BoxFuture<'static, Response<Body>> + Send + Sync>;
+
+struct Route {
+    path: &'static str,
+    policy: Policy,
+    methods: Methods,
+    handler: Handler,
 }
 
 /// Routes being put together.
 pub(crate) struct Routes {
-    router: Router,
-    policies: Vec<(&'static str, Policy)>,
+    table: Vec<Route>,
 }
 
 impl Routes {
     pub(crate) fn new() -> Routes {
-        Routes { router: Router::new(), policies: Vec::new() }
+        Routes { table: Vec::new() }
     }
 
     /// Adds a route. The path is meant letter by letter.
-    pub(crate) fn add(
+    pub(crate) fn add<F>(
         mut self,
         path: &'static str,
         policy: Policy,
-        methods: MethodRouter,
-    ) -> Routes {
-        self.router = self.router.route(path, methods);
-        self.policies.push((path, policy));
+        methods: Methods,
+        handler: impl Fn(Request<Bytes>) -> F + Send + Sync + 'static,
+    ) -> Routes
+    where
+        F: Future<Output = Response<Body>> + Send + 'static,
+    {
+        let handler: Handler = Box::new(move |request| Box::pin(handler(request)));
+        self.table.push(Route { path, policy, methods, handler });
         self
     }
 
     /// The routes behind a guard.
     pub(crate) fn behind(self, guard: Arc<Guard>, limits: BodyLimits) -> Guarded {
-        Guarded { router: self.router, policies: self.policies.into(), guard, limits }
+        Guarded { table: self.table.into(), guard, limits }
     }
 }
 
 /// Routes that only the guard's guests reach. Clones are the same routes.
 #[derive(Clone)]
 pub(crate) struct Guarded {
-    router: Router,
-    policies: Arc<[(&'static str, Policy)]>,
+    table: Arc<[Route]>,
     guard: Arc<Guard>,
     limits: BodyLimits,
 }
@@ -68,11 +87,13 @@ impl Guarded {
     /// Answers a request. What reaches a route carries its `Caller` as an extension, where there is one.
     pub(crate) async fn answer<B>(&self, request: Request<B>) -> Result<Response<Body>, Infallible>
     where
-        B: axum::body::HttpBody<Data = bytes::Bytes> + Send + 'static,
-        B::Error: Into<axum::BoxError>,
+        B: hyper::body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
-        let mut response = match self.admitted(request).await {
-            Ok(request) => self.routed(request).await,
+        let route = self.table.iter().find(|route| route.path == request.uri().path());
+        let policy = route.map_or(Policy::Token, |route| route.policy);
+        let mut response = match self.admitted(request, policy).await {
+            Ok(request) => routed(route, request).await,
             Err(refused) => refused,
         };
         let headers = response.headers_mut();
@@ -82,23 +103,17 @@ impl Guarded {
         Ok(response)
     }
 
-    async fn routed(&self, request: Request<Body>) -> Response<Body> {
-        use hyper::service::Service as _;
-        let router = hyper_util::service::TowerToHyperService::new(self.router.clone());
-        match router.call(request).await {
-            Ok(response) => response,
-            Err(never) => match never {},
-        }
-    }
-
     /// The request with its whole body, once everything about it is in order.
-    async fn admitted<B>(&self, request: Request<B>) -> Result<Request<Body>, Response<Body>>
+    async fn admitted<B>(
+        &self,
+        request: Request<B>,
+        policy: Policy,
+    ) -> Result<Request<Bytes>, Response<Body>>
     where
-        B: axum::body::HttpBody<Data = bytes::Bytes> + Send + 'static,
-        B::Error: Into<axum::BoxError>,
+        B: hyper::body::Body<Data = Bytes>,
+        B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (mut head, body) = request.into_parts();
-        let policy = self.policy(head.uri.path());
         let checked = self.guard.check(&head.uri, &head.headers, policy, Instant::now());
         if let Some(caller) = checked.map_err(refusal)? {
             head.extensions.insert(caller);
@@ -109,23 +124,43 @@ impl Guarded {
                 "send JSON, with Content-Type: application/json",
             ));
         }
-        let too_large = || said(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
-        if announced(&head.headers).is_some_and(|bytes| bytes > self.limits.bytes as u64) {
-            return Err(too_large());
-        }
-        let reading = to_bytes(Body::new(body), self.limits.bytes);
-        match tokio::time::timeout(self.limits.time, reading).await {
-            Ok(Ok(body)) => Ok(Request::from_parts(head, Body::from(body))),
-            // What is not too large did not come whole, and then nobody reads this.
-            Ok(Err(_)) => Err(too_large()),
-            Err(_) => Err(said(StatusCode::REQUEST_TIMEOUT, "the request took too long to come")),
+        match self.limits.read(&head.headers, body).await {
+            Ok(body) => Ok(Request::from_parts(head, body)),
+            Err(BodyError::TooLarge) => {
+                Err(said(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"))
+            }
+            Err(BodyError::TooSlow) => {
+                Err(said(StatusCode::REQUEST_TIMEOUT, "the request took too long to come"))
+            }
         }
     }
+}
 
-    fn policy(&self, path: &str) -> Policy {
-        let found = self.policies.iter().find(|(known, _)| *known == path);
-        found.map_or(Policy::Token, |(_, policy)| *policy)
+/// The answer of a route, or of none.
+async fn routed(route: Option<&Route>, request: Request<Bytes>) -> Response<Body> {
+    let Some(route) = route else { return respond(StatusCode::NOT_FOUND, "") };
+    let is_head = request.method() == Method::HEAD;
+    let mut response = match route.methods {
+        Methods::Only(methods) if !methods.contains(request.method()) => not_allowed(methods),
+        _ => (route.handler)(request).await,
+    };
+    let size = response.body().size_hint().exact();
+    if let (Some(size), false) = (size, response.headers().contains_key(CONTENT_LENGTH)) {
+        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(size));
     }
+    if is_head {
+        *response.body_mut() = Body::default();
+    }
+    response
+}
+
+fn not_allowed(methods: &[Method]) -> Response<Body> {
+    let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, "");
+    let names: Vec<&str> = methods.iter().map(Method::as_str).collect();
+    if let Ok(names) = HeaderValue::from_str(&names.join(",")) {
+        response.headers_mut().insert(ALLOW, names);
+    }
+    response
 }
 
 /// Whether the body says that it is JSON. A page can send other kinds to anybody without asking first.
@@ -133,10 +168,6 @@ fn is_json(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split_once(';').map_or(kind, |(kind, _)| kind);
     kind.trim().eq_ignore_ascii_case("application/json")
-}
-
-fn announced(headers: &HeaderMap) -> Option<u64> {
-    headers.get(CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
 
 fn refusal(refusal: Refusal) -> Response<Body> {
@@ -161,8 +192,7 @@ fn refusal(refusal: Refusal) -> Response<Body> {
 
 /// A short answer after which the connection ends: what is left of the request is not read.
 fn said(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
+    let mut response = respond(status, text);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     headers.insert(CONNECTION, HeaderValue::from_static("close"));

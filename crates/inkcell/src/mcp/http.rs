@@ -8,10 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::{Body, to_bytes};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, Method, Request, Response, StatusCode};
-use axum::routing::{any, get};
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
+use hyper::{Method, Request, Response, StatusCode};
 use inkcell_engine::registry::OwnerId;
 use rmcp::model::JsonRpcError;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Server;
 use super::strict::{self, Taken};
-use crate::http::{Caller, Policy, Routes};
+use crate::http::{Body, Caller, Methods, Policy, Routes, respond};
 use crate::tools::Desk;
 
 /// Where the protocol is spoken.
@@ -61,13 +61,15 @@ pub(crate) fn routes(clients: Vec<Client>, ends: &Ends) -> Routes {
     let services: HashMap<Caller, Service> =
         clients.into_iter().map(|client| (client.caller, service(client, ends))).collect();
     let services = Arc::new(services);
-    let protocol = any(move |request: Request<Body>| {
+    let health = |_| async { respond(StatusCode::NO_CONTENT, "") };
+    let protocol = move |request| {
         let services = Arc::clone(&services);
         async move { answer(&services, request).await }
-    });
-    Routes::new().add("/health", Policy::Open, get(|| async { StatusCode::NO_CONTENT })).add(
+    };
+    Routes::new().add("/health", Policy::Open, Methods::READ, health).add(
         PATH,
         Policy::Token,
+        Methods::Any,
         protocol,
     )
 }
@@ -87,66 +89,52 @@ fn service(Client { caller, desk }: Client, ends: &Ends) -> Service {
     Service { protocol, sessions }
 }
 
-async fn answer(services: &HashMap<Caller, Service>, request: Request<Body>) -> Response<Body> {
+async fn answer(services: &HashMap<Caller, Service>, request: Request<Bytes>) -> Response<Body> {
     let caller = request.extensions().get::<Caller>();
     let Some(service) = caller.and_then(|caller| services.get(caller)) else {
-        return plain(StatusCode::UNAUTHORIZED, "nobody has this token");
+        return respond(StatusCode::UNAUTHORIZED, "nobody has this token");
     };
-    let request = match checked(service, request).await {
-        Ok(request) => request,
-        Err(refused) => return refused,
-    };
+    if let Err(refused) = check(service, &request).await {
+        return refused;
+    }
     let ends_session = request.method() == Method::DELETE;
-    let response = service.protocol.handle(request).await.map(Body::new);
+    let response = service.protocol.handle(request.map(Full::new)).await;
     if ends_session && response.status() == StatusCode::ACCEPTED {
         // It is done and not only accepted, and some clients complain about the latter.
-        return plain(StatusCode::NO_CONTENT, "");
+        return respond(StatusCode::NO_CONTENT, "");
     }
     response
 }
 
-/// A request whose message means one thing, as on any other way in (S-031).
-async fn checked(
-    service: &Service,
-    request: Request<Body>,
-) -> Result<Request<Body>, Response<Body>> {
+/// Refuses a message that could mean more than one thing, as on any other way in (S-031).
+async fn check(service: &Service, request: &Request<Bytes>) -> Result<(), Response<Body>> {
     if request.method() != Method::POST {
-        return Ok(request);
+        return Ok(());
     }
-    let (head, body) = request.into_parts();
-    let Ok(body) = to_bytes(body, MOST_BYTES).await else {
-        return Err(plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large"));
-    };
-    let taken = strict::take(&body);
+    let body = request.body();
+    let taken = strict::take(body);
     if matches!(taken, Taken::Nothing) {
         // As on a stream, a notification that means nothing is passed over.
-        return Err(plain(StatusCode::ACCEPTED, ""));
+        return Err(respond(StatusCode::ACCEPTED, ""));
     }
     if let Taken::Refused(refusal) = taken {
         let error = JsonRpcError::new(refusal.id, refusal.error);
         let text = serde_json::to_vec(&error).unwrap_or_default();
-        let mut response = Response::new(Body::from(text));
-        *response.status_mut() = StatusCode::BAD_REQUEST;
+        let mut response = respond(StatusCode::BAD_REQUEST, text);
         let json = HeaderValue::from_static("application/json");
         response.headers_mut().insert(CONTENT_TYPE, json);
         return Err(response);
     }
-    let may_begin = !head.headers.contains_key(SESSION_ID);
+    let may_begin = !request.headers().contains_key(SESSION_ID);
     if may_begin && service.sessions.sessions.read().await.len() >= MOST_SESSIONS {
         // Only what begins a session takes a place; looking costs something, so it is done when there is none.
-        let begins = serde_json::from_slice::<serde_json::Value>(&body);
+        let begins = serde_json::from_slice::<serde_json::Value>(body);
         if begins.is_ok_and(|message| message["method"] == "initialize") {
             let text = "there are too many sessions; end one with DELETE, or come back later";
-            let mut response = plain(StatusCode::SERVICE_UNAVAILABLE, text);
+            let mut response = respond(StatusCode::SERVICE_UNAVAILABLE, text);
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
             return Err(response);
         }
     }
-    Ok(Request::from_parts(head, Body::from(body)))
-}
-
-fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    response
+    Ok(())
 }

@@ -1,4 +1,4 @@
-use axum::http::HeaderValue;
+use hyper::header::HeaderValue;
 
 use super::*;
 use crate::http::token::Token;

@@ -1,11 +1,11 @@
-use axum::http::StatusCode;
-use axum::routing::get;
 use std::net::SocketAddr;
+
+use hyper::StatusCode;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::http::{BodyLimits, Guard, Policy, Routes, Tokens};
+use crate::http::{BodyLimits, Guard, Methods, Policy, Routes, Tokens, respond};
 
 /// Nothing here takes longer, unless it never comes.
 const LIMIT: Duration = Duration::from_secs(180);
@@ -22,13 +22,14 @@ async fn site(limits: ConnectionLimits) -> Site {
     let at = listener.local_addr().unwrap();
     let guard = Guard::new(vec![at.to_string()], Tokens::new().unwrap());
     let body = BodyLimits { bytes: 64, time: LIMIT };
-    let never = get(|| async {
+    let health = |_| async { respond(StatusCode::NO_CONTENT, "") };
+    let never = |_| async {
         std::future::pending::<()>().await;
-        StatusCode::OK
-    });
+        respond(StatusCode::OK, "")
+    };
     let site = Routes::new()
-        .add("/health", Policy::Open, get(|| async { StatusCode::NO_CONTENT }))
-        .add("/never", Policy::Open, never)
+        .add("/health", Policy::Open, Methods::READ, health)
+        .add("/never", Policy::Open, Methods::READ, never)
         .behind(Arc::new(guard), body);
     let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
     let serving = tokio::spawn(serve(listener, site, limits, ending.clone(), closing.clone()));
