@@ -1,19 +1,22 @@
 """The same notebooks run by nbclient with ipykernel and by `inkcell run`, and what is stored compared.
 
-    compare.py PAGE FOLDER [NAME ...] [FILE.ipynb ...]
+    compare.py run FILE ...          notebooks as text, see `read`, and `.ipynb` files
+    compare.py table PAGE FILE ...   whether the names of differences are those of the table of this page
 
-FOLDER holds notebooks as text, see `read`; PAGE is the documentation whose table names every difference that is
-meant. A cell may differ only where it says which of these it is, and then it must. In `.ipynb` files, of the folder
-or by themselves, nothing may differ.
+A cell may differ only where it says which of the differences of the table it is, and then it must. In `.ipynb` files
+nothing may differ.
 
-The environment: INKCELL is the executable; Python is the one that runs this.
+The environment: INKCELL is the executable; Python is the one that runs this. With INKCELL_DIFFERENTIAL_FRESH every
+Jupyter kernel is a process that was started for it, not a fork.
 """
 
 import asyncio
+import contextlib
 import json
 import os
 import pathlib
 import shutil
+import subprocess
 import sys
 import tempfile
 
@@ -25,6 +28,13 @@ JUPYTER, WAYS = "jupyter", {"lite": "as-lite", "ipython": "ipython", "zmq": "ove
 SHELLS = ("lite", "ipython")
 #: Two processes at a time for two cores; one more, because kernels also wait.
 AT_ONCE = 3
+#: The kernelspec of kernels that are forks.
+FORKED = "forked"
+#: Notebooks about the process that they run in: their kernels are never forks.
+ABOUT_PROCESSES = ("leaving_exit", "processes")
+#: What the server of kernels imports too where a notebook has the first word in it. Not pandas and pyplot: they look
+#: for the kernel that imports them.
+PRELOADED = {"numpy": ["numpy"], "matplotlib": ["matplotlib.figure", "matplotlib.backends.backend_agg"]}
 #: No notebook takes nearly as long, unless the machine is very busy.
 LIMIT = 400
 
@@ -84,19 +94,46 @@ def environment(folder):
         "HOME": str(home),
         "IPYTHONDIR": str(home / "ipython"),
         "JUPYTER_PLATFORM_DIRS": "0",
+        "JUPYTER_PATH": str(home / "jupyter"),
         "INKCELL_STATE_DIR": str(home / "state"),
         "INKCELL_PYTHON_INTERPRETER": os.environ.get("INKCELL_DIFFERENTIAL_PYTHON", sys.executable),
         "MPLCONFIGDIR": os.environ.get("MPLCONFIGDIR", str(home / "matplotlib")),
     }
 
 
-async def run_in_jupyter(file, env):
+@contextlib.contextmanager
+def fork_server(notebooks, root, env):
+    """While this lasts, the kernels of the kernelspec `FORKED` are forks."""
+    program, where = str(pathlib.Path(__file__).with_name("kernels.py")), str(root / "kernels")
+    argv = [sys.executable, "-I", "-S", program, "ipykernel_launcher", where]
+    argv += ["--HistoryManager.hist_file=:memory:", "-f", "{connection_file}"]
+    spec = pathlib.Path(env["JUPYTER_PATH"], "kernels", FORKED, "kernel.json")
+    spec.parent.mkdir(parents=True)
+    spec.write_text(json.dumps({"argv": argv, "display_name": "Python 3", "language": "python"}), encoding="utf-8")
+    cells = [cell for notebook in notebooks for cell in notebook.cells]
+    modules = [name for word, names in PRELOADED.items() if any(word in cell for cell in cells) for name in names]
+    command = [sys.executable, program, "serve", where, *modules]
+    with subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        if server.stdout.readline() != b"ready\n":
+            raise SystemExit("the server of kernels did not start")
+        yield
+
+
+def kernel_of(notebook):
+    """The kernelspec of a notebook where Jupyter runs it."""
+    # A fork has the Python that runs this, which need not be the one that inkcell is to use.
+    is_free = not {"INKCELL_DIFFERENTIAL_FRESH", "INKCELL_DIFFERENTIAL_PYTHON"} & os.environ.keys()
+    return FORKED if is_free and notebook.name not in ABOUT_PROCESSES else "python3"
+
+
+async def run_in_jupyter(file, env, kernel):
     import nbformat
     from nbclient import NotebookClient
 
     content = nbformat.read(file, as_version=4)
+    folder = {"metadata": {"path": str(file.parent)}}
     client = NotebookClient(
-        content, timeout=LIMIT, allow_errors=True, record_timing=False, resources={"metadata": {"path": str(file.parent)}}
+        content, kernel_name=kernel, timeout=LIMIT, allow_errors=True, record_timing=False, resources=folder
     )
     with open(os.devnull, "w") as nowhere:
         try:
@@ -107,9 +144,8 @@ async def run_in_jupyter(file, env):
     nbformat.write(content, file)
 
 
-async def run_in_inkcell(file, env, way):
-    command = [os.environ["INKCELL"], "run", str(file), "--allow-errors", "--quiet"]
-    command += ["--shell", way] if way in SHELLS else ["--backend", way]
+async def run_in_inkcell(file, env, words):
+    command = [os.environ["INKCELL"], "run", str(file), "--allow-errors", "--quiet", *words]
     process = await asyncio.create_subprocess_exec(
         *command,
         env=env,
@@ -125,24 +161,27 @@ async def run_in_inkcell(file, env, way):
         await process.wait()
         raise SystemExit("inkcell run of %s did not end" % file)
     if process.returncode != 0 and os.environ.get("INKCELL_DIFFERENTIAL_SAY"):
-        print("%s, %s: %s" % (file.parent.name, way, said.decode("utf-8", "replace")), file=sys.stderr)
+        print("%s: %s" % (" ".join(command), said.decode("utf-8", "replace")), file=sys.stderr)
 
 
-async def run_all(notebooks, root):
+async def run_all(notebooks, root, env):
     """Every notebook in every way, each in a folder of its own."""
-    room, env, runs = asyncio.Semaphore(AT_ONCE), environment(root), []
+    room, runs = asyncio.Semaphore(AT_ONCE), []
 
-    async def one(notebook, way, run, *words):
+    async def one(notebook, way, run, words):
         folder = root / way / notebook.name
         folder.mkdir(parents=True)
         file = folder / "notebook.ipynb"
         file.write_text(notebook.as_json(), encoding="utf-8")
         async with room:
-            await run(file, env, *words)
+            await run(file, env, words)
 
     for notebook in notebooks:
-        runs.append(one(notebook, JUPYTER, run_in_jupyter))
-        runs += [one(notebook, folder, run_in_inkcell, way) for way, folder in WAYS.items()]
+        kernel = kernel_of(notebook)
+        runs.append(one(notebook, JUPYTER, run_in_jupyter, kernel))
+        for way, folder in WAYS.items():
+            words = ["--kernel", kernel] if kernel == FORKED else ["--backend", "zmq"]
+            runs.append(one(notebook, folder, run_in_inkcell, ["--shell", way] if way in SHELLS else words))
     await asyncio.gather(*runs)
 
 
@@ -153,8 +192,8 @@ def stored(root, way, notebook):
     return [alike.cell(cell, str(folder)) for cell in cells]
 
 
-def compare(notebook, root, seen):
-    """What differs and should not, or should and does not, as texts; what differs as meant goes to `seen`."""
+def compare(notebook, root):
+    """What differs and should not, or should and does not, as texts."""
     problems = []
     theirs = stored(root, JUPYTER, notebook)
     for way, folder in WAYS.items():
@@ -162,9 +201,7 @@ def compare(notebook, root, seen):
         for at, source in enumerate(notebook.cells):
             meant = notebook.meant[at][way]
             differs = ours[at] != theirs[at]
-            if differs and meant:
-                seen |= meant
-            elif differs or meant:
+            if differs != bool(meant):
                 what = "stores something else" if differs else "does not differ: it is marked with %s" % sorted(meant)
                 problems.append(
                     "%s, cell %d, %s: %s\n%s\n--- Jupyter\n%s\n--- inkcell\n%s\n"
@@ -182,29 +219,35 @@ def names_in(page):
     return {row.split("`")[1] for row in rows}
 
 
-def main():
-    page, folder = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    files = [pathlib.Path(word) for word in sys.argv[3:] if word.endswith(".ipynb")]
-    only = {word for word in sys.argv[3:] if not word.endswith(".ipynb")}
-    notebooks = [read(path) for path in sorted(folder.glob("*.txt"))]
-    notebooks += [read_ipynb(path) for path in sorted(folder.glob("*.ipynb"))]
-    notebooks = [notebook for notebook in notebooks if not only or notebook.name in only]
-    notebooks += [read_ipynb(path) for path in files]
+def run(notebooks):
+    """What is wrong, as texts."""
     root = pathlib.Path(os.path.realpath(tempfile.mkdtemp(prefix="inkcell-differential-")))
-    problems, seen = [], set()
+    env = environment(root)
+    # nbclient looks there for its kernels.
+    os.environ["JUPYTER_PATH"] = env["JUPYTER_PATH"]
     try:
-        asyncio.run(run_all(notebooks, root))
-        for notebook in notebooks:
-            problems += compare(notebook, root, seen)
+        with fork_server(notebooks, root, env):
+            asyncio.run(run_all(notebooks, root, env))
+        return [problem for notebook in notebooks for problem in compare(notebook, root)]
     finally:
         if "INKCELL_DIFFERENTIAL_KEEP" in os.environ:
             shutil.copytree(root, os.environ["INKCELL_DIFFERENTIAL_KEEP"], dirs_exist_ok=True, symlinks=True)
         shutil.rmtree(root, ignore_errors=True)
-    if not only:
-        named = {name for notebook in notebooks for meant in notebook.meant for names in meant.values() for name in names}
-        listed = names_in(page)
-        problems += ["%s: no row of the table has this name" % name for name in sorted(named - listed)]
-        problems += ["%s: a row of the table that no cell shows" % name for name in sorted(listed - seen)]
+
+
+def check_table(page, notebooks):
+    """What is wrong, as texts. A cell that is marked must differ, so what is named is also shown."""
+    named = {name for notebook in notebooks for meant in notebook.meant for names in meant.values() for name in names}
+    listed = names_in(page)
+    problems = ["%s: no row of the table has this name" % name for name in sorted(named - listed)]
+    return problems + ["%s: a row of the table that no cell shows" % name for name in sorted(listed - named)]
+
+
+def main():
+    task, *words = sys.argv[1:]
+    files = [pathlib.Path(word) for word in (words if task == "run" else words[1:])]
+    notebooks = [read_ipynb(file) if file.suffix == ".ipynb" else read(file) for file in files]
+    problems = run(notebooks) if task == "run" else check_table(pathlib.Path(words[0]), notebooks)
     for problem in problems:
         print(problem)
     print("%d notebooks, %d cells, %d problems" % (len(notebooks), sum(len(one.cells) for one in notebooks), len(problems)))

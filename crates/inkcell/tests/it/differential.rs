@@ -1,39 +1,113 @@
 //! Outputs as nbclient with ipykernel stores them, over the notebooks in `tests/differential`.
 //!
-//! Owns starting the comparison. What is run, what counts as the same and which differences are meant is written
-//! there, in Python and in the table of `docs/running.md`.
+//! Owns which notebooks are compared together. What is run, what counts as the same and which differences are meant
+//! is written there, in Python and in the table of `docs/running.md`.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
-use inkcell_testkit::env::finish;
+use inkcell_testkit::env::{TestEnv, finish, names_in};
 use inkcell_testkit::need;
 
 use crate::env;
 
-/// What is stored equals what Jupyter stores, or is a difference that is documented; no difference that is
-/// documented is gone.
+/// Makes a test of each group: its notebooks store what Jupyter stores, but for differences that are documented, and
+/// these are there.
+macro_rules! groups {
+    ($($group:ident: $($notebook:literal),+;)+) => {
+        const GROUPS: &[&[&str]] = &[$(&[$($notebook),+]),+];
+        $(
+            #[test]
+            fn $group() {
+                compare(concat!("differential::", stringify!($group)), &[$($notebook),+]);
+            }
+        )+
+    };
+}
+
+// No group takes more than about ten seconds of two cores, half of which notebooks with figures or tables take alone.
+groups! {
+    code: "async", "help", "language", "names", "object", "reset";
+    errors: "errors", "groups", "syntax", "warnings";
+    figures: "figures";
+    inline_figures: "figures_inline", "pasted", "examples/tour.ipynb";
+    magics: "cell_magics", "magics", "shell";
+    processes: "asking", "leaving_exit", "leaving_message", "leaving_quit", "modules", "order", "processes";
+    streams: "displays", "large", "streams", "updates";
+    tables: "numpy_arrays", "pandas_tables";
+    values: "reprs", "results", "types";
+}
+
+/// What the short form compares.
+const QUICK: [&str; 5] = ["errors", "magics", "results", "streams", "updates"];
+
 #[test]
-fn outputs_are_what_jupyter_would_have_stored() {
+fn each_notebook_is_in_one_group() {
+    let mut grouped: Vec<PathBuf> =
+        GROUPS.iter().copied().flatten().map(|name| path(name)).collect();
+    grouped.sort();
+    let mut all: Vec<PathBuf> =
+        names_in(&folder()).iter().map(|name| folder().join(name)).collect();
+    all.push(path("examples/tour.ipynb"));
+    all.sort();
+    assert_eq!(grouped, all);
+}
+
+/// Rows of the table are the names that cells are marked with; that marked cells differ is what the groups show.
+#[test]
+fn each_difference_is_documented_and_each_row_is_shown() {
     let env = env();
-    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    let mut command = program(&env, "table");
+    command.arg(repository().join("docs/running.md"));
+    command.args(GROUPS.iter().copied().flatten().map(|name| path(name)));
+    succeed(command);
+}
+
+fn compare(test: &str, notebooks: &[&str]) {
+    let is_chosen = |name: &&str| !need::is_quick() || QUICK.contains(name);
+    let files: Vec<PathBuf> = notebooks.iter().copied().filter(is_chosen).map(path).collect();
+    if files.is_empty() {
+        return need::skip(test, "none of its notebooks is in the short form");
+    }
     for package in ["nbclient", "ipykernel", "pandas", "matplotlib"] {
-        if !need::python_package("outputs_are_what_jupyter_would_have_stored", &python, package) {
+        if !need::python_package(test, &python(), package) {
             return;
         }
     }
-    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let mut command = env.command(&python);
+    let env = env();
+    let mut command = program(&env, "run");
+    command.args(files).env("INKCELL", env.program()).env("TMPDIR", env.dir());
+    succeed(command);
+}
+
+fn program(env: &TestEnv, task: &str) -> Command {
+    let mut command = env.command(python());
+    command.arg("-B").arg(folder().with_file_name("compare.py")).arg(task);
     command
-        .arg("-B")
-        .arg(here.join("tests/differential/compare.py"))
-        .arg(here.join("../../docs/running.md"))
-        .arg(here.join("tests/differential/notebooks"))
-        .arg(here.join("../../examples/tour.ipynb"))
-        .env("INKCELL", env.program())
-        .env("TMPDIR", env.dir());
-    if need::is_quick() {
-        command.args(["streams", "results", "updates", "errors", "magics"]);
-    }
+}
+
+fn succeed(command: Command) {
     let done = finish(command, b"");
     assert!(done.code == Some(0), "{}\n{}", done.stdout, done.stderr);
+}
+
+fn python() -> OsString {
+    std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into())
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/differential/notebooks")
+}
+
+/// One of the folder by its name, one from elsewhere by its path.
+fn path(notebook: &str) -> PathBuf {
+    if notebook.contains('/') {
+        return repository().join(notebook);
+    }
+    folder().join(notebook).with_extension("txt")
 }
