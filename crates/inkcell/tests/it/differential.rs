@@ -26,17 +26,18 @@ macro_rules! groups {
     };
 }
 
-// No group takes more than about ten seconds of two cores, half of which notebooks with figures or tables take alone.
+// Each takes about ten seconds of two cores. Cells that draw or show tracebacks of pandas take most of it.
 groups! {
     code: "async", "help", "language", "names", "object", "reset";
     errors: "errors", "groups", "syntax", "warnings";
     figures: "figures";
-    inline_figures: "figures_inline", "pasted", "examples/tour.ipynb";
+    inline_figures: "figures_inline", "examples/tour.ipynb";
     magics: "cell_magics", "magics", "shell";
     processes: "asking", "leaving_exit", "leaving_message", "leaving_quit", "modules", "order", "processes";
     streams: "displays", "large", "streams", "updates";
+    styled_figures: "figures_styled";
     tables: "numpy_arrays", "pandas_tables";
-    values: "reprs", "results", "types";
+    values: "pasted", "reprs", "results", "types";
 }
 
 /// What the short form compares.
