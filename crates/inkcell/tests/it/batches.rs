@@ -66,13 +66,13 @@ fn one_dying_one_hanging_one_wrong() {
     // It alone has a limit, by its own word: the others may be held up by a busy machine.
     let mut hangs: Value =
         serde_json::from_str(&notebook(&["import time\ntime.sleep(600)"])).expect("JSON");
-    hangs["metadata"] = json!({"execution": {"timeout": 5}});
+    hangs["metadata"] = json!({"execution": {"timeout": 1}});
     env.put("nb/hangs.ipynb", pretty(&hangs));
     let args = ["nb/*.ipynb", "-j", "2", "--junit", "j.xml", "--report", "report.json"];
     let done = ran(&env, &args).exits(1);
     for line in [
         "failed: nb/dies.ipynb: cell 1 (c1): the kernel was killed by signal 9",
-        "failed: nb/hangs.ipynb: cell 0 (c0): did not end within 5.0 s",
+        "failed: nb/hangs.ipynb: cell 0 (c0): did not end within 1.0 s",
         "failed: nb/wrong.ipynb: cell 0 (c0): ValueError: <wrong> & \"bad\"",
         "5 notebooks: 2 ok, 3 failed in",
     ] {
