@@ -1,10 +1,12 @@
-//! The Python environment the tests use: made once, reused while it fits, remade when broken.
+//! Python environments: made once, reused while they fit, remade when broken.
 //!
-//! Owns `target/test-env`, and how any such environment is made. Must not touch any other environment of the person who runs it,
-//! and must not know which tests want it.
+//! Owns how an environment is made and `target/test-env`, the one that most tests use. uv makes them: it takes
+//! seconds where pip takes minutes. Must not touch any other environment of the person who runs it, and must not
+//! know which tests want one.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Mutex;
 
 use anyhow::{Context as _, Result, bail};
 
@@ -12,82 +14,139 @@ use crate::child;
 use crate::workspace::Workspace;
 
 pub(crate) const ENV_DIR: &str = "target/test-env";
-const REQUIREMENTS: &str = "xtask/requirements-test.txt";
+/// What makes the others, and where it is.
+const UV: &str = "uv==0.13.8";
+const UV_DIR: &str = "target/uv";
 /// Written last, so that an environment whose making was cut short is never taken for a whole one.
 const STAMP: &str = "inkcell-stamp";
-/// Fails when the environment lost its interpreter or its packages. matplotlib lists the fonts of the machine when it
-/// is first used, and says so where a test does not expect it.
-const PROBE: &str =
-    "import matplotlib.font_manager, nbformat; nbformat.validate(nbformat.v4.new_notebook())";
 
-/// Makes sure of the environment and returns its interpreter's absolute path.
+/// An environment that somebody wants.
+pub(crate) struct Environment<'a> {
+    pub(crate) dir: &'a str,
+    /// The file with its packages.
+    pub(crate) requirements: &'a str,
+    /// Modules that must be importable in it. The first import also compiles them, once for all tests.
+    pub(crate) modules: &'a str,
+}
+
+/// matplotlib lists the fonts of the machine when it is first used, and says so where a test does not expect it.
+const TEST_ENV: Environment<'_> = Environment {
+    dir: ENV_DIR,
+    requirements: "xtask/requirements-test.txt",
+    modules: "matplotlib.font_manager, matplotlib.pyplot, nbformat, nbclient, pandas, papermill, ipykernel.kernelapp, \
+              IPython, mcp.client.stdio, pytest, xdist",
+};
+
+/// Makes sure of the environment that most tests use, and of nothing else in it; returns its interpreter.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
-    let dir = workspace.path(ENV_DIR);
-    let requirements = workspace.path(REQUIREMENTS);
-    let wanted = std::fs::read_to_string(&requirements)
-        .with_context(|| format!("cannot read {REQUIREMENTS}"))?;
-    let python = interpreter(&dir);
-    if stamp_matches(&dir, &wanted) && answers(&python) {
-        println!("{ENV_DIR} fits {REQUIREMENTS}");
-        return Ok(python);
+    let base = base_python()?;
+    let (python, is_new) = TEST_ENV.ensure(workspace, &base)?;
+    if is_new {
+        // The package does not bring its kernelspec along.
+        let install = ["-m", "bash_kernel.install", "--sys-prefix"];
+        child::stream(Command::new(&python).args(install))?;
     }
-    make(&dir, &requirements)?;
-    if !answers(&python) {
-        bail!("{ENV_DIR} was made, but its packages do not work");
-    }
-    stamp(&dir, &wanted)?;
     Ok(python)
+}
+
+/// The Python of the person who runs this.
+pub(crate) fn base_python() -> Result<PathBuf> {
+    child::on_path("python3").context("python3 is not on PATH: the tests need CPython 3.9 or later")
 }
 
 pub(crate) fn interpreter(dir: &Path) -> PathBuf {
     if cfg!(windows) { dir.join("Scripts/python.exe") } else { dir.join("bin/python") }
 }
 
-/// The stamp holds the requirements themselves: as good as their hash, and readable.
-pub(crate) fn stamp_matches(dir: &Path, wanted: &str) -> bool {
+impl Environment<'_> {
+    /// Makes it of this Python unless it is there as it should be; returns its interpreter's absolute path, and
+    /// whether it was made now.
+    pub(crate) fn ensure(&self, workspace: &Workspace, base: &Path) -> Result<(PathBuf, bool)> {
+        let Environment { dir: name, requirements, modules } = self;
+        let dir = workspace.path(name);
+        let packages = std::fs::read_to_string(workspace.path(requirements))
+            .with_context(|| format!("cannot read {requirements}"))?;
+        let stamp = stamp(base, &packages);
+        let python = interpreter(&dir);
+        if stamp_matches(&dir, &stamp) && has_modules(&python, modules) {
+            println!("{name} fits {requirements}");
+            return Ok((python, false));
+        }
+        let uv = uv(workspace)?;
+        if dir.exists() {
+            std::fs::remove_dir_all(&dir)
+                .with_context(|| format!("cannot remove {}", dir.display()))?;
+        }
+        let mut make = command(&uv, workspace);
+        child::stream(make.args(["venv", "--quiet", "--seed", "--python"]).arg(base).arg(&dir))?;
+        let mut install = command(&uv, workspace);
+        install.args(["pip", "install", "--quiet", "--python"]).arg(&python);
+        child::stream(install.arg("--requirement").arg(workspace.path(requirements)))?;
+        if !has_modules(&python, modules) {
+            bail!("{name} was made of {}, but `import {modules}` fails in it", base.display());
+        }
+        std::fs::write(dir.join(STAMP), &stamp).context("cannot write the stamp")?;
+        Ok((python, true))
+    }
+}
+
+/// uv as it is called here: with the certificates of the machine, and a cache that goes with `target`.
+fn command(uv: &Path, workspace: &Workspace) -> Command {
+    let mut command = Command::new(uv);
+    command
+        .env("UV_CACHE_DIR", workspace.path("target/uv-cache"))
+        .env("UV_PYTHON_DOWNLOADS", "never")
+        .args(["--native-tls", "--no-config", "--no-progress"]);
+    command
+}
+
+/// Makes sure of uv. Environments are made side by side, and all of them want it.
+fn uv(workspace: &Workspace) -> Result<PathBuf> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let _one = ONE_AT_A_TIME.lock();
+    let dir = workspace.path(UV_DIR);
+    let uv = interpreter(&dir).with_file_name(format!("uv{}", std::env::consts::EXE_SUFFIX));
+    let base = base_python()?;
+    let stamp = stamp(&base, UV);
+    if stamp_matches(&dir, &stamp) && child::succeeds(Command::new(&uv).arg("--version")) {
+        return Ok(uv);
+    }
+    if dir.exists() {
+        std::fs::remove_dir_all(&dir)
+            .with_context(|| format!("cannot remove {}", dir.display()))?;
+    }
+    ensure_pip_bootstrap(&base)?;
+    println!("installing {UV} into {UV_DIR}: it makes the environments of the tests");
+    child::stream(Command::new(&base).args(["-m", "venv"]).arg(&dir))?;
+    child::stream(
+        Command::new(interpreter(&dir))
+            .args(["-m", "pip", "install", "--quiet", "--no-input"])
+            .args(["--disable-pip-version-check", UV]),
+    )?;
+    std::fs::write(dir.join(STAMP), &stamp).context("cannot write the stamp")?;
+    Ok(uv)
+}
+
+/// The stamp holds the packages themselves: as good as their hash, and readable.
+fn stamp(base: &Path, packages: &str) -> String {
+    format!("{}\n{packages}", base.display())
+}
+
+fn stamp_matches(dir: &Path, wanted: &str) -> bool {
     std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|stamp| stamp == wanted)
 }
 
-fn answers(python: &Path) -> bool {
-    child::succeeds(Command::new(python).args(["-c", PROBE]))
-}
-
-fn make(dir: &Path, requirements: &Path) -> Result<()> {
-    let base = child::on_path("python3")
-        .context("python3 is not on PATH: the tests need CPython 3.9 or later")?;
-    install(&base, dir, requirements)?;
-    // The package does not bring its kernelspec along.
-    let install = ["-m", "bash_kernel.install", "--sys-prefix"];
-    child::stream(Command::new(interpreter(dir)).args(install))
-}
-
-/// Makes an environment of this Python, in the place of what is there, with these packages.
-pub(crate) fn install(base: &Path, dir: &Path, requirements: &Path) -> Result<()> {
-    if dir.exists() {
-        std::fs::remove_dir_all(dir).with_context(|| format!("cannot remove {}", dir.display()))?;
-    }
-    ensure_pip_bootstrap(base)?;
-    child::stream(Command::new(base).args(["-m", "venv"]).arg(dir))?;
-    child::stream(
-        Command::new(interpreter(dir))
-            .args(["-m", "pip", "install", "--quiet", "--no-input"])
-            .args(["--disable-pip-version-check", "--requirement"])
-            .arg(requirements),
-    )
-}
-
-/// Says that an environment is whole.
-pub(crate) fn stamp(dir: &Path, wanted: &str) -> Result<()> {
-    std::fs::write(dir.join(STAMP), wanted).context("cannot write the stamp")
+fn has_modules(python: &Path, modules: &str) -> bool {
+    child::succeeds(Command::new(python).args(["-c", &format!("import {modules}")]))
 }
 
 /// Debian and its kin ship python3 without the module that puts pip into a new environment.
-pub(crate) fn ensure_pip_bootstrap(base: &Path) -> Result<()> {
+fn ensure_pip_bootstrap(base: &Path) -> Result<()> {
     let present = || child::succeeds(Command::new(base).args(["-c", "import ensurepip"]));
     if present() {
         return Ok(());
     }
-    println!("python3 has no ensurepip; the package python3-venv brings it");
+    println!("python3 has no ensurepip; installing the system package python3-venv, which has it");
     if child::install_system_package("python3-venv") && present() {
         return Ok(());
     }
@@ -113,11 +172,13 @@ mod tests {
     }
 
     #[test]
-    fn a_stamp_fits_only_the_same_requirements() {
+    fn stamp_fits_only_the_same_python_and_packages() {
         let dir = tempfile::tempdir().unwrap();
-        assert!(!stamp_matches(dir.path(), "a==1\n"));
-        std::fs::write(dir.path().join(STAMP), "a==1\n").unwrap();
-        assert!(stamp_matches(dir.path(), "a==1\n"));
-        assert!(!stamp_matches(dir.path(), "a==2\n"));
+        let one = stamp(Path::new("/usr/bin/python3"), "a==1\n");
+        assert!(!stamp_matches(dir.path(), &one));
+        std::fs::write(dir.path().join(STAMP), &one).unwrap();
+        assert!(stamp_matches(dir.path(), &one));
+        assert!(!stamp_matches(dir.path(), &stamp(Path::new("/usr/bin/python3"), "a==2\n")));
+        assert!(!stamp_matches(dir.path(), &stamp(Path::new("/opt/python3"), "a==1\n")));
     }
 }

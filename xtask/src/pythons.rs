@@ -9,8 +9,9 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 
+use crate::python_env::Environment;
 use crate::suite::Selection;
 use crate::test::Depth;
 use crate::workspace::Workspace;
@@ -19,8 +20,6 @@ use crate::{child, pytest, python_env, suite};
 /// The minor versions of CPython 3 the runner promises to work on.
 const SUPPORTED: RangeInclusive<u32> = 9..=14;
 const REQUIREMENTS: &str = "xtask/requirements-runner.txt";
-/// Written last, so that an environment whose making was cut short is never taken for a whole one.
-const STAMP: &str = "inkcell-stamp";
 /// What a full run tries of the conformance suite: the modules whose outcome is the interpreter's doing. The rest
 /// is about processes, whichever Python they run, and takes longest.
 const TIERS: [&str; 4] = ["basic", "output", "interrupt", "fork_server"];
@@ -177,36 +176,12 @@ fn children(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// An environment of this interpreter with pytest in it: made once, reused while it fits.
+/// An environment of this interpreter with pytest in it.
 fn environment(workspace: &Workspace, base: &Found) -> Result<PathBuf> {
-    let dir = workspace.path(&format!("target/test-env-3.{}", base.version.minor));
-    let requirements = workspace.path(REQUIREMENTS);
-    let wanted = std::fs::read_to_string(&requirements)
-        .with_context(|| format!("cannot read {REQUIREMENTS}"))?;
-    // Another interpreter of the same minor version needs an environment of its own.
-    let stamp = format!("{} {:?}\n{wanted}", base.path.display(), base.version);
-    let python = dir.join("bin/python");
-    let answers = || child::succeeds(Command::new(&python).args(["-c", "import pytest"]));
-    let fits = std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|found| found == stamp);
-    if fits && answers() {
-        return Ok(python);
-    }
-    if dir.exists() {
-        std::fs::remove_dir_all(&dir)
-            .with_context(|| format!("cannot remove {}", dir.display()))?;
-    }
-    child::stream(Command::new(&base.path).args(["-m", "venv"]).arg(&dir))?;
-    child::stream(
-        Command::new(&python)
-            .args(["-m", "pip", "install", "--quiet", "--no-input"])
-            .args(["--disable-pip-version-check", "--requirement"])
-            .arg(&requirements),
-    )?;
-    if !answers() {
-        bail!("{} was made, but `import pytest` fails in it", dir.display());
-    }
-    std::fs::write(dir.join(STAMP), &stamp).context("cannot write the stamp")?;
-    Ok(python)
+    let dir = format!("target/test-env-3.{}", base.version.minor);
+    let environment =
+        Environment { dir: &dir, requirements: REQUIREMENTS, modules: "pytest, xdist" };
+    environment.ensure(workspace, &base.path).map(|(python, _)| python)
 }
 
 #[cfg(test)]

@@ -5,14 +5,13 @@
 
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::{Mutex, PoisonError};
+use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, anyhow};
 
+use crate::python_env::Environment;
+use crate::pythons;
 use crate::workspace::Workspace;
-use crate::{child, python_env, pythons};
 
 /// What tests are told of the servers, and what must not be overlooked.
 pub(crate) struct Prepared {
@@ -27,10 +26,7 @@ struct Server {
     variable: &'static str,
     /// By which one they are told that it is nowhere.
     excuse: &'static str,
-    dir: &'static str,
-    requirements: &'static str,
-    /// What must be there to be imported.
-    modules: &'static str,
+    environment: Environment<'static>,
     /// The minor versions of CPython that what is pinned has packages for.
     minors: RangeInclusive<u32>,
 }
@@ -40,25 +36,31 @@ static SERVERS: [Server; 3] = [
     Server {
         variable: "INKCELL_TEST_JUPYTER_PYTHON",
         excuse: "INKCELL_TEST_NO_JUPYTER",
-        dir: "target/test-env-jupyter",
-        requirements: JUPYTER_REQUIREMENTS,
-        modules: "kernel_gateway, jupyter_server, ipykernel",
+        environment: Environment {
+            dir: "target/test-env-jupyter",
+            requirements: JUPYTER_REQUIREMENTS,
+            modules: "kernel_gateway, jupyter_server, ipykernel",
+        },
         minors: 11..=13,
     },
     Server {
         variable: "INKCELL_TEST_ENTERPRISE_PYTHON",
         excuse: "INKCELL_TEST_NO_ENTERPRISE",
-        dir: "target/test-env-enterprise",
-        requirements: "xtask/requirements-enterprise.txt",
-        modules: "enterprise_gateway, ipykernel",
+        environment: Environment {
+            dir: "target/test-env-enterprise",
+            requirements: "xtask/requirements-enterprise.txt",
+            modules: "enterprise_gateway, ipykernel",
+        },
         minors: 11..=11,
     },
     Server {
         variable: "INKCELL_TEST_COLLABORATION_PYTHON",
         excuse: "INKCELL_TEST_NO_COLLABORATION",
-        dir: "target/test-env-collaboration",
-        requirements: "xtask/requirements-collaboration.txt",
-        modules: "jupyter_server_ydoc, ipykernel",
+        environment: Environment {
+            dir: "target/test-env-collaboration",
+            requirements: "xtask/requirements-collaboration.txt",
+            modules: "jupyter_server_ydoc, ipykernel",
+        },
         minors: 11..=13,
     },
 ];
@@ -69,7 +71,7 @@ pub(crate) const JUPYTER_REQUIREMENTS: &str = "xtask/requirements-jupyter.txt";
 /// Makes sure of the one with Jupyter's own server and kernel gateway; gives its interpreter.
 pub(crate) fn jupyter(workspace: &Workspace) -> Result<PathBuf> {
     let [server, ..] = &SERVERS;
-    server.prepare(workspace, &Mutex::new(()))?.with_context(|| server.lack())
+    server.prepare(workspace)?.with_context(|| server.lack())
 }
 
 /// Makes sure of all of them. A server for which there is no interpreter here is told and done without; one
@@ -77,16 +79,13 @@ pub(crate) fn jupyter(workspace: &Workspace) -> Result<PathBuf> {
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
     let mut prepared = Prepared { told: Vec::new(), loud: Vec::new() };
     // Together: most of the time is spent waiting for packages.
-    let bootstrap = Mutex::new(());
     let made: Vec<_> = std::thread::scope(|threads| {
-        let bootstrap = &bootstrap;
-        let prepare =
-            |server: &'static Server| threads.spawn(move || server.prepare(workspace, bootstrap));
+        let prepare = |server: &'static Server| threads.spawn(move || server.prepare(workspace));
         let threads: Vec<_> = SERVERS.iter().map(prepare).collect();
         threads.into_iter().map(|thread| thread.join()).collect()
     });
     for (server, made) in SERVERS.iter().zip(made) {
-        match made.map_err(|_| anyhow!("making {} panicked", server.dir))?? {
+        match made.map_err(|_| anyhow!("making {} panicked", server.environment.dir))?? {
             Some(python) => prepared.told.push((server.variable, python.into())),
             None => {
                 prepared.told.push((server.excuse, "1".into()));
@@ -98,26 +97,14 @@ pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
 }
 
 impl Server {
-    fn prepare(&self, workspace: &Workspace, bootstrap: &Mutex<()>) -> Result<Option<PathBuf>> {
-        let Server { dir: name, requirements, .. } = self;
-        let dir = workspace.path(name);
-        let wanted = std::fs::read_to_string(workspace.path(requirements))
-            .with_context(|| format!("cannot read {requirements}"))?;
-        let python = python_env::interpreter(&dir);
-        if python_env::stamp_matches(&dir, &wanted) && self.answers(&python) {
-            println!("{name} fits {requirements}");
-            return Ok(Some(python));
-        }
+    fn prepare(&self, workspace: &Workspace) -> Result<Option<PathBuf>> {
         let mut last = None;
-        // An interpreter may lack what makes environments, or be too new for a package.
+        // An interpreter may be too new for a package.
         for base in pythons::newest_first(&self.minors) {
-            match self.make(&base, &dir, &workspace.path(requirements), bootstrap) {
-                Ok(()) => {
-                    python_env::stamp(&dir, &wanted)?;
-                    return Ok(Some(python));
-                }
+            match self.environment.ensure(workspace, &base) {
+                Ok((python, _)) => return Ok(Some(python)),
                 Err(error) => {
-                    println!("no {name} of {}: {error:#}", base.display());
+                    println!("no {} of {}: {error:#}", self.environment.dir, base.display());
                     last = Some(error);
                 }
             }
@@ -125,35 +112,13 @@ impl Server {
         last.map_or(Ok(None), Err)
     }
 
-    fn make(
-        &self,
-        base: &Path,
-        dir: &Path,
-        requirements: &Path,
-        bootstrap: &Mutex<()>,
-    ) -> Result<()> {
-        // It may install a package of the system, which only one at a time can do.
-        let one = bootstrap.lock().unwrap_or_else(PoisonError::into_inner);
-        python_env::ensure_pip_bootstrap(base)?;
-        drop(one);
-        python_env::install(base, dir, requirements)?;
-        if !self.answers(&python_env::interpreter(dir)) {
-            bail!("{} was made, but `import {}` fails in it", self.dir, self.modules);
-        }
-        Ok(())
-    }
-
     fn lack(&self) -> String {
         let (from, to) = (self.minors.start(), self.minors.end());
         let which = if from == to { format!("3.{from}") } else { format!("3.{from} to 3.{to}") };
         format!(
             "what needs {} is NOT tried: it needs a CPython {which}, and none was found",
-            self.modules
+            self.environment.modules
         )
-    }
-
-    fn answers(&self, python: &Path) -> bool {
-        child::succeeds(Command::new(python).args(["-c", &format!("import {}", self.modules)]))
     }
 }
 

@@ -15,10 +15,11 @@ pub(super) use self::host::run as run_host;
 use self::host::{Task, Who};
 use super::family::{Family, Options, Report, ask_host, is_wanted};
 use super::notebook::load;
-use super::peers::{self, Environment};
+use super::peers;
 use super::report::Goal;
 use super::row::Row;
 use super::table::{Column, Shown, Table};
+use crate::python_env::Environment;
 use crate::workspace::Workspace;
 
 const FAMILY: Family = Family { name: "mcp", title: "The server for agents", notes: NOTES };
@@ -33,11 +34,15 @@ const NOTES: &[&str] = &[
 ];
 
 const FAMILIES: [&str; 2] = ["start", "call"];
-const BARE_ENV: Environment =
-    Environment { dir: "target/bench-env-mcp", requirements: "xtask/requirements-bench-mcp.txt" };
-const JUPYTER_ENV: Environment = Environment {
+const BARE_ENV: Environment<'_> = Environment {
+    dir: "target/bench-env-mcp",
+    requirements: "xtask/requirements-bench-mcp.txt",
+    modules: "mcp",
+};
+const JUPYTER_ENV: Environment<'_> = Environment {
     dir: "target/bench-env-jupyter-mcp",
     requirements: "xtask/requirements-bench-jupyter-mcp.txt",
+    modules: "jupyter_mcp_server, ipykernel",
 };
 
 const INKCELL: &str = Who::Inkcell.name();

@@ -7,17 +7,16 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 
 use super::notebook_file::{SOURCE_AFTER, SOURCE_BEFORE};
 use crate::child;
+use crate::python_env::{self, Environment};
 use crate::workspace::Workspace;
 
 const NB_CLI_VERSION: &str = "0.0.10";
 const REQUIREMENTS: &str = "xtask/requirements-bench.txt";
 pub(super) const SCRIPTS: &str = "xtask/src/bench/peers";
-/// Written last, so that an environment whose making was cut short is made again.
-const STAMP: &str = "inkcell-stamp";
 
 pub(super) const FLOOR: &str = "floor";
 pub(super) const INKCELL: &str = "inkcell";
@@ -211,39 +210,17 @@ pub(super) fn pinned_in(workspace: &Workspace, requirements: &str) -> Result<Vec
         .collect())
 }
 
-/// An environment of peers: where it is, and what has to be in it.
-pub(super) struct Environment {
-    pub(super) dir: &'static str,
-    pub(super) requirements: &'static str,
-}
-
 pub(super) fn python_env(workspace: &Workspace) -> Result<PathBuf> {
-    environment(workspace, &Environment { dir: "target/bench-env", requirements: REQUIREMENTS })
+    let modules = "nbformat, nbclient, ipykernel, papermill";
+    environment(
+        workspace,
+        &Environment { dir: "target/bench-env", requirements: REQUIREMENTS, modules },
+    )
 }
 
-/// Makes an environment unless it is there as it should be; gives its interpreter.
-pub(super) fn environment(workspace: &Workspace, wanted: &Environment) -> Result<PathBuf> {
-    let dir = workspace.path(wanted.dir);
-    let requirements = workspace.path(wanted.requirements);
-    let wanted = std::fs::read_to_string(&requirements)?;
-    let python =
-        if cfg!(windows) { dir.join("Scripts/python.exe") } else { dir.join("bin/python") };
-    if std::fs::read_to_string(dir.join(STAMP)).is_ok_and(|stamp| stamp == wanted) {
-        return Ok(python);
-    }
-    if dir.exists() {
-        std::fs::remove_dir_all(&dir)?;
-    }
-    let base = child::on_path("python3").context("python3 is not on PATH: the peers need it")?;
-    child::stream(Command::new(base).args(["-m", "venv"]).arg(&dir))?;
-    child::stream(
-        Command::new(&python)
-            .args(["-m", "pip", "install", "--quiet", "--no-input", "--disable-pip-version-check"])
-            .arg("--requirement")
-            .arg(&requirements),
-    )?;
-    std::fs::write(dir.join(STAMP), &wanted)?;
-    Ok(python)
+/// Makes an environment of peers unless it is there as it should be; gives its interpreter.
+pub(super) fn environment(workspace: &Workspace, wanted: &Environment<'_>) -> Result<PathBuf> {
+    wanted.ensure(workspace, &python_env::base_python()?).map(|(python, _)| python)
 }
 
 pub(super) fn nb_cli_version() -> String {

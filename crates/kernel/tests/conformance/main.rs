@@ -23,43 +23,33 @@ macro_rules! on_jupyter {
 }
 pub(crate) use on_jupyter;
 
-/// Makes one test of functions that take a `Start`, on each real server: a server takes long to start, so the
-/// functions share one. What is not listed where other tests are is beyond what a kernel elsewhere can do.
+/// Lists functions that take a `Start` for the tests on real servers: a server takes long to start, so the modules
+/// share a few (`on_servers`). What is not listed where other tests are is beyond what a kernel elsewhere can do.
 macro_rules! on_gateways {
-    ($($name:ident),* $(,)?) => {
-        crate::serving!(gateway, Gateway, $($name),*);
-        crate::serving!(server, Server, $($name),*);
-    };
+    ($($name:ident),* $(,)?) => { crate::listing!(on_gateways, $($name),*); };
 }
 pub(crate) use on_gateways;
 
 /// The same for kernels that know nothing of this machine.
 macro_rules! on_another_machine {
-    ($($name:ident),* $(,)?) => { crate::serving!(elsewhere, Elsewhere, $($name),*); };
+    ($($name:ident),* $(,)?) => { crate::listing!(on_another_machine, $($name),*); };
 }
 pub(crate) use on_another_machine;
 
-/// Makes one test of functions that take a `Start`, on one real server.
-macro_rules! serving {
-    ($module:ident, $start:ident, $($name:ident),*) => {
-        mod $module {
-            #[tokio::test] async fn on_one_server() {
-                let start = crate::bench::Start::$start;
-                if start.is_possible(module_path!()) {
-                    crate::ledger::leaving_nothing(async {
-                        let served = crate::served::Served::start(start).await;
-                        $(
-                            eprintln!("{}", stringify!($name));
-                            super::$name(start).await;
-                        )*
-                        served.stop().await;
-                    }).await;
-                }
+/// Makes one function of several, for a server that is there.
+macro_rules! listing {
+    ($module:ident, $($name:ident),*) => {
+        pub(crate) mod $module {
+            pub(crate) async fn run_all(start: crate::bench::Start) {
+                $(
+                    eprintln!("{}::{}", module_path!(), stringify!($name));
+                    super::$name(start).await;
+                )*
             }
         }
     };
 }
-pub(crate) use serving;
+pub(crate) use listing;
 
 /// The same, and also for kernels whose cells are run by the interpreter's own IPython.
 macro_rules! on_every_shell {
@@ -134,6 +124,7 @@ mod jupyter_adopt;
 mod jupyter_faults;
 mod jupyter_pool;
 mod ledger;
+mod on_servers;
 mod output;
 mod ran;
 mod served;

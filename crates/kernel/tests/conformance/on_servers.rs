@@ -1,0 +1,43 @@
+//! The contract on kernels of real servers: which modules share a server.
+//!
+//! A server takes seconds to start, so each serves several modules, one after another. What runs is printed, so that
+//! a failure names its function.
+
+use crate::bench::Start;
+use crate::ledger;
+use crate::served::Served;
+
+/// Makes one test of the lists of several modules, on one real server.
+macro_rules! serving {
+    ($test:ident, $start:ident, $list:ident: $($module:ident),* $(,)?) => {
+        #[tokio::test]
+        async fn $test() {
+            let start = Start::$start;
+            if !start.is_possible(stringify!($test)) {
+                return;
+            }
+            ledger::leaving_nothing(async {
+                let served = Served::start(start).await;
+                $(crate::$module::$list::run_all(start).await;)*
+                served.stop().await;
+            })
+            .await;
+        }
+    };
+}
+
+serving!(gateway_calls, Gateway, on_gateways: basic, ask, asking);
+serving!(server_calls, Server, on_gateways: basic, ask, asking);
+serving!(gateway_output, Gateway, on_gateways: output, environment, interrupt, death);
+serving!(server_output, Server, on_gateways: output, environment, interrupt, death);
+serving!(
+    gateway_faults,
+    Gateway,
+    on_gateways: served_faults, faults_death, faults_display, faults_ladder, faults_output,
+);
+serving!(
+    server_faults,
+    Server,
+    on_gateways: served_faults, faults_death, faults_display, faults_ladder, faults_output,
+);
+serving!(another_machine, Elsewhere, on_another_machine: basic, ask);
