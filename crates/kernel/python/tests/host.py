@@ -73,6 +73,9 @@ class Host:
                     if frame["t"] != "ready":
                         assert frame["n"] == "abc"
                     assert frame["s"] == self.sequence, (frame["s"], self.sequence)
+                    if frame["t"] not in ("started", "stream"):
+                        # As the real host: what was written to the pipes before this frame comes before it.
+                        self._drain(events)
                     return frame
             for source in self._fill(deadline):
                 if source is self.socket:
@@ -81,15 +84,26 @@ class Host:
                         raise EOFError
                     self.buffer += data
                 else:
-                    try:
-                        data = os.read(source, 1 << 16)
-                    except BlockingIOError:
-                        # The runner took back what it had put there.
-                        continue
-                    if not data:
-                        del self.pipes[source]
-                    elif events is not None:
-                        events.append(("fd", self.pipes[source], data))
+                    self._read_pipe(source, events)
+
+    def _drain(self, events):
+        """Takes what is in the pipes now."""
+        for source in list(self.pipes):
+            while self._read_pipe(source, events):
+                pass
+
+    def _read_pipe(self, source, events):
+        """Takes a piece from a pipe. False where there is none."""
+        try:
+            data = os.read(source, 1 << 16)
+        except BlockingIOError:
+            # The runner took back what it had put there, or there was nothing.
+            return False
+        if not data:
+            del self.pipes[source]
+        elif events is not None:
+            events.append(("fd", self.pipes[source], data))
+        return bool(data)
 
     def run(self, code, timeout=20, after=None, **fields):
         """Runs code; gives all events, the last of them `done`."""

@@ -1,6 +1,8 @@
 """Cells that take away what the runner needs: an error stays an error, and a result is shown."""
 
 import os
+import socket
+import time
 
 import pytest
 from host import Host
@@ -76,6 +78,27 @@ def test_descriptors_that_a_cell_moved_are_back_in_the_next(host, way, query):
         assert host.text("_ = os.system('echo here >&%d')" % fd) == "here\n"
     host.run("os.close(0)")
     assert host.text("_ = os.system('cat; echo end')") == "end\n"
+
+
+class _LateHost(Host):
+    """A host that looks at its socket before a cell writes to the pipes, and reads when the cell has ended."""
+
+    def _fill(self, deadline):
+        super()._fill(deadline)
+        while b'"t":"done"' not in self.socket.recv(1 << 20, socket.MSG_PEEK):
+            assert time.monotonic() < deadline
+        return [self.socket]
+
+
+def test_host_that_reads_late_gets_what_a_child_wrote_before_the_end():
+    """F-039 The end of a cell and the output of its children come by different ways."""
+    host = Host()
+    try:
+        host.run("import os")
+        host.__class__ = _LateHost
+        assert host.text("_ = os.system('echo out; echo err >&2')") == "out\nerr\n"
+    finally:
+        host.close()
 
 
 def test_the_folder_does_not_stand_in_front_of_the_runners_imports(tmp_path):
