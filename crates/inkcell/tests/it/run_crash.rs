@@ -1,6 +1,6 @@
 //! A run that is killed, or whose disk fails, at every system call by which it touches files.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -57,55 +57,67 @@ fn used() -> TestEnv {
     env
 }
 
+/// The calls by which the runtime waits for work.
+const WAITS: &str = "?epoll_wait,?epoll_pwait";
+
 /// The run under strace. Children are let go when they become another program.
-fn traced(env: &TestEnv, more: impl FnOnce(&mut Command)) -> Ran {
+///
+/// Work on files goes to a pool of threads, and strace counts the calls of each thread by itself. The pool starts a
+/// second thread if it gets work before the first thread has come to rest. So the runtime is slow to wake: the first
+/// thread does it all, and a number names the same call in every run.
+fn traced(env: &TestEnv, calls: &str, more: impl FnOnce(&mut Command)) -> Ran {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let mut command = env.command("strace");
     command.args(["-f", "-b", "execve", "-qq"]).env("INKCELL_PYTHON_INTERPRETER", python);
+    command.arg("-e").arg(format!("trace={calls},{WAITS}"));
+    command.arg("-e").arg(format!("inject={WAITS}:delay_exit=2000"));
     more(&mut command);
     command.arg(env.program()).args(["run", "nb.ipynb"]);
     finish(command, b"")
 }
 
-/// The calls of the thread that works on files, each by its name and its number among those of the same name. A
-/// fault hits the first thread that comes to a number, so only those are of use that no other thread comes to
-/// before: mostly those of the later cells.
+/// The calls by which the run works on files, each by its name and its number among those of the same name in its
+/// thread. A fault hits the first thread that comes to a number, so a call counts if its thread is that one: mostly
+/// the calls of the later cells. The machine may be so busy that the pool has more than one thread after all; the
+/// calls of each of them count.
 fn calls(way: Way, used: &TestEnv) -> Vec<(String, usize)> {
     let (env, _) = book(Some(used));
     let log = env.outside("trace.log");
-    traced(&env, |command| {
-        let names: Vec<String> = FILE_CALLS.split(',').map(|name| format!("?{name}")).collect();
-        command.arg("-o").arg(&log).arg("-e").arg(format!("trace={}", names.join(",")));
+    let names: Vec<String> = FILE_CALLS.split(',').map(|name| format!("?{name}")).collect();
+    traced(&env, &names.join(","), |command| {
+        command.arg("-o").arg(&log);
         way.slow_down(command);
     })
     .ok();
     let text = std::fs::read_to_string(&log).expect("a log");
     let mut counts: HashMap<(&str, &str), usize> = HashMap::new();
     let mut found: Vec<(&str, &str, usize)> = Vec::new();
-    let mut worker = None;
+    let mut workers: HashSet<&str> = HashSet::new();
     for line in text.lines() {
         let Some((thread, call)) = line.split_once(' ') else { continue };
         // What is resumed has been counted when it began.
         let Some((name, rest)) = call.trim_start().split_once('(') else { continue };
-        if name.contains(' ') || name == "exit_group" {
+        if name == "exit_group" || !FILE_CALLS.split(',').any(|known| known == name) {
             continue;
         }
         let nth = counts.entry((thread, name)).or_default();
         *nth += 1;
         found.push((thread, name, *nth));
-        if rest.contains("/runs/") && name == "openat" {
-            worker.get_or_insert(thread);
+        if rest.contains("/runs/") {
+            workers.insert(thread);
         }
     }
-    let worker = worker.expect("the run takes its record");
-    let mut others: HashMap<&str, usize> = HashMap::new();
+    assert!(!workers.is_empty(), "the run takes its record");
+    let mut reached: HashMap<&str, usize> = HashMap::new();
     let mut own = Vec::new();
     for (thread, name, nth) in found {
-        let reached = others.entry(name).or_default();
-        if thread != worker {
-            *reached = nth.max(*reached);
-        } else if nth > *reached && (way == Way::Saves || name != "renameat") {
-            // In the other way this one is slow already.
+        let reached = reached.entry(name).or_default();
+        if nth <= *reached {
+            continue;
+        }
+        *reached = nth;
+        // In the other way a rename is slow already.
+        if workers.contains(thread) && (way == Way::Saves || name != "renameat") {
             own.push((name.to_owned(), nth));
         }
     }
@@ -142,10 +154,9 @@ fn begun(env: &TestEnv) -> BTreeMap<usize, usize> {
 /// Runs the notebook with a fault and checks what is left of it. Tells whether the fault came.
 fn check(way: Way, fault: &str, used: &TestEnv) -> bool {
     let (env, sources) = book(Some(used));
-    let hurt = traced(&env, |command| {
-        let call = fault.split(':').next().expect("a call");
-        command.args(["-o", "/dev/null", "-e", &format!("trace={call},?renameat"), "-e"]);
-        command.arg(format!("inject={fault}"));
+    let call = fault.split(':').next().expect("a call");
+    let hurt = traced(&env, &format!("{call},?renameat"), |command| {
+        command.args(["-o", "/dev/null", "-e", &format!("inject={fault}")]);
         way.slow_down(command);
     });
     let when = format!("{way:?} with {fault}: {:?} {}", hurt.code, hurt.stderr);
