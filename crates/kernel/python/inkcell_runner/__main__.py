@@ -3,6 +3,7 @@
 Owns the life of the process. It ends when the host says so, and at once when the host is gone.
 """
 
+import _signal
 import _thread
 import fcntl
 import os
@@ -73,6 +74,20 @@ def _close(*fds):
             pass
 
 
+def _pipe_for_signals():
+    """Both ends of a pipe to which signals are written as they arrive."""
+    ends = tuple(map(_move_high, os.pipe()))
+    for end in ends:
+        os.set_blocking(end, False)
+    return ends
+
+
+def _leave_wires(session):
+    """In a copy that a cell forks: it must not hold what tells the host of our end, nor be able to speak for us."""
+    session.interrupt.forget()
+    _close(*session.wires)
+
+
 def _watch(lifeline, host):
     """Ends the process when the host is gone: the other end of the lifeline, which only it holds, is
     closed, or its process has ended although somebody else still holds that end."""
@@ -96,9 +111,10 @@ def _watch(lifeline, host):
 
 
 def _keep_flushing(session):
-    """Makes held-back output visible soon, although it is buffered for speed."""
+    """Makes held-back output visible soon, although it is buffered for speed. Repeats interrupts that were missed."""
     while True:
         session.streams.wait()
+        session.interrupt.remind()
         alone = session.running is None and _thread._count() <= session.own_threads
         session.streams.flush()
         session.channel.release()
@@ -111,6 +127,16 @@ def _keep_flushing(session):
             session.idle.release()
 
 
+def start_thread(work, *args):
+    """Starts a thread of the runner's own. Signals are for the main thread, whose waiting they end."""
+
+    def run():
+        _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGINT,))
+        work(*args)
+
+    _thread.start_new_thread(run, ())
+
+
 def main(control, lifeline, host, session=None, copied=None):
     """Runs to the end of the process. A fork server has made the session already; a kernel of which this is a copy has
     also begun it, and names the variable that is to be this one's own."""
@@ -121,10 +147,11 @@ def main(control, lifeline, host, session=None, copied=None):
     bind(lifeline, os.getpgrp())
     session = session or make(control)
     session.connect(control)
-    session.wires = (control, lifeline, host)
+    signals = _pipe_for_signals()
+    session.interrupt.watch(*signals)
+    session.wires = (control, lifeline, host, *signals)
     if copied is None:
-        # A copy that a cell forks must not hold what tells the host of our end, nor be able to speak for us.
-        os.register_at_fork(after_in_child=lambda: _close(*session.wires))
+        os.register_at_fork(after_in_child=lambda: _leave_wires(session))
     session.lifeline = lifeline
     session.is_parked = False
     # The watcher and the one that writes output out are always there. In a copy, Python goes on counting the threads that
@@ -133,7 +160,7 @@ def main(control, lifeline, host, session=None, copied=None):
     session.has_copies = False
     session.idle = _thread.allocate_lock()
     _set_current(session)
-    _thread.start_new_thread(_watch, (lifeline, host))
+    start_thread(_watch, lifeline, host)
     hello = session.channel.receive()
     if hello is None:
         return
@@ -142,7 +169,7 @@ def main(control, lifeline, host, session=None, copied=None):
     else:
         _go_on(session, hello, copied)
     session.idle.acquire()
-    _thread.start_new_thread(_keep_flushing, (session,))
+    start_thread(_keep_flushing, session)
     while True:
         command = session.channel.receive()
         if command is None or command["t"] == "exit":

@@ -250,7 +250,8 @@ class _Server:
     def _become(self, fds, kept):
         """In the copy: everything of its own, then a runner as any other."""
         session = self._session
-        _signal.set_wakeup_fd(self._wakeup)
+        # It takes a pipe for signals of its own.
+        _signal.set_wakeup_fd(-1)
         _signal.signal(_signal.SIGCHLD, _signal.SIG_DFL if self._on_child is None else self._on_child)
         for fd in self._own:
             os.close(fd)

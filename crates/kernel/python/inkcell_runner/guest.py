@@ -178,8 +178,6 @@ def _display(*objects, **options):
 
 def _hold_on(session, options):
     """Lets the whole group end with the host, whatever the cell is at."""
-    import _thread
-
     from . import __main__ as runner
 
     lifeline, host = runner._move_high(options["lifeline"]), runner._move_high(options["host"])
@@ -187,7 +185,7 @@ def _hold_on(session, options):
         runner._forget_parent()
     os.register_at_fork(after_in_child=lambda: runner._close(lifeline, host))
     session.lifeline = lifeline
-    _thread.start_new_thread(runner._watch, (lifeline, host))
+    runner.start_thread(runner._watch, lifeline, host)
 
 
 def _take_interrupts(shell):

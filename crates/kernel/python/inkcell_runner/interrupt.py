@@ -1,56 +1,150 @@
-"""SIGINT: an exception in the user's code, nothing anywhere else.
+"""SIGINT: an exception in the code of a command, nothing anywhere else.
 
-Owns the handler. Between cells a signal is ignored; inside a frame it waits for the frame's end, so
-that an interrupt can never tear the channel.
+Owns the handler. Between commands a signal is ignored. From the moment when a command was read until its code
+runs, a signal is kept and ends the code as it begins. Inside a frame a signal waits for the frame's end, so that an
+interrupt can never tear the channel.
 """
 
 import _signal
 from _thread import get_ident
+from os import fstat, read
+
+# What a signal does now.
+_IGNORED, _KEPT, _RAISED = range(3)
+
+# Code of the runner right around that of a command. By the time a signal finds it, the command is over.
+_shielded = []
+
+# In ticks of the thread that reminds.
+_MAX_PAUSE = 20
+
+
+def shielded(function):
+    """Marks a function in which a signal raises nothing. Functions that it calls are not marked."""
+    _shielded.append(function.__code__)
+    return function
 
 
 class Interrupt:
     def __init__(self, channel):
         self._channel = channel
         self._main = get_ident()
-        self._is_armed = False
+        self._state = _IGNORED
+        self._is_pending = False
+        # Python's C code writes each signal to a pipe as it arrives; this one is its end to read from, and its mark.
+        self._pipe = self._mark = None
+        # How often the handler has run, and how often it had when a signal came that it has not run for.
+        self._heard = 0
+        self._unheard = None
+        self._ticks, self._pause = 0, 1
         # One object, so that it can be known again.
         self._handler = self._on_signal
         _signal.signal(_signal.SIGINT, self._handler)
 
     def rearm(self):
-        """User code may have put another handler in place; every cell starts with ours."""
+        """Puts our handler in place, whatever user code has put there."""
         self._main = get_ident()
         _signal.signal(_signal.SIGINT, self._handler)
 
-    def _on_signal(self, number, frame):
-        if not self._is_armed:
-            return
-        if self._channel.is_busy:
-            self._channel.after_send = self._raise_pending
-            return
-        raise KeyboardInterrupt
+    def watch(self, read_end, write_end):
+        """Takes a pipe from which `remind` learns of signals."""
+        self._pipe, self._mark = read_end, _identify(read_end)
+        _signal.set_wakeup_fd(write_end, warn_on_full_buffer=False)
+        self._wakeup = write_end
 
-    def _raise_pending(self):
+    def forget(self):
+        """In a copy of the process, before it closes the pipe, which is not its own."""
+        if self._pipe is not None:
+            self._pipe = None
+            before = _signal.set_wakeup_fd(-1)
+            if before != self._wakeup and before != -1:
+                _signal.set_wakeup_fd(before)
+
+    def _on_signal(self, number, frame):
+        # The pipe first: a byte that `remind` finds there is of a signal that is not counted yet.
+        self._take_signals()
+        self._heard += 1
+        if self._state == _KEPT:
+            self._is_pending = True
+        elif self._state == _RAISED and not _is_shielded(frame):
+            if not self._channel.is_busy:
+                raise KeyboardInterrupt
+            self._channel.after_send = self._raise_after_send
+
+    def _raise_after_send(self):
         if get_ident() == self._main:
             self._channel.after_send = None
-            if self._is_armed:
+            if self._state == _RAISED:
                 raise KeyboardInterrupt
 
+    def keep(self):
+        """Keeps signals from here on: they are for the command that was read."""
+        self._is_pending = False
+        self._state = _KEPT
+        if _signal.getsignal(_signal.SIGINT) is not self._handler:
+            self.rearm()
+
+    def call(self, code, *args):
+        """Calls code that a signal ends, also one that came since the command was read."""
+        # In this order, so that a signal in between is either kept or raised.
+        self._state = _RAISED
+        if self._is_pending:
+            raise KeyboardInterrupt
+        return code(*args)
+
+    @shielded
+    def ignore(self):
+        """Ignores signals from here on: the command is over."""
+        self._state = _IGNORED
+        self._is_pending = False
+        self._channel.after_send = None
+        if _signal.getsignal(_signal.SIGINT) is not self._handler:
+            # The user's own would hear what comes between two cells, and the system's would end the runner.
+            self.rearm()
+
+    @shielded
     def unheard(self, answer, *args, **kwargs):
         """Calls what answers an interrupt; another one must not spoil it."""
-        was_armed, self._is_armed = self._is_armed, False
+        state, self._state = self._state, _IGNORED
         try:
             return answer(*args, **kwargs)
         finally:
-            self._is_armed = was_armed
+            self._state = state
 
-    def __enter__(self):
-        if _signal.getsignal(_signal.SIGINT) is not self._handler:
-            self.rearm()
-        self._channel.after_send = None
-        self._is_armed = True
+    def remind(self):
+        """Repeats a signal for which the handler does not run. The system interrupts the call that the main thread is
+        in. If the signal comes between Python's last look and such a call, the call waits as if there was none.
+        Another thread calls this at intervals while a cell runs."""
+        heard = self._heard
+        has_come = _signal.SIGINT in self._take_signals()
+        if self._unheard != heard:
+            # No signal was open, or the handler has run for it.
+            self._unheard = heard if has_come else None
+            self._ticks, self._pause = 0, 1
+            return
+        self._ticks += 1
+        if self._ticks < self._pause or self._state != _RAISED:
+            return
+        self._ticks, self._pause = 0, min(self._pause * 2, _MAX_PAUSE)
+        if _signal.getsignal(_signal.SIGINT) is self._handler and self._heard == heard:
+            _signal.pthread_kill(self._main, _signal.SIGINT)
 
-    def __exit__(self, *error):
-        self._is_armed = False
-        self._channel.after_send = None
-        return False
+    def _take_signals(self):
+        """The numbers of the signals that are in the pipe."""
+        pipe = self._pipe
+        try:
+            # The cell may have closed it, and its number be that of the user's file.
+            if pipe is not None and _identify(pipe) == self._mark:
+                return read(pipe, 512)
+        except OSError:
+            pass
+        return b""
+
+
+def _identify(fd):
+    """The inode and the device of what is open there."""
+    return fstat(fd)[1:3]
+
+
+def _is_shielded(frame):
+    return frame is not None and any(frame.f_code is code for code in _shielded)

@@ -11,7 +11,7 @@ from os import getpid
 
 from .channel import Channel, clean, to_json
 from .execute import Executor, bare
-from .interrupt import Interrupt
+from .interrupt import Interrupt, shielded
 from .streams import Descriptors, Streams
 
 # The names of a longer cell are not looked for: it is data, or made by a program.
@@ -289,8 +289,10 @@ class Session:
 
     # Running a cell.
 
+    @shielded
     def run_cell(self, request):
         """Runs one request from its start to its end; never raises."""
+        self.interrupt.keep()
         self._set_running(request["id"])
         silent = request.get("silent", False)
         self.may_ask = request.get("asks", False)
@@ -301,14 +303,15 @@ class Session:
         error = None
         if "env" in request or "cwd" in request:
             self._apply(request)
+        # Before anything that an interrupt may end: the host knows no end of a cell that never began.
         self.channel.send("started", f'{self._tag},"count":{"null" if silent else number}')
         try:
-            with self.interrupt:
-                error = self._run(request["code"], number, silent)
+            error = self.interrupt.call(self._run, request["code"], number, silent)
         except BaseException as problem:
-            # An interrupt came between the cell and its end, or what follows a cell failed; the cell did not
-            # end well all the same.
+            # An interrupt came before the cell or between it and its end, or what follows a cell failed; the cell did
+            # not end well all the same.
             error = problem
+        self.interrupt.ignore()
         if getpid() != self.channel.pid:
             self._leave(error)
         self._finish(error)

@@ -28,11 +28,15 @@ class _Session:
         self.streams = Streams(self)
         self.streams._tick = self
         self.streams.flush = lambda: self.said.append("flush")
+        self.interrupt = self
 
     def acquire(self, blocking, timeout):
         if "release" in self.said:
             raise EOFError
         self.said.append(timeout)
+
+    def remind(self):
+        self.said.append("remind")
 
 
 def test_what_is_held_back_goes_out_within_a_tenth_of_a_second():
@@ -42,4 +46,4 @@ def test_what_is_held_back_goes_out_within_a_tenth_of_a_second():
     timeout, *then = session.said
     # Half of what is promised, so that the other half is left for the way to the host.
     assert 0 < timeout <= 0.05
-    assert then == ["flush", "release"]
+    assert then == ["remind", "flush", "release"]

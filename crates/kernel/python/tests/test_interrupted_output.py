@@ -81,9 +81,9 @@ def test_an_interrupt_waits_for_the_end_of_a_frame():
 
     channel._write_parts = strike
     try:
-        with pytest.raises(KeyboardInterrupt), Interrupt(channel):
+        with pytest.raises(KeyboardInterrupt):
             # A large payload, which is not joined with its line.
-            channel.send("stream", '"id":1', (b"payload" * 1500,))
+            Interrupt(channel).call(channel.send, "stream", '"id":1', (b"payload" * 1500,))
             pytest.fail("the interrupt was lost")
         assert struck
         assert channel.lock.acquire(False)

@@ -8,6 +8,8 @@ know how any of them is found; each kind of question has a module of its own.
 import os
 import sys
 
+from ..interrupt import shielded
+
 # What a question is about, and the module that answers it.
 KINDS = {
     "variables": "variables",
@@ -46,20 +48,28 @@ def _load(name):
         sys.path = kept
 
 
+def _answer_in_json(session, question):
+    from ..channel import to_json
+
+    return to_json(answer(session, question)).encode("ascii")
+
+
+@shielded
 def reply(session, command):
     """Answers a command of the host with one frame; never raises."""
     from ..channel import to_json
 
+    session.interrupt.keep()
     failed, payload = None, b""
     try:
-        with session.interrupt:
-            payload = to_json(answer(session, command["question"])).encode("ascii")
+        payload = session.interrupt.call(_answer_in_json, session, command["question"])
     except QuestionError as problem:
         failed = str(problem)
     except KeyboardInterrupt:
         failed = "The question was interrupted."
     except BaseException as problem:
         failed = "The question could not be answered: %s" % type(problem).__name__
+    session.interrupt.ignore()
     fields = '"id":%d' % command["id"]
     if failed is not None:
         fields, payload = fields + ',"failed":' + to_json(failed), b""
