@@ -22,7 +22,7 @@ use crate::trace::MessageTrace;
 pub(crate) const CONTROL: &str = "control";
 
 /// Signals, as traces call them.
-const SIGNAL: &str = "signal";
+pub(crate) const SIGNAL: &str = "signal";
 
 pub(crate) struct CommandWriter {
     shared: Arc<Shared>,

@@ -21,6 +21,7 @@ use crate::question::{AskId, Question};
 use crate::runner::commands::CommandWriter;
 use crate::runner::copies::{Copies, Meeting};
 use crate::runner::frames::Command;
+use crate::runner::turn::{Interrupt, Turn};
 use crate::trace::Trace;
 
 /// How long a kernel that is being shut down has after each signal.
@@ -33,8 +34,8 @@ pub(crate) struct Intent {
     pub(crate) stop: CancellationToken,
     /// It did not listen to interrupts and is being ended for it.
     pub(crate) forced: Arc<AtomicBool>,
-    /// A cell was posted; the pump takes this back when it has ended.
-    pub(crate) busy: Arc<AtomicBool>,
+    /// The commands that have not ended.
+    pub(crate) turn: Arc<Turn>,
 }
 
 /// A runner that can be commanded.
@@ -103,7 +104,7 @@ impl Kernel for RunnerKernel {
     }
 
     fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
-        self.intent.busy.store(true, Ordering::SeqCst);
+        self.intent.turn.post_cell();
         self.input = request.input;
         let env = request.env.into_iter().map(|(name, value)| (name, value.into())).collect();
         self.post(&Command::Run {
@@ -126,17 +127,20 @@ impl Kernel for RunnerKernel {
     }
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
-        if self.intent.busy.load(Ordering::SeqCst) {
+        if self.intent.turn.has_cell() {
             self.check_alive()?;
             return self.refused.send(id).map_err(|_| Gone);
         }
+        self.intent.turn.post_question();
         self.post(&Command::Ask { id: id.0, question: (&question).into() })
     }
 
     fn interrupt(&mut self) -> Result<(), Gone> {
         self.check_alive()?;
-        self.commands.signalled("interrupt");
-        kill_group(self.pid, Signal::INT);
+        if self.intent.turn.interrupt() == Interrupt::SendNow {
+            self.commands.signalled("interrupt");
+            kill_group(self.pid, Signal::INT);
+        }
         Ok(())
     }
 
@@ -158,7 +162,7 @@ impl Kernel for RunnerKernel {
             Some(_) => None,
             None => Some(Meeting::place().and_then(|meeting| {
                 let (name, mark) = (meeting.name.as_str(), Mark::VARIABLE);
-                let is_busy = self.intent.busy.load(Ordering::SeqCst);
+                let is_busy = self.intent.turn.has_cell();
                 let posted = !is_busy && self.post(&Command::Copies { name, mark }).is_ok();
                 let reason = "the kernel is busy or gone".to_owned();
                 if posted { Ok(meeting) } else { Err(NoCopies { reason }) }

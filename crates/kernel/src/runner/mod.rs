@@ -8,6 +8,7 @@ mod launch;
 mod package;
 mod pump;
 mod supply;
+mod turn;
 mod wires;
 mod zygote;
 

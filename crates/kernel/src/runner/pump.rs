@@ -24,9 +24,10 @@ use crate::event::{
 };
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::question::{Answer, AskId};
-use crate::runner::commands::CONTROL;
+use crate::runner::commands::{CONTROL, SIGNAL};
 use crate::runner::frames::{Decoder, Frame, Part, Value};
 use crate::runner::handle::Intent;
+use crate::runner::turn::Interrupt;
 use crate::trace::{MessageTrace, Trace};
 
 /// What one read may bring.
@@ -186,6 +187,11 @@ impl Pump {
         match frame {
             Frame::Ready { .. } | Frame::Failed { .. } => {}
             Frame::Started { id, count } => {
+                // At once: nobody may be there to take the event.
+                if self.intent.turn.begin_cell() == Interrupt::SendNow {
+                    self.messages.sent(SIGNAL, "interrupt", None);
+                    kill_group(self.child.id(), Signal::INT);
+                }
                 self.current = Some(ExecId(id));
                 self.error = None;
                 self.exec(Some(id), ExecEvent::Started { count }).await;
@@ -220,7 +226,7 @@ impl Pump {
                 }
                 let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
                 // Whoever takes this event may ask at once.
-                self.intent.busy.store(false, Ordering::SeqCst);
+                self.intent.turn.end_cell();
                 self.exec(Some(id), ExecEvent::Finished(outcome)).await;
                 self.current = None;
                 self.child.reap_orphans();
@@ -228,6 +234,7 @@ impl Pump {
             Frame::Answer { id, failed } => {
                 let json = || Answer::Json(String::from_utf8_lossy(&payload).into_owned());
                 let answer = failed.map_or_else(json, Answer::Failed);
+                self.intent.turn.end_question();
                 self.send(KernelEvent::Answer { id: AskId(id), answer }).await;
             }
         }

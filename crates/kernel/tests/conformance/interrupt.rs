@@ -26,6 +26,28 @@ async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
     }
 }
 
+/// B:R-20 The host does not wait for the beginning: the interrupt may come before the runner has read the request, and
+/// right before the call of the system in which the cell waits.
+async fn interrupt_right_after_the_request_ends_the_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("import time").await.ok();
+    for _ in 0..50 {
+        let exec = bench.post("time.sleep(600)", History::Store);
+        bench.kernel().interrupt().expect("the kernel is there");
+        assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
+    }
+    assert_eq!(bench.run("6 * 7").await.ok().result().as_deref(), Some("42"));
+}
+
+/// B:R-23 F-011 A signal to an idle runner is handled before the next request is read.
+async fn interrupt_of_an_idle_runner_never_reaches_the_next_cell(start: Start) {
+    let mut bench = Bench::start(start).await;
+    for _ in 0..100 {
+        bench.kernel().interrupt().expect("the kernel is there");
+        assert_eq!(bench.run("2").await.ok().result().as_deref(), Some("2"));
+    }
+}
+
 /// B:R-23 F-011
 async fn an_interrupt_between_cells_does_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
@@ -60,6 +82,8 @@ crate::on_gateways!(
 
 crate::on_every_shell!(
     an_interrupt_ends_the_cell_and_the_kernel_lives,
+    interrupt_right_after_the_request_ends_the_cell,
+    interrupt_of_an_idle_runner_never_reaches_the_next_cell,
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole
 );

@@ -1,0 +1,126 @@
+//! Which commands a runner has, and when an interrupt of them is sent.
+//!
+//! Owns that an interrupt hits the cell it was meant for, or nothing. A signal does not say which command it is for,
+//! and a runner ignores a signal if it has not read the command yet. So an interrupt of a cell waits until the runner
+//! says that the cell has begun. An interrupt of a cell that has ended is sent before the next command is written, and
+//! the runner handles it before it reads that command.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// The commands that were posted and have not ended. The handle posts them; the pump hears what becomes of them.
+#[derive(Debug, Default)]
+pub(crate) struct Turn(Mutex<OpenCommands>);
+
+#[derive(Debug, Default)]
+struct OpenCommands {
+    cell: CellProgress,
+    questions: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum CellProgress {
+    #[default]
+    Absent,
+    Posted {
+        is_interrupted: bool,
+    },
+    Begun,
+}
+
+/// What is to be done about an interrupt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Interrupt {
+    SendNow,
+    NotNow,
+}
+
+impl Turn {
+    fn open(&self) -> MutexGuard<'_, OpenCommands> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn post_cell(&self) {
+        self.open().cell = CellProgress::Posted { is_interrupted: false };
+    }
+
+    /// Takes in that the cell has begun. An interrupt that waited for that is due.
+    pub(crate) fn begin_cell(&self) -> Interrupt {
+        let before = std::mem::replace(&mut self.open().cell, CellProgress::Begun);
+        match before {
+            CellProgress::Posted { is_interrupted: true } => Interrupt::SendNow,
+            _ => Interrupt::NotNow,
+        }
+    }
+
+    pub(crate) fn end_cell(&self) {
+        self.open().cell = CellProgress::Absent;
+    }
+
+    pub(crate) fn has_cell(&self) -> bool {
+        self.open().cell != CellProgress::Absent
+    }
+
+    pub(crate) fn post_question(&self) {
+        self.open().questions += 1;
+    }
+
+    pub(crate) fn end_question(&self) {
+        let mut open = self.open();
+        open.questions = open.questions.saturating_sub(1);
+    }
+
+    /// Takes in that what runs is to be interrupted.
+    pub(crate) fn interrupt(&self) -> Interrupt {
+        let mut open = self.open();
+        match &mut open.cell {
+            CellProgress::Absent | CellProgress::Begun => Interrupt::SendNow,
+            CellProgress::Posted { is_interrupted } => {
+                *is_interrupted = true;
+                // A question that is not answered yet stands before the cell.
+                if open.questions > 0 { Interrupt::SendNow } else { Interrupt::NotNow }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn interrupt_of_a_posted_cell_waits_for_its_beginning() {
+        let turn = Turn::default();
+        turn.post_cell();
+        assert_eq!(turn.interrupt(), Interrupt::NotNow);
+        assert_eq!(turn.interrupt(), Interrupt::NotNow);
+        assert_eq!(turn.begin_cell(), Interrupt::SendNow);
+        assert_eq!(turn.interrupt(), Interrupt::SendNow);
+    }
+
+    #[test]
+    fn interrupt_of_a_cell_does_not_reach_the_next() {
+        let turn = Turn::default();
+        turn.post_cell();
+        assert_eq!(turn.begin_cell(), Interrupt::NotNow);
+        assert_eq!(turn.interrupt(), Interrupt::SendNow);
+        turn.end_cell();
+        turn.post_cell();
+        assert_eq!(turn.begin_cell(), Interrupt::NotNow);
+        turn.end_cell();
+        // The runner ignores it.
+        assert_eq!(turn.interrupt(), Interrupt::SendNow);
+        turn.post_cell();
+        assert_eq!(turn.begin_cell(), Interrupt::NotNow);
+    }
+
+    #[test]
+    fn interrupt_hits_the_question_before_a_posted_cell() {
+        let turn = Turn::default();
+        turn.post_question();
+        turn.post_cell();
+        assert_eq!(turn.interrupt(), Interrupt::SendNow);
+        turn.end_question();
+        assert_eq!(turn.interrupt(), Interrupt::NotNow);
+        assert_eq!(turn.begin_cell(), Interrupt::SendNow);
+    }
+}
