@@ -1,5 +1,5 @@
-//! What tests share: the document laws, notebooks made to order, kernels that follow a script, and the
-//! real executable run in a private environment.
+//! What tests share: the document laws, notebooks made to order, kernels that follow a script, waiting, and
+//! the real executable run in a private environment.
 //!
 //! Only tests and chores use this crate; nothing here is shipped.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -12,3 +12,4 @@ pub mod notebooks;
 pub mod ports;
 pub mod pty;
 pub mod scripted;
+pub mod wait;
