@@ -47,6 +47,8 @@ pub struct Notebooks {
     /// Who is told of changes.
     feeds: Option<Feeds>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// How a file that another program is saving is waited for.
+    pause: fn(Duration),
 }
 
 /// A notebook that was read.
@@ -88,7 +90,7 @@ const PARALLEL_BYTES: usize = 4 << 20;
 impl Notebooks {
     /// Notebooks under this configuration.
     pub fn new(config: FilesConfig) -> Notebooks {
-        Notebooks { config, feeds: None, elsewhere: None }
+        Notebooks { config, feeds: None, elsewhere: None, pause: std::thread::sleep }
     }
 
     /// The same, and whoever watches the session of a notebook is told of what is changed in it.
@@ -114,7 +116,7 @@ impl Notebooks {
         let missing = || EngineError::NotFound { what: "File", path: path.to_owned() };
         let target = self.target(path).map_err(|error| absent(error, missing()))?;
         let recovered = self.recovered(&target, path);
-        let mut patience = Patience::default();
+        let mut patience = Patience::new(self.pause);
         let (notebook, version) = loop {
             let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
             let bytes = Arc::new(content.bytes);
@@ -212,7 +214,7 @@ impl Notebooks {
             Mode::DryRun => None,
         };
         let mut first_read: Option<Record> = None;
-        let mut patience = Patience::default();
+        let mut patience = Patience::new(self.pause);
         let mut attempts = 0;
         while attempts < MAX_ATTEMPTS {
             let content = target.read(self.config.max_bytes)?;
@@ -515,14 +517,18 @@ pub fn system_random() -> u64 {
 }
 
 /// How long a file is waited for that another program seems to be saving in place.
-#[derive(Default)]
 struct Patience {
     waits: u32,
+    pause: fn(Duration),
 }
 
 impl Patience {
     const PAUSE: Duration = Duration::from_millis(20);
     const MAX_WAITS: u32 = 25;
+
+    fn new(pause: fn(Duration)) -> Patience {
+        Patience { waits: 0, pause }
+    }
 
     /// Waits a moment and says to look again, when the file is empty or cut off and was touched just
     /// now. A program that never stops rewriting, or a clock that runs ahead, is not waited for long.
@@ -535,7 +541,10 @@ impl Patience {
             return false;
         }
         self.waits += 1;
-        std::thread::sleep(Self::PAUSE);
+        (self.pause)(Self::PAUSE);
         true
     }
 }
+
+#[cfg(test)]
+mod tests;

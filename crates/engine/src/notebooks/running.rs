@@ -34,7 +34,7 @@ impl Notebooks {
     pub(crate) fn read_again(&self, target: &Target) -> Result<(Notebook, Metadata), EngineError> {
         let path = &target.shown;
         let missing = || EngineError::NotFound { what: "Notebook", path: path.clone() };
-        let mut patience = Patience::default();
+        let mut patience = Patience::new(self.pause);
         loop {
             let content = target.read(self.config.max_bytes)?.ok_or_else(missing)?;
             match Notebook::parse_shared(Arc::new(content.bytes)) {

@@ -4,14 +4,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use inkcell_engine::api::{PythonReport, State};
 use inkcell_engine::artifact::{ArtifactId, ArtifactState, Scope};
 use inkcell_engine::output::Notice;
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until_async;
 
-use crate::faults_kit::{Desk, LONG, wait_for};
+use crate::faults_kit::{Desk, wait_for};
 
 /// Where the test that is another process stores output.
 const STORE: &str = "INKCELL_TEST_FAULT_STORE";
@@ -72,15 +72,11 @@ fn check_flood(report: &PythonReport, lines: usize) {
 
 /// Waits until output is being stored.
 async fn writing(desk: &Desk) {
-    let end = tokio::time::Instant::now() + LONG;
-    let is_writing = || {
+    until_async("an artifact that is being written", async || {
         let listed = desk.engine.artifacts().list(Scope::All).expect("a list");
         listed.iter().any(|info| info.state == ArtifactState::Writing)
-    };
-    while !is_writing() {
-        assert!(tokio::time::Instant::now() < end, "nothing is stored");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    })
+    .await;
 }
 
 /// Not a test of its own: the process of the tests below whose disk is small or closed.

@@ -18,6 +18,7 @@ use inkcell_engine::output::{ModelOutput, OutputLimits};
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId, SessionKey, SessionName};
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_engine::{Engine, EngineConfig, KernelsConfig, system_random};
+use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
 pub(crate) const ME: OwnerId = OwnerId(1);
@@ -157,11 +158,7 @@ impl Desk {
     /// Waits until a file is there that a cell makes.
     pub(crate) async fn seen(&self, name: &str) {
         let path = self.dir.path().join(name);
-        let end = tokio::time::Instant::now() + LONG;
-        while !path.exists() {
-            assert!(tokio::time::Instant::now() < end, "{name} does not come");
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        until_async(name, async || path.exists()).await;
     }
 }
 

@@ -7,6 +7,7 @@ use inkcell_engine::notebook::{
     CellKind, CellRef, EditOp, OutputsAfter, Place as CellPlace, SourceShape,
 };
 use inkcell_engine::{FilesConfig, Notebooks, PathBase, Roots, SaveOptions, system_random};
+use inkcell_testkit::wait::until;
 use tempfile::TempDir;
 
 /// A folder with notebooks in it.
@@ -116,16 +117,11 @@ pub(crate) fn overwrite_in_place(path: &Path, old: &str, new: &str) {
 /// Waits until a file's times are so old that a change of it must move them.
 pub(crate) fn let_age(path: &Path) {
     use std::os::unix::fs::MetadataExt;
-    let end = std::time::Instant::now() + Duration::from_secs(60);
-    loop {
+    until("the clock to move", || {
         let found = std::fs::metadata(path).expect("the file is there");
         let changed = Duration::new(found.ctime() as u64, found.ctime_nsec() as u32);
         let now =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a clock");
-        if now.checked_sub(changed).is_some_and(|age| age > Duration::from_millis(100)) {
-            return;
-        }
-        assert!(std::time::Instant::now() < end, "the clock does not move");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+        now.checked_sub(changed).is_some_and(|age| age > Duration::from_millis(100))
+    });
 }

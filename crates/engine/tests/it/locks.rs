@@ -1,12 +1,13 @@
 //! One writer at a time: who waits, how long, and what a killed one leaves behind.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::{EngineError, Kind, Mode, NextStep, SaveOptions};
 use inkcell_testkit::notebooks::small;
+use inkcell_testkit::wait::until;
 
 use crate::kit::{Desk, at, options, replace};
 
@@ -25,6 +26,14 @@ fn lock_file(desk: &Desk) -> PathBuf {
     let names = inkcell_testkit::env::names_in(&folder);
     assert_eq!(names.len(), 1, "{names:?}");
     folder.join(&names[0])
+}
+
+/// How often this process has a file open.
+fn openings(path: &Path) -> usize {
+    let path = path.canonicalize().expect("the file is there");
+    let descriptors = std::fs::read_dir("/proc/self/fd").expect("descriptors").flatten();
+    let targets = descriptors.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+    targets.filter(|target| *target == path).count()
 }
 
 fn patient(wait: Duration) -> Desk {
@@ -56,12 +65,12 @@ fn a_file_that_is_being_edited_is_busy() {
 #[test]
 fn a_second_writer_waits_for_the_first() {
     let desk = patient(Duration::from_secs(60));
-    let lock = File::options().write(true).open(lock_file(&desk)).expect("a lock file");
+    let path = lock_file(&desk);
+    let lock = File::options().write(true).open(&path).expect("a lock file");
     lock.lock().expect("locked");
     std::thread::scope(|scope| {
         let second = scope.spawn(|| edit_with(&desk, &options()));
-        // Whether it has come to the lock by now or not, it cannot have written.
-        std::thread::sleep(Duration::from_millis(50));
+        until("the second writer at the lock", || openings(&path) == 2);
         assert_eq!(desk.get("nb.ipynb"), small());
         lock.unlock().expect("unlocked");
         second.join().expect("no panic").expect("written");
@@ -73,7 +82,8 @@ fn a_second_writer_waits_for_the_first() {
 #[test]
 fn a_killed_holder_frees_the_lock() {
     let desk = patient(Duration::from_secs(600));
-    let lock = File::options().write(true).open(lock_file(&desk)).expect("a lock file");
+    let path = lock_file(&desk);
+    let lock = File::options().write(true).open(&path).expect("a lock file");
     lock.lock().expect("locked");
     // The child inherits the locked file as its standard input and holds it alone from then on.
     let mut child = Command::new("sleep")
@@ -84,7 +94,7 @@ fn a_killed_holder_frees_the_lock() {
         .expect("a child");
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| edit_with(&desk, &options()));
-        std::thread::sleep(Duration::from_millis(50));
+        until("the writer at the lock", || openings(&path) == 1);
         assert_eq!(desk.get("nb.ipynb"), small());
         let start = Instant::now();
         child.kill().expect("killed");

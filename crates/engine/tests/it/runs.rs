@@ -13,6 +13,7 @@ use inkcell_engine::{
     EngineError, FilesConfig, Notebooks, PathBase, Roots, RunFiles, SessionError, system_random,
 };
 use inkcell_testkit::notebooks::pretty;
+use inkcell_testkit::wait::until_async;
 use serde_json::{Value, json};
 
 use crate::faults_kit::{Desk, LONG, ME, wait_for};
@@ -334,12 +335,10 @@ async fn a_run_into_a_file_that_another_run_has_leaves_it_alone() {
     let request = || RunRequest { output: Some("b.ipynb".to_owned()), ..rig.request() };
     let begun = rig.run(RunRequest { wait: Some(Duration::ZERO), ..request() }).await;
     let has_output = || rig.file("b.ipynb")["cells"][0]["outputs"][0]["text"] == json!(["one\n"]);
-    for _ in 0..3000 {
-        if rig.desk.dir.path().join("b.ipynb").exists() && has_output() {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    until_async("the output of the first cell", async || {
+        rig.desk.dir.path().join("b.ipynb").exists() && has_output()
+    })
+    .await;
     let refused = rig.desk.engine.notebook(request(), &rig.files, ME).await;
     assert!(refused.is_err(), "{refused:?}");
     assert!(has_output(), "the output of the first run is gone");

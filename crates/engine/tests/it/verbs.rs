@@ -12,6 +12,7 @@ use inkcell_engine::kernel::{ForkServer, Origin, RunnerBackend, RunnerConfig, Zy
 use inkcell_engine::registry::{IdleRule, Keep, SessionName};
 use inkcell_engine::session::{CloseReason, Loss, Note};
 use inkcell_engine::{EngineError, Kind, SessionError};
+use inkcell_testkit::wait::until_async;
 
 use crate::faults_kit::{Desk, LONG, ME, told, wait_for};
 
@@ -123,11 +124,10 @@ async fn the_status_says_how_the_kernel_came_to_be() {
     );
     let backend = backend.expect("it was made");
     desk.start("first").await;
-    let end = tokio::time::Instant::now() + LONG;
-    while backend.fork_servers().await.iter().any(|(.., state)| *state == ZygoteState::Starting) {
-        assert!(tokio::time::Instant::now() < end, "the fork server does not get ready");
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    until_async("the fork server", async || {
+        !backend.fork_servers().await.iter().any(|(.., state)| *state == ZygoteState::Starting)
+    })
+    .await;
     let (forked, _) = desk.start("second").await;
     assert_eq!(forked.kernel.map(|kernel| kernel.origin), Some(Origin::Forked));
     desk.engine.shutdown().await;
