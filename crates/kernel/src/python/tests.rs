@@ -12,7 +12,7 @@ use crate::environ::ParentEnv;
 
 mod answers;
 
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(60);
 
 fn write_program(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();

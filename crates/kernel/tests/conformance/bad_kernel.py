@@ -165,6 +165,8 @@ def execute(who, parent, metadata, content):
     if code == "flood":
         for number in range(40_000):
             say(parent, "%d\n" % number)
+            if number == 20_000:
+                open("halfway", "w").close()
             if number % 200 == 199:
                 time.sleep(0.01)
     if code == "odd":

@@ -13,6 +13,7 @@ use inkcell_kernel::{
     Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
 use inkcell_testkit::need::{jupyter_server, skip, succeeds};
+use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -118,12 +119,7 @@ impl Bench {
 
     /// Waits until the next kernel comes as it should.
     pub(crate) async fn settle(&self, start: Start) {
-        let ready = async {
-            while !self.is_ready(start).await {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(LIMIT, ready).await.expect("a supply of kernels in time");
+        until_async("a supply of kernels", async || self.is_ready(start).await).await;
     }
 
     /// The first kernel of a backend is always started by itself; the next comes as it should.

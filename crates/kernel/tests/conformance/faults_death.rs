@@ -5,14 +5,10 @@ use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, ExecEvent, History, KernelEvent, Outcome};
 use inkcell_testkit::need::skip;
+use inkcell_testkit::wait::{skip_time, until};
 use rustix::process::{Pid, Signal, kill_process};
-use tokio::time::Instant;
 
 use crate::bench::{Bench, LIMIT, Start};
-
-/// The specification says one second; a busy machine gets as much as it needs, which is less than the cell
-/// would take.
-const SOON: Duration = Duration::from_secs(20);
 
 pub(crate) fn kill(pid: u32) {
     let pid = Pid::from_raw(i32::try_from(pid).expect("a pid")).expect("a pid");
@@ -23,12 +19,12 @@ pub(crate) fn kill(pid: u32) {
 async fn a_kernel_that_is_killed_in_a_cell_is_missed_at_once(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("kept = 1").await.ok();
-    let exec = bench.post("print('a')\nimport time\ntime.sleep(60)", History::Store);
+    let exec = bench.post("print('a')\nimport time\ntime.sleep(600)", History::Store);
     bench.wait_for_output("a").await;
-    let (pid, begun) = (bench.pid(), Instant::now());
+    let pid = bench.pid();
     kill(pid);
+    // Nothing is waited for as long as the cell would take.
     let ran = bench.collect(exec).await;
-    assert!(begun.elapsed() < SOON, "{:?}", begun.elapsed());
     assert_eq!(ran.cause().to_string(), "killed by signal 9");
     assert!(bench.events.next().await.is_none(), "nothing follows a death");
     bench.relaunch().await;
@@ -59,7 +55,7 @@ async fn a_kernel_that_died_between_cells_runs_nothing(start: Start) {
     bench.run("1").await.ok();
     let pid = bench.pid();
     kill(pid);
-    let next = tokio::time::timeout(SOON, bench.events.next()).await.expect("a death in time");
+    let next = tokio::time::timeout(LIMIT, bench.events.next()).await.expect("a death in time");
     match next {
         Some(KernelEvent::Died(death)) => {
             assert_eq!(death.cause, DeathCause::Signal { signal: 9 });
@@ -169,12 +165,7 @@ impl SmallGroup {
 impl Drop for SmallGroup {
     fn drop(&mut self) {
         // Its last member was reaped a moment ago; the system takes another to notice.
-        for _ in 0..100 {
-            if std::fs::remove_dir(&self.0).is_ok() {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        until("the end of the group", || std::fs::remove_dir(&self.0).is_ok());
     }
 }
 
@@ -224,8 +215,10 @@ async fn output_before_a_death_is_not_lost(start: Start) {
     for code in cells {
         let mut bench = Bench::start(start).await;
         let exec = bench.post(code, History::Store);
+        let pid = bench.pid();
+        assert!(crate::ledger::is_gone_soon(pid).await);
         // Later than anybody waits for a process that is gone.
-        tokio::time::sleep(Duration::from_millis(600)).await;
+        skip_time(Duration::from_secs(10)).await;
         let ran = bench.collect(exec).await;
         assert_eq!(ran.stdout().len(), 1_000_001 + usize::from(code.contains("yz")), "{code}");
         assert_eq!(ran.cause(), &DeathCause::Exit { code: 3 }, "{code}");

@@ -4,7 +4,6 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, History};
 
@@ -114,17 +113,18 @@ async fn a_killed_host_leaves_nothing(start: Start) {
 
 /// F-020: a host that stands still is no host that is gone.
 async fn a_stopped_host_keeps_its_kernels(start: Start) {
-    let host = Host::start(start);
+    let (host, other) = (Host::start(start), Host::start(start));
     let pid = rustix::process::Pid::from_child(&host.process);
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("the host is there");
-    tokio::time::sleep(Duration::from_millis(300)).await;
+    let strays = [host.pids[3], other.pids[3]];
+    // What is killed later takes its kernel along, and this one's is still there.
+    let gone = other.pids[0];
+    drop(other);
+    assert!(is_gone_soon(gone).await);
     assert!(is_alive(host.pids[0]) && is_alive(host.pids[1]));
     rustix::process::kill_process(pid, rustix::process::Signal::CONT).expect("the host is there");
-    let stray = host.pids[3];
     drop(host);
-    if is_alive(stray) {
-        kill(stray);
-    }
+    strays.into_iter().filter(|stray| is_alive(*stray)).for_each(kill);
 }
 
 /// F-020, in turn: the fork server is killed, then the host; then a kernel.

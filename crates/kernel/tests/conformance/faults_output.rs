@@ -1,8 +1,7 @@
 //! Faults of tier 2: floods, odd bytes, streams that a cell broke, readers that lag.
 
-use std::time::Duration;
-
 use inkcell_kernel::{ExecEvent, ExecId, History, KernelEvent, Outcome, StreamName};
+use inkcell_testkit::wait::until_async;
 use sha2::{Digest as _, Sha256};
 
 use crate::bench::{Bench, LIMIT, Start};
@@ -104,14 +103,17 @@ async fn odd_bytes_arrive_at_every_cut(start: Start) {
 async fn a_reader_that_lags_slows_the_kernel_down(start: Start) {
     let mut bench = Bench::start(start).await;
     let before = host_memory();
-    // What is seen done before there is a reader.
+    // What is seen done before there is a reader, and a file when nothing more gets done.
     let code = "import os, threading, time\nseen = done = 0\n\
-                def watch():\n    global seen\n    while True:\n        now = done\n        \
-                if os.path.exists('reader'): return\n        seen = now\n        time.sleep(0.01)\n\
+                def watch():\n    global seen\n    same = 0\n    while True:\n        now = done\n        \
+                if os.path.exists('reader'): return\n        \
+                same = same + 1 if now == seen > 0 else 0\n        seen = now\n        \
+                if same == 20: open('stuck', 'w').close()\n        time.sleep(0.01)\n\
                 threading.Thread(target=watch).start()\n\
                 for n in range(200):\n    print('x' * 499_999)\n    done = n";
     let exec = bench.post(code, History::Store);
-    tokio::time::sleep(Duration::from_millis(800)).await;
+    let stuck = bench.cwd().join("stuck");
+    until_async("a kernel that waits for its reader", async || stuck.exists()).await;
     assert!(host_memory().saturating_sub(before) < ROOM, "a host that does not read must not grow");
     std::fs::write(bench.cwd().join("reader"), "").expect("a file");
     let wanted = (0..200).map(|_| [vec![b'x'; 499_999], b"\n".to_vec()].concat());
@@ -217,12 +219,7 @@ async fn a_reader_that_lags_finds_everything(start: Start) {
     let code = "for n in range(200): print('x' * 499_999, flush=True)\nopen('done', 'w').close()";
     let exec = bench.post(code, History::Store);
     let done = bench.cwd().join("done");
-    let written = async {
-        while !done.exists() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, written).await.expect("a kernel that nobody holds up");
+    until_async("the end of a kernel that nobody holds up", async || done.exists()).await;
     assert!(host_memory().saturating_sub(before) < ROOM, "a host that does not read must not grow");
     let wanted = (0..200).map(|_| [vec![b'x'; 499_999], b"\n".to_vec()].concat());
     assert_eq!(digest(&mut bench, exec, before).await, digest_of(wanted));

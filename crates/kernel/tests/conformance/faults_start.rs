@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, KernelSpec, LaunchError};
+use inkcell_testkit::wait::until_async;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -126,10 +127,12 @@ async fn an_interpreter_that_needs_time_gets_it(start: Start) {
 /// A start that nobody waits for any more leaves nothing behind; `ledger` looks.
 async fn a_start_that_is_cancelled_leaves_nothing(start: Start) {
     let bench = Bench::empty(start);
-    let never = spec(&bench, "trap '' INT TERM; sleep 600 & wait");
+    let begun = bench.cwd().join("begun");
+    let script = format!("trap '' INT TERM; echo > '{}'; sleep 600 & wait", begun.display());
+    let never = spec(&bench, &script);
     let cancel = CancellationToken::new();
     let (launched, ()) = tokio::join!(bench.launch_until(&never, &cancel), async {
-        tokio::time::sleep(Duration::from_millis(200)).await;
+        until_async("the interpreter", async || begun.exists()).await;
         cancel.cancel();
     });
     assert!(matches!(launched.err(), Some(LaunchError::Cancelled)));

@@ -1,8 +1,7 @@
 //! The fork server: kernels depend on the host, never on it; copies are independent of each other.
 
-use std::time::Duration;
-
 use inkcell_kernel::{DeathCause, ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
+use inkcell_testkit::wait::until_async;
 
 use crate::bench::{Bench, LIMIT, Start, state_dir};
 
@@ -21,12 +20,10 @@ async fn a_kernel_outlives_its_fork_server() {
     bench.run("kept = 1").await.ok();
     let servers = bench.backend.fork_servers().await;
     kill(servers[0].1);
-    let gone = async {
-        while bench.backend.fork_servers().await[0].2 != ZygoteState::Gone {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, gone).await.expect("the end of the server is noticed");
+    until_async("the end of the server", async || {
+        bench.backend.fork_servers().await[0].2 == ZygoteState::Gone
+    })
+    .await;
     assert_eq!(bench.run("kept").await.ok().result().as_deref(), Some("1"));
     let ran = bench.run("import os\nos._exit(9)").await;
     assert_eq!(ran.death.expect("a death").cause, DeathCause::Exit { code: 9 });
@@ -112,12 +109,10 @@ fn preload(bench: &mut Bench, name: &str, text: &str) {
 }
 
 async fn wait_until_ready(bench: &Bench) {
-    let ready = async {
-        while bench.backend.fork_servers().await[0].2 == ZygoteState::Starting {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, ready).await.expect("a fork server in time");
+    until_async("a fork server", async || {
+        bench.backend.fork_servers().await[0].2 != ZygoteState::Starting
+    })
+    .await;
 }
 
 const THREAD: &str =
@@ -166,9 +161,7 @@ async fn a_spare_takes_the_place_of_a_copy_that_is_refused() {
             if let Origin::Spare { reason } = &bench.kernel().info().origin {
                 return reason.clone();
             }
-            while bench.backend.spares() == 0 {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
+            until_async("a spare", async || bench.backend.spares() > 0).await;
         }
     };
     let reason = tokio::time::timeout(LIMIT, spare).await.expect("a spare in time");

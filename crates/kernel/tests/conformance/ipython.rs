@@ -3,12 +3,12 @@
 //! The tiers themselves run on them too, by `on_every_shell!`.
 
 use std::process::Command;
-use std::time::Duration;
 
 use inkcell_kernel::{ExecEvent, LaunchError, MimeData, Outcome};
 use inkcell_testkit::need::skip;
+use inkcell_testkit::wait::until_async;
 
-use crate::bench::{Bench, LIMIT, Start};
+use crate::bench::{Bench, Start};
 
 const STARTS: [Start; 2] = [Start::IPython, Start::ForkedIPython];
 
@@ -106,15 +106,13 @@ async fn a_python_without_ipython_says_what_to_do() {
 
 /// Waits until the fork servers have taken the statuses of all copies that ended.
 async fn no_children_of_servers(bench: &Bench) {
-    let gone = async {
-        for (_, pid, _) in bench.backend.fork_servers().await {
-            let children = format!("/proc/{pid}/task/{pid}/children");
-            while !std::fs::read_to_string(&children).expect("a server").trim().is_empty() {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        }
-    };
-    tokio::time::timeout(LIMIT, gone).await.expect("in time");
+    for (_, pid, _) in bench.backend.fork_servers().await {
+        let children = format!("/proc/{pid}/task/{pid}/children");
+        until_async("the end of all copies", async || {
+            std::fs::read_to_string(&children).expect("a server").trim().is_empty()
+        })
+        .await;
+    }
 }
 
 crate::alone!(

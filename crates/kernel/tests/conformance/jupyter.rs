@@ -14,6 +14,7 @@ use inkcell_kernel::{
     Trace, Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
 use inkcell_testkit::need::{skip, succeeds};
+use inkcell_testkit::wait::until_async;
 
 use crate::bench::{Bench, Start, state_dir};
 
@@ -91,10 +92,11 @@ async fn code_that_ignores_interrupts_is_ended(start: Start) {
 /// Trap 1, issue 7, 3: nothing is dropped in a burst of messages in one cell, however late it is read.
 async fn nothing_is_dropped_in_a_burst(start: Start) {
     let mut bench = Bench::start(start).await;
-    let code = "for n in range(20_000): display({'text/plain': str(n)}, raw=True)";
+    let code = "for n in range(20_000): display({'text/plain': str(n)}, raw=True)\nopen('done', 'w').close()";
     let exec = bench.post(code, History::Store);
     // The kernel runs ahead of a reader who does nothing.
-    tokio::time::sleep(Duration::from_secs(2)).await;
+    let done = bench.cwd().join("done");
+    until_async("the last display", async || done.exists()).await;
     let ran = bench.collect(exec).await.ok();
     let shown = ran.order();
     let wanted: Vec<String> = (0..20_000).map(|n| format!("display {n}")).collect();

@@ -6,6 +6,7 @@ use inkcell_kernel::{
     Answer, AskId, DeathCause, ExecEvent, History, InterruptMode, KernelEvent, KernelSpec,
     Kernelspec, Ladder, LaunchError, MimeData, Outcome, Program, Question, Rung,
 };
+use inkcell_testkit::wait::until_async;
 use serde_json::json;
 
 use crate::bench::{Bench, LIMIT, Start};
@@ -223,7 +224,8 @@ async fn a_death_in_a_cell_is_told_at_once(start: Start) {
 async fn a_flood_of_messages_is_not_dropped(start: Start) {
     let mut bench = started(start).await;
     let exec = bench.post("flood", History::Store);
-    tokio::time::sleep(Duration::from_secs(1)).await;
+    let halfway = bench.cwd().join("halfway");
+    until_async("half of the flood", async || halfway.exists()).await;
     let ran = bench.collect(exec).await.ok();
     let wanted: String = (0..40_000).map(|number| format!("{number}\n")).collect();
     assert!(ran.stdout() == wanted, "{} of {} bytes", ran.stdout().len(), wanted.len());

@@ -2,11 +2,11 @@
 //! were not.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use inkcell_kernel::{Origin, Prelude, Transport, ZmqBackend, ZmqConfig};
+use inkcell_testkit::wait::until_async;
 
-use crate::bench::{Bench, LIMIT, Start, state_dir};
+use crate::bench::{Bench, Start, state_dir};
 use crate::faults_death::kill;
 use crate::jupyter_faults::bad;
 use crate::ledger::{carriers, is_alive, is_gone_soon, variable};
@@ -21,12 +21,7 @@ const SEEN: &str = "import os, sys, threading\n\
 
 async fn ready(bench: &Bench, count: usize) {
     let zmq = bench.zmq.as_ref().expect("a backend");
-    let ready = async {
-        while zmq.pooled() != count {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, ready).await.expect("kernels that wait, in time");
+    until_async("kernels that wait", async || zmq.pooled() == count).await;
 }
 
 fn waited(bench: &mut Bench) -> bool {

@@ -6,15 +6,12 @@
 use std::cell::RefCell;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
+use inkcell_testkit::wait::holds_in_time;
 use tempfile::TempDir;
 
 /// What every process of a test carries.
 const MARK: &str = "INKCELL_TEST_MARK";
-
-/// Nothing may be left after this.
-const LIMIT: Duration = Duration::from_secs(180);
 
 thread_local! {
     /// The test that runs on this thread, and the folders it used.
@@ -35,7 +32,7 @@ pub(crate) async fn leaving_nothing(test: impl Future<Output = ()>) {
     for folder in folders {
         // A process that ends has no environment any more some time before it is a zombie.
         let left = || names(&folder.path().join("tmp"));
-        let is_clean = soon(LIMIT, || left().is_empty()).await;
+        let is_clean = holds_in_time(|| left().is_empty()).await;
         assert!(is_clean, "temporary files are left: {:?}", left());
     }
     let own = format!(".new-{}-", std::process::id());
@@ -71,7 +68,7 @@ pub(crate) fn keep(folder: TempDir) {
 
 /// Whether no process carries this mark any more, now or soon.
 pub(crate) async fn nothing_carries(mark: &str) -> bool {
-    soon(LIMIT, || carriers(mark).is_empty()).await
+    holds_in_time(|| carriers(mark).is_empty()).await
 }
 
 /// The processes that carry this mark, with their command lines.
@@ -90,7 +87,7 @@ pub(crate) fn carriers(mark: &str) -> Vec<(u32, String)> {
 }
 
 async fn no_zombie() -> bool {
-    soon(LIMIT, || zombies().is_empty()).await
+    holds_in_time(|| zombies().is_empty()).await
 }
 
 /// Children of this process that have ended and still have an entry in the table, as that shows them.
@@ -117,19 +114,7 @@ pub(crate) fn is_alive(pid: u32) -> bool {
 
 /// Whether this process ends, now or soon.
 pub(crate) async fn is_gone_soon(pid: u32) -> bool {
-    soon(LIMIT, || !is_alive(pid)).await
-}
-
-/// Whether something comes true in this time; there is nothing to wait for but the process table.
-async fn soon(limit: Duration, is_true: impl Fn() -> bool) -> bool {
-    let deadline = tokio::time::Instant::now() + limit;
-    while tokio::time::Instant::now() < deadline {
-        if is_true() {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-    is_true()
+    holds_in_time(|| !is_alive(pid)).await
 }
 
 fn names(folder: &Path) -> Vec<String> {

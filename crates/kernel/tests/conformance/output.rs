@@ -101,7 +101,7 @@ async fn output_is_seen_soon_after_it_was_written(start: Start) {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs_f64();
             let last = text.rsplit('<').nth(1).expect("a time");
             let written: f64 = last.lines().last().expect("a line").parse().expect("a time");
-            assert!(now - written < 20.0, "{code}: seen {} s after it was written", now - written);
+            assert!(now - written < 60.0, "{code}: seen {} s after it was written", now - written);
         }
         bench.kernel().interrupt().expect("the kernel is there");
         assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");

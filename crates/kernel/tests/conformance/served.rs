@@ -7,13 +7,13 @@ use std::cell::RefCell;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token, Whose};
 use inkcell_testkit::ports::free_port;
+use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
-use crate::bench::{LIMIT, Start};
+use crate::bench::Start;
 use crate::ledger;
 
 /// What opens them.
@@ -83,29 +83,20 @@ impl Served {
 
     async fn answers(&mut self, start: Start) -> bool {
         let backend = backend(start, self.folder.path());
-        let until = tokio::time::Instant::now() + 2 * LIMIT;
-        while tokio::time::Instant::now() < until {
-            if backend.kernelspecs().await.is_ok() {
-                return true;
-            }
-            if self.child.try_wait().expect("a status").is_some() {
-                return false;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        false
+        until_async("an answer of the server", async || {
+            let is_there = backend.kernelspecs().await.is_ok();
+            let has_ended = self.child.try_wait().expect("a status").is_some();
+            (is_there || has_ended).then_some(is_there)
+        })
+        .await
     }
 
     /// Ends it as its user would.
     pub(crate) async fn stop(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
-        for _ in 0..200 {
-            if self.child.try_wait().expect("a status").is_some() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
+        let has_ended = async || self.child.try_wait().expect("a status");
+        until_async("the end of the server", has_ended).await;
     }
 }
 

@@ -3,10 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, History};
 use inkcell_testkit::need::{skip, succeeds};
+use inkcell_testkit::wait::until_async;
 
 use crate::bench::{Bench, Start};
 use crate::served::{self, Manner, Served, TOKEN};
@@ -55,18 +55,20 @@ async fn a_connection_that_is_cut_is_opened_again(start: Start) {
     let way = Cut::to(server);
     served::go_through(way.port);
     let mut bench = Bench::start(start).await;
-    let code = "import time\nprint('a', flush=True)\ntime.sleep(3)\nprint('b')\n5";
+    let code = "import os, time\nprint('a', flush=True)\n\
+                while not os.path.exists('go'): time.sleep(0.01)\nprint('b')\n5";
     let exec = bench.post(code, History::Store);
     bench.wait_for_output("a").await;
     way.cut();
+    // It is asked whether the kernel is there, and then it is spoken to.
+    until_async("a new connection", async || way.open.lock().unwrap().len() >= 4).await;
+    std::fs::write(bench.cwd().join("go"), "").unwrap();
     let ran = bench.collect(exec).await.ok();
     assert_eq!((ran.stdout().as_str(), ran.result().as_deref()), ("b\n", Some("5")));
     assert!(ran.notices[0].contains("lost for a moment"), "{:?}", ran.notices);
-    // While nothing runs, nobody need know. It is asked whether the kernel is there, and then it is spoken to.
+    // While nothing runs, nobody need know.
     way.cut();
-    while way.open.lock().unwrap().len() < 4 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    until_async("a new connection", async || way.open.lock().unwrap().len() >= 4).await;
     assert_eq!(bench.value("6").await, "6");
     bench.shut_down().await;
     served::go_through(server);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use inkcell_kernel::{Backend as _, KernelSpec};
+use inkcell_testkit::wait::{skip_time, until_async};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -257,14 +258,10 @@ async fn a_start_that_is_cancelled_leaves_nothing() {
         let desk = Desk::at(gateway.url());
         drop(desk.backend.launch(&desk.spec(), &cancel).await);
         assert_eq!(gateway.count("POST", "/api/kernels"), 1, "{moment}");
-        for _ in 0..3000 {
-            if gateway.count("DELETE", "/api/kernels/k1") > 0 {
-                break;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        assert_eq!(gateway.count("DELETE", "/api/kernels/k1"), 1, "{moment}");
+        let removals = || gateway.count("DELETE", "/api/kernels/k1");
+        until_async("the removal of the kernel", async || removals() > 0).await;
         assert!(gateway.is_empty_soon().await, "{moment}");
+        assert_eq!(removals(), 1, "{moment}");
     }
 }
 
@@ -356,5 +353,14 @@ async fn a_websocket_that_opens_late_is_waited_for() {
         false => Act::Usual,
     };
     let gateway = Scripted::start(script, |_| vec![]).await;
-    Desk::at(gateway.url()).launch().await.expect("a kernel");
+    let desk = Desk::at(gateway.url());
+    let is_asked = || {
+        let seen = gateway.inside.seen.lock().unwrap();
+        seen.iter().any(|seen| seen.path.contains("/channels"))
+    };
+    let (launched, ()) = tokio::join!(desk.launch(), async {
+        until_async("the request for a websocket", async || is_asked()).await;
+        skip_time(long + Duration::from_secs(1)).await;
+    });
+    launched.expect("a kernel");
 }

@@ -10,10 +10,11 @@ use inkcell_kernel::{
     Backend as _, GatewayUrl, KernelSpec, LaunchError, LocalConfig, LocalGatewayBackend, PlainHttp,
     SharedConfig, SharedGateway, Sharing,
 };
+use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::Desk;
+use crate::desk::{Desk, LIMIT};
 
 /// Answers as a gateway does whose kernels cannot be made: with the status that its first argument is, and after
 /// that not at all where it is `gone`. The second question is never answered where it is `slow`; from the second on
@@ -171,19 +172,15 @@ async fn a_gateway_that_never_answers_is_given_up() {
     std::fs::write(&python, format!("#!/bin/sh\n{note}\nexec sleep 600\n")).unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o700)).unwrap();
     let shared = stand_in.shared_within(&python, Duration::from_secs(1));
-    let given_up = tokio::time::timeout(Duration::from_secs(25), shared.acquire());
+    let given_up = tokio::time::timeout(LIMIT, shared.acquire());
     let problem = given_up.await.expect("not as long as usual").unwrap_err();
     assert!(problem.to_string().contains("Gateway startup timeout"), "{problem}");
     assert!(!shared.status().active);
     if let Ok(pid) = std::fs::read_to_string(&started) {
         // One that was killed and not waited for yet has no command line.
         let command = format!("/proc/{}/cmdline", pid.trim());
-        let gone = async {
-            while std::fs::read(&command).is_ok_and(|words| !words.is_empty()) {
-                tokio::time::sleep(Duration::from_millis(10)).await;
-            }
-        };
-        tokio::time::timeout(crate::desk::LIMIT, gone).await.expect("it was killed");
+        let is_gone = async || !std::fs::read(&command).is_ok_and(|words| !words.is_empty());
+        until_async("the end of the gateway", is_gone).await;
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, LeftBehind, Whose, left_behind};
+use inkcell_testkit::wait::until_async;
 
 use crate::desk::{Desk, LIMIT, config};
 use crate::fake_kernel::cell;
@@ -70,12 +71,8 @@ async fn the_next_start_removes_what_was_left() {
     left_by_a_dead_host(&desk, &gateway.url().to_string(), &["old"], "external");
     let one = desk.launch().await.unwrap();
     let two = desk.launch().await.unwrap();
-    for _ in 0..3000 {
-        if !gateway.kernels().contains(&"old".to_owned()) {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
+    let is_removed = async || !gateway.kernels().contains(&"old".to_owned());
+    until_async("the end of the kernel that was left", is_removed).await;
     assert_eq!(gateway.kernels(), ["k1", "k2"]);
     assert_eq!(gateway.count("DELETE", "/api/kernels/old"), 1);
     drop((one, two));
@@ -141,13 +138,7 @@ async fn what_could_not_be_removed_is_tried_again() {
     assert_eq!(gateway.kernels(), ["k1"], "it stays");
     is_well.store(true, Ordering::SeqCst);
     let second = desk.launch().await.unwrap();
-    for _ in 0..3000 {
-        if gateway.kernels() == ["k2"] {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    assert_eq!(gateway.kernels(), ["k2"]);
+    until_async("the end of the first kernel", async || gateway.kernels() == ["k2"]).await;
     second.kernel.shutdown(LIMIT).await;
     assert_eq!(gateway.kernels(), [""; 0]);
 }

@@ -3,13 +3,13 @@
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token};
 use inkcell_testkit::ports::free_port;
+use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
-use crate::desk::{Desk, LIMIT, config};
+use crate::desk::{Desk, config};
 
 /// What opens it.
 pub(crate) const TOKEN: &str = "a-token-of-the-tests";
@@ -61,13 +61,11 @@ impl Real {
     }
 
     async fn answers(&self) {
-        for _ in 0..600 {
-            if self.desk.backend.kernelspecs().await.is_ok() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-        panic!("{}", std::fs::read_to_string(self.desk.folder.path().join("log")).unwrap());
+        let log = || std::fs::read_to_string(self.desk.folder.path().join("log")).unwrap();
+        until_async("an answer of the server", async || {
+            self.desk.backend.kernelspecs().await.map(drop).map_err(|_| log())
+        })
+        .await;
     }
 
     /// The folder that it shows.
@@ -79,12 +77,7 @@ impl Real {
     pub(crate) async fn stop(mut self) {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
-        let ended = async {
-            while self.child.try_wait().unwrap().is_none() {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
-        };
-        let _ = tokio::time::timeout(LIMIT, ended).await;
+        until_async("the end of the server", async || self.child.try_wait().unwrap()).await;
     }
 }
 

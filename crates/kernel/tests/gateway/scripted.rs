@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use inkcell_kernel::{GatewayUrl, PlainHttp};
+use inkcell_testkit::wait::holds_in_time;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
@@ -150,13 +151,7 @@ impl Scripted {
 
     /// Waits until it has no kernel any more.
     pub(crate) async fn is_empty_soon(&self) -> bool {
-        for _ in 0..12_000 {
-            if self.kernels().is_empty() {
-                return true;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        false
+        holds_in_time(|| self.kernels().is_empty()).await
     }
 }
 

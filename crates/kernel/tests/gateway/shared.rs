@@ -14,6 +14,7 @@ use inkcell_kernel::{
     Token, Whose,
 };
 use inkcell_testkit::need::jupyter_server;
+use inkcell_testkit::wait::{on_skipping_clock, until_async};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -104,12 +105,7 @@ async fn hosts_share_one_gateway() {
 
     // One that does not live any more is replaced.
     Command::new("kill").args(["-9", &pid.to_string()]).status().unwrap();
-    let ended = async {
-        while one.status().active {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(crate::desk::LIMIT, ended).await.expect("it was killed");
+    until_async("the end of the gateway", async || !one.status().active).await;
     let (next, token) = two.acquire().await.unwrap();
     assert_ne!(two.status().pid, Some(pid));
 
@@ -276,7 +272,7 @@ async fn a_lock_is_waited_for() {
     let mut holder = Command::new("sleep").arg("600").stdin(held).spawn().unwrap();
     let waiting = gateway.acquire();
     tokio::pin!(waiting);
-    let early = tokio::time::timeout(Duration::from_millis(300), &mut waiting).await;
+    let early = on_skipping_clock(tokio::time::timeout(Duration::from_secs(1), &mut waiting)).await;
     assert!(early.is_err(), "somebody holds it");
     holder.kill().unwrap();
     holder.wait().unwrap();
@@ -301,23 +297,15 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
     assert!(gateway.shutdown().await.unwrap(), "there was one");
     assert!(!left.wait().unwrap().success());
     // A start that is given up leaves nothing either.
-    let has_begun = async {
-        while !begun.exists() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
     tokio::select! {
         acquired = gateway.acquire() => panic!("it never answers: {:?}", acquired.map(|_| ())),
-        () = has_begun => {}
+        () = until_async("the start of the gateway", async || begun.exists()) => {}
     }
-    for _ in 0..3000 {
+    until_async("the end of the gateway with whoever started it", async || {
         let alive = std::fs::File::open(files(&folder).join("gateway.alive")).unwrap();
-        if alive.try_lock().is_ok() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("the gateway outlives whoever started it");
+        alive.try_lock().is_ok()
+    })
+    .await;
 }
 
 /// B:G-16: asked to, a gateway ends when it has had no kernel for a while, and not while it has one.
@@ -344,10 +332,6 @@ async fn an_idle_gateway_ends_where_that_is_wanted() {
     let state = folder.path().join("state");
     assert_eq!(SharedGateway::statuses(&state).len(), 1, "it has a kernel");
     launched.kernel.shutdown(crate::desk::LIMIT).await;
-    let ended = async {
-        while !SharedGateway::statuses(&state).is_empty() {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(crate::desk::LIMIT, ended).await.expect("it ends by itself");
+    let has_ended = async || SharedGateway::statuses(&state).is_empty();
+    until_async("the end of the gateway", has_ended).await;
 }

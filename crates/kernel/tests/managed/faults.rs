@@ -7,6 +7,7 @@ use std::time::Duration;
 use inkcell_kernel::{
     Existing, SetupDone, SetupError, SetupEvent, SetupStep, SetupTool, Why, set_up_environment,
 };
+use inkcell_testkit::wait::holds_in_time;
 
 use crate::tree::{Tree, steps, works};
 
@@ -126,13 +127,7 @@ async fn all_gone_soon(pids: &[u32]) -> bool {
             !stat.rsplit(')').next().unwrap_or_default().trim_start().starts_with('Z')
         })
     };
-    for _ in 0..600 {
-        if !pids.iter().any(is_alive) {
-            return true;
-        }
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
-    false
+    holds_in_time(|| !pids.iter().any(is_alive)).await
 }
 
 /// However a setup ends early, its programs end with it and what they made is gone.

@@ -8,7 +8,7 @@ use crate::gateway::lanes::AT_ONCE;
 
 /// F-112: a request that nobody waits for any more when there is room for it, or that has no time left then,
 /// is not made; and what interrupts or ends a kernel has room all the while.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_kernel_that_nobody_wants_is_not_made() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     listener.set_nonblocking(true).unwrap();
