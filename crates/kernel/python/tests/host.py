@@ -15,6 +15,17 @@ BOOT = (
     "del sys.path[0];m.start(*sys.argv[2:])"
 )
 
+# Only what hangs takes so many seconds, also on a busy machine.
+LIMIT = 60
+
+
+def until(what, is_so):
+    """Waits until something is so."""
+    deadline = time.monotonic() + LIMIT
+    while not is_so():
+        assert time.monotonic() < deadline, "waited %d s for %s" % (LIMIT, what)
+        time.sleep(0.005)
+
 
 class Host:
     def __init__(self, python=None, prelude="off", cwd=None, env=None, **hello):
@@ -59,7 +70,7 @@ class Host:
             raise TimeoutError
         return readable
 
-    def _frame(self, timeout=20, events=None):
+    def _frame(self, timeout=LIMIT, events=None):
         deadline = time.monotonic() + timeout
         while True:
             end = self.buffer.find(b"\n")
@@ -105,7 +116,7 @@ class Host:
             events.append(("fd", self.pipes[source], data))
         return bool(data)
 
-    def run(self, code, timeout=20, after=None, **fields):
+    def run(self, code, timeout=LIMIT, after=None, **fields):
         """Runs code; gives all events, the last of them `done`."""
         self.next_id += 1
         self._send(t="run", id=self.next_id, code=code, **fields)
@@ -133,6 +144,15 @@ class Host:
                 frame["status"] = "error" if any(event[0] == "error" for event in events) else "ok"
                 return events
 
+    def wait_for_go(self):
+        """Waits until the cell that was just sent has written `go`, which it does before it waits."""
+        said, events = b"", []
+        while b"go" not in said:
+            frame = self._frame(events=events)
+            said = said[-1:] + b"".join(data for _, _, data in events)
+            said += frame["payload"] if frame["t"] == "stream" else b""
+            events.clear()
+
     def interrupt(self):
         os.killpg(self.process.pid, signal.SIGINT)
 
@@ -141,7 +161,7 @@ class Host:
         events = self.run(code, **fields)
         return b"".join(event[2] for event in events if event[0] in ("stream", "fd")).decode()
 
-    def end(self, timeout=20, after=None):
+    def end(self, timeout=LIMIT, after=None):
         """Ends the runner as the host does; gives what was still written, streams and pipes together."""
         self._send(t="exit")
         if after:

@@ -1,15 +1,15 @@
 """Where code stands: interrupted while it waits, run by the shell, asked for in the cell that made it."""
 
-import threading
-
 import pytest
-from test_runner import error
+from test_runner import error, interrupt_at_go
 
 
 def test_an_interrupted_await_shows_where_it_waited(host):
     """B:R-21"""
-    code = "import asyncio\nasync def inner(n):\n    print('go')\n    await asyncio.sleep(n)\nawait inner(60)"
-    events = host.run(code, after=lambda h: threading.Timer(0.5, h.interrupt).start())
+    # The word comes from the loop while the task waits.
+    go = "asyncio.get_running_loop().call_soon(lambda: print('go', flush=True))"
+    code = "import asyncio\nasync def inner(n):\n    %s\n    await asyncio.sleep(n)\nawait inner(60)" % go
+    events = host.run(code, after=interrupt_at_go)
     found = error(events)
     text = "\n".join(found["plain"])
     assert found["ename"] == "KeyboardInterrupt"

@@ -2,10 +2,9 @@
 
 import os
 import signal
-import time
 
 import pytest
-from host import Host
+from host import Host, until
 
 CELLS = [
     # A file that nobody closed, in a name and in none.
@@ -60,9 +59,11 @@ def test_what_is_said_at_the_end_arrives(host, code, wanted):
 def test_a_thread_that_does_not_end_is_named_and_costs_no_data(tmp_path):
     def lose_patience(host):
         # The file is written before the wait begins; the host's patience ends then.
-        deadline = time.monotonic() + 20
-        while (tmp_path / "out").read_text() != "kept":
-            assert host.process.poll() is None and time.monotonic() < deadline
+        def is_written():
+            assert host.process.poll() is None
+            return (tmp_path / "out").read_text() == "kept"
+
+        until("the file", is_written)
         os.killpg(host.process.pid, signal.SIGTERM)
 
     host = Host(cwd=str(tmp_path))

@@ -198,15 +198,6 @@ def test_images_stay_bytes(shell):
     assert shell.run(code)[1][1]["image/png"] == b"\x89PNG\r\n\x1a\n", "base64 text is undone once"
 
 
-def _started(host):
-    """Waits for the word `go`, which the cell writes when it is about to wait."""
-    events = []
-    while b"go" not in b"".join(event[2] for event in events if event[0] == "stream"):
-        frame = host._frame(20, events)
-        if frame["t"] == "stream":
-            events.append(("stream", frame["name"], frame["payload"]))
-
-
 # In a cell that awaits, the word comes from the loop while the task waits.
 SOON = "asyncio.get_running_loop().call_soon(lambda: print('go', flush=True))\n"
 
@@ -225,7 +216,7 @@ def test_an_interrupt_ends_the_cell_and_nothing_else(shell, wait, wanted):
     """B:R-20 F-012: also a task that waits on the loop, whatever it does about it."""
 
     def interrupt(host):
-        _started(host)
+        host.wait_for_go()
         os.kill(host.process.pid, signal.SIGINT)
 
     events = shell.run("import asyncio, time\nkept = 1\n" + wait, after=interrupt)

@@ -8,13 +8,13 @@ import pytest
 
 pytest.importorskip("IPython")
 
-from host import Host  # noqa: E402
+from host import LIMIT, Host  # noqa: E402
 
 
 class Collecting(Host):
     """A host that keeps what comes outside of cells, too."""
 
-    def _frame(self, timeout=20, events=None):
+    def _frame(self, timeout=LIMIT, events=None):
         if not hasattr(self, "outside"):
             self.outside = []
         return super()._frame(timeout, self.outside if events is None else events)

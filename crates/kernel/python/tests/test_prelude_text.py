@@ -67,7 +67,7 @@ def test_batch(ns, session, tmp_path):
 
 
 def test_parallel(ns, session):
-    barrier = threading.Barrier(3, timeout=5)
+    barrier = threading.Barrier(3, timeout=60)
     assert ns.parallel([lambda n=n: (barrier.wait(), n)[1] for n in range(3)]) == [0, 1, 2]
     assert session.last() == {"op": "parallel", "count": 3}
     assert ns.parallel([]) == []

@@ -2,11 +2,9 @@
 
 import os
 import sys
-import threading
-import time
 
 import pytest
-from host import Host
+from host import LIMIT, Host, until
 
 
 def results(events):
@@ -15,6 +13,11 @@ def results(events):
 
 def error(events):
     return next((event[1] for event in events if event[0] == "error"), None)
+
+
+def interrupt_at_go(host):
+    host.wait_for_go()
+    host.interrupt()
 
 
 def test_a_value_comes_with_the_end_of_its_cell_in_one_frame(host):
@@ -165,18 +168,16 @@ def test_the_host_going_away_ends_everything(host):
     events = host.run("import subprocess\nchild = subprocess.Popen(['sleep', '600'])\nchild.pid")
     child = int(results(events)[0])
     os.close(host.lifeline)
-    host.process.wait(10)
-    deadline = time.monotonic() + 10
-    while time.monotonic() < deadline:
+    host.process.wait(LIMIT)
+
+    def is_gone():
         try:
             with open("/proc/%d/stat" % child) as stat:
-                if stat.read().rsplit(")", 1)[1].split()[0] == "Z":
-                    break
+                return stat.read().rsplit(")", 1)[1].split()[0] == "Z"
         except OSError:
-            break
-        time.sleep(0.05)
-    else:
-        pytest.fail("the child of a cell is still there")
+            return True
+
+    until("the end of the child of a cell", is_gone)
     host.lifeline = os.dup(0)
 
 
@@ -184,7 +185,7 @@ def test_frames_survive_threads_and_interrupts(host):
     host.run("import threading\nstop = False\ndef noise():\n    while not stop: print('n' * 50)\n"
              "threads = [threading.Thread(target=noise) for _ in range(4)]\nfor t in threads: t.start()")
     for _ in range(5):
-        events = host.run("while True: print('m' * 100)", after=lambda h: threading.Timer(0.1, h.interrupt).start())
+        events = host.run("print('go')\nwhile True: print('m' * 100)", after=interrupt_at_go)
         assert error(events)["ename"] == "KeyboardInterrupt"
     host.run("stop = True\nfor t in threads: t.join()")
     assert results(host.run("1")) == ["1"]
@@ -209,6 +210,6 @@ def test_it_starts_without_heavy_modules(host):
 
 def test_an_ignored_signal_handler_is_put_back(host):
     host.run("import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)")
-    events = host.run("import time\ntime.sleep(30)", after=lambda h: threading.Timer(0.3, h.interrupt).start())
+    events = host.run("import time\nprint('go', flush=True)\ntime.sleep(600)", after=interrupt_at_go)
     assert error(events)["ename"] == "KeyboardInterrupt"
     assert host.process.poll() is None

@@ -6,6 +6,7 @@ import sys
 import textwrap
 
 import pytest
+from host import LIMIT
 from test_magics_session import session  # noqa: F401
 
 from inkcell_runner.shell import Settings, UsageError
@@ -207,7 +208,7 @@ def test_an_interrupt_ends_the_child(session, tmp_path):
         inkcell_runner.current = lambda: session
         def strike():
             # When the child is there; on a busy machine that takes a while.
-            for _ in range(2000):
+            for _ in range(6000):
                 time.sleep(0.01)
                 for pid in filter(str.isdigit, os.listdir("/proc")):
                     try:
@@ -228,7 +229,7 @@ def test_an_interrupt_ends_the_child(session, tmp_path):
         here = os.path.dirname(os.path.abspath(__file__))
         code = textwrap.dedent(program) % ([here, os.path.dirname(here)], cell)
         done = subprocess.run(
-            [sys.executable, "-c", code], start_new_session=True, capture_output=True, text=True, timeout=30
+            [sys.executable, "-c", code], start_new_session=True, capture_output=True, text=True, timeout=2 * LIMIT
         )
         assert done.stdout == "interrupted\n", (cell, done.stderr)
 
