@@ -253,3 +253,62 @@ fn the_environment_is_read_in_one_place() {
         assert!(is_place || is_test || !reads, "{path} reads the environment");
     }
 }
+
+/// The part of a source that only tests run.
+fn test_code<'a>(path: &str, text: &'a str) -> &'a str {
+    let is_test = path.contains("/tests/")
+        || path.ends_with("/tests.rs")
+        || path.ends_with("/test_desk.rs")
+        || path.starts_with("crates/testkit/");
+    match text.find("mod tests {") {
+        _ if is_test => text,
+        Some(at) => &text[at..],
+        None => "",
+    }
+}
+
+/// The lines that sleep in real time. Tokio's sleep takes none where a test pauses the clock.
+fn sleeping_lines(test_code: &str) -> Vec<&str> {
+    let is_paused = ["start_paused", "time::pause()"].iter().any(|s| test_code.contains(s));
+    let sleeps = |line: &&str| {
+        let line = line.trim_start();
+        let is_sleep =
+            line.contains("::sleep") || line.starts_with("use ") && line.contains("sleep");
+        let is_real = line.contains("thread::sleep") || !is_paused;
+        is_sleep && is_real && !line.starts_with("//")
+    };
+    test_code.lines().filter(sleeps).collect()
+}
+
+#[test]
+fn tests_wait_for_events_and_not_for_time() {
+    let may_sleep = [
+        // These rules.
+        "crates/inkcell/tests/tidy.rs",
+        // The helper with which tests wait.
+        "crates/testkit/src/wait.rs",
+        // On the clock of the test, which is paused.
+        "crates/testkit/src/scripted.rs",
+        "crates/testkit/src/scripted/actor.rs",
+        "crates/engine/tests/it/simulation/backend.rs",
+        "crates/engine/tests/it/simulation/client.rs",
+        // A gateway that answers late.
+        "crates/kernel/tests/gateway/scripted.rs",
+        "crates/kernel/tests/gateway/contents.rs",
+        "crates/kernel/tests/conformance/copies.rs",
+    ];
+    for (path, text) in sources("crates") {
+        let found = sleeping_lines(test_code(&path, &text));
+        let is_fine = found.is_empty() || may_sleep.contains(&path.as_str());
+        assert!(is_fine, "{path} sleeps; wait with inkcell_testkit::wait: {found:#?}");
+    }
+    let real = "#[tokio::test]\nasync fn f() {\n    tokio::time::sleep(SECOND).await;\n}\n";
+    assert_eq!(sleeping_lines(real).len(), 1);
+    let paused = real.replace("test]", "test(start_paused = true)]");
+    assert!(sleeping_lines(&paused).is_empty());
+    assert_eq!(sleeping_lines(&format!("{paused}std::thread::sleep(SECOND);")).len(), 1);
+    for line in ["std::thread::sleep(SECOND);", "use std::thread::{self, sleep};"] {
+        assert_eq!(sleeping_lines(line).len(), 1, "{line}");
+    }
+    assert!(sleeping_lines("// thread::sleep\nlet code = \"time.sleep(1)\";").is_empty());
+}
