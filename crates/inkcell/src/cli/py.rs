@@ -159,16 +159,9 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let state = summary.report.state;
     let had_to_stop = matches!(state, State::TimedOut | State::Cancelled);
     let mut words = last_words(&summary, colour);
-    let soon = Instant::now() + LAST_WORDS;
-    let limit = match timeout {
-        // Whoever reads may come back for as long as code may take to stop.
-        Some(timeout) if state == State::TimedOut => {
-            Some(soon.max(began + timeout + settings.python().ladder.rungs()[4].0))
-        }
-        _ if had_to_stop => Some(soon),
-        Some(timeout) => Some(soon.max(began + timeout)),
-        None => None,
-    };
+    let stopping = settings.python().ladder.rungs()[4].0;
+    let limit =
+        reading_limit(state, Instant::now(), timeout.map(|timeout| began + timeout), stopping);
     rest.end(summary);
     let shown = loop {
         match rest.wait(LOOK) {
@@ -309,6 +302,24 @@ pub(super) fn detached(report: &PythonReport, output: &mut Output) -> Result<Exi
     Ok(Exit::Ok)
 }
 
+/// When a reader is waited for no longer, if ever. `end` is when the time of the code is over, and `stopping` how long
+/// code may take to stop.
+fn reading_limit(
+    state: State,
+    now: Instant,
+    end: Option<Instant>,
+    stopping: Duration,
+) -> Option<Instant> {
+    let soon = now + LAST_WORDS;
+    match end {
+        // Whoever reads may come back for as long as code may take to stop.
+        Some(end) if state == State::TimedOut => Some(soon.max(end + stopping)),
+        _ if matches!(state, State::TimedOut | State::Cancelled) => Some(soon),
+        Some(end) => Some(soon.max(end)),
+        None => None,
+    }
+}
+
 /// Why nothing was run, if that is so.
 pub(crate) fn not_begun(report: &PythonReport) -> Option<Failure> {
     let end = report.cells.iter().find_map(|cell| cell.end.as_ref());
@@ -320,4 +331,29 @@ pub(crate) fn not_begun(report: &PythonReport) -> Option<Failure> {
         message: problem.message.clone(),
         hint: problem.step.map(hint::of_step),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// F-023: a reader has as long as the code had, or as code takes to stop, and always a moment.
+    #[test]
+    fn a_reader_is_waited_for() {
+        let now = Instant::now();
+        let at = |seconds: u64| now + Duration::from_secs(seconds);
+        let stopping = Duration::from_secs(30);
+        let table = [
+            (State::TimedOut, Some(at(0)), Some(at(30))),
+            (State::TimedOut, None, Some(at(1))),
+            (State::Cancelled, Some(at(600)), Some(at(1))),
+            (State::Cancelled, None, Some(at(1))),
+            (State::Done, Some(at(600)), Some(at(600))),
+            (State::Done, Some(at(0)), Some(at(1))),
+            (State::Done, None, None),
+        ];
+        for (state, end, wanted) in table {
+            assert_eq!(reading_limit(state, now, end, stopping), wanted, "{state:?} {end:?}");
+        }
+    }
 }

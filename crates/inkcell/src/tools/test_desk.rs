@@ -9,6 +9,7 @@ use inkcell_engine::notebook::MarkerIds;
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, FilesConfig, Notebooks, PathBase, Preflight, Roots, system_random};
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until_async;
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::sync::mpsc;
@@ -178,13 +179,10 @@ impl TestDesk {
         // The fork server ends with the last of these, and may be writing until then.
         drop(desk);
         let path = root.keep();
-        for _ in 0..500 {
-            if std::fs::remove_dir_all(&path).is_ok() {
-                return;
-            }
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        panic!("{} cannot be removed", path.display());
+        until_async("the end of all that writes into the folder", async || {
+            std::fs::remove_dir_all(&path).map_err(|error| format!("{}: {error}", path.display()))
+        })
+        .await;
     }
 }
 
@@ -232,11 +230,5 @@ pub(crate) fn text(reply: &ToolReply) -> String {
 
 /// Waits for a file that a cell makes to say that it has begun.
 pub(crate) async fn until_there(path: &std::path::Path) {
-    for _ in 0..3000 {
-        if path.exists() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{} is not there", path.display());
+    until_async(&path.display().to_string(), async || path.exists()).await;
 }

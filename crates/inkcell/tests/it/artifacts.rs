@@ -1,5 +1,6 @@
 //! Stored output on the command line: what is there, what is in it, and its removal.
 
+use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
 use inkcell_engine::artifact::{
@@ -30,10 +31,16 @@ fn spec(session: &str, kind: &str) -> ArtifactSpec {
     ArtifactSpec { session, kind: kind.to_owned(), title: "load\u{1b}[31m data".to_owned() }
 }
 
+/// The time, later with each call. Times are kept to the millisecond, and tell which came first.
+fn next_time() -> SystemTime {
+    static LAST: Mutex<SystemTime> = Mutex::new(SystemTime::UNIX_EPOCH);
+    let mut last = LAST.lock().expect("a clock");
+    *last = SystemTime::now().max(*last + Duration::from_millis(2));
+    *last
+}
+
 fn put_as(env: &TestEnv, session: &str, kind: &str, bytes: &[u8]) -> String {
-    // Times are kept to the millisecond, and tell which came first.
-    std::thread::sleep(Duration::from_millis(2));
-    let written = store_at(env, SystemTime::now).store(&spec(session, kind), bytes);
+    let written = store_at(env, next_time).store(&spec(session, kind), bytes);
     written.expect("begun").info.expect("kept").id.to_string()
 }
 

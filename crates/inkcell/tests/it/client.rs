@@ -9,6 +9,7 @@ use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use inkcell_testkit::env::TestEnv;
+use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -206,13 +207,8 @@ impl Client {
     /// Waits for the end of the process.
     pub(crate) fn end(mut self) -> (ExitStatus, Duration) {
         let began = Instant::now();
-        while began.elapsed() < LIMIT {
-            if let Some(status) = self.child.try_wait().expect("a child") {
-                return (status, began.elapsed());
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        panic!("the server did not end");
+        let status = until("the end of the server", || self.child.try_wait().expect("a child"));
+        (status, began.elapsed())
     }
 }
 

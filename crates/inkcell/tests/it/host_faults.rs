@@ -9,14 +9,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 
 use crate::env;
-use crate::hosts::{Hosted, until};
+use crate::hosts::Hosted;
 use crate::running::{Running, py};
 
 /// The calls that make processes and what connects them, and those by which the host talks to a kernel.
@@ -115,15 +115,10 @@ fn check(fault: &str) -> bool {
 fn nothing_stays(env: &TestEnv, fault: &str) {
     let root = env.dir();
     let root = root.parent().expect("the folder of the test");
-    let deadline = Instant::now() + Duration::from_secs(60);
-    loop {
+    until(&format!("the end of all processes after {fault}"), || {
         let left = of(root);
-        if left.is_empty() {
-            return;
-        }
-        assert!(Instant::now() < deadline, "after {fault}: {left:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        if left.is_empty() { Ok(()) } else { Err(format!("{left:?}")) }
+    });
 }
 
 /// F-024: killed at every call of a kernel's start and of its talk with it, the host leaves no process.
@@ -254,13 +249,13 @@ fn a_shared_host_that_is_killed_at_any_call_leaves_no_process() {
     all_come(&faults, check_shared);
 }
 
-/// How much time of a processor a process has used, in ticks.
-fn ticks(pid: i32) -> u64 {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it is there");
-    let (_, fields) = stat.rsplit_once(") ").expect("fields after the name");
-    let fields: Vec<u64> = fields.split(' ').filter_map(|field| field.parse().ok()).collect();
-    // The state is no number, so that the first one is the parent's.
-    fields[10] + fields[11]
+/// Whether all threads of a process wait for something.
+fn waits(pid: i32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).expect("it is there").flatten();
+    threads.map(|thread| fs::read_to_string(thread.path().join("stat"))).all(|stat| {
+        // A thread may have ended meanwhile.
+        stat.map_or(true, |stat| stat.rsplit_once(") ").expect("a state").1.starts_with('S'))
+    })
 }
 
 /// F-022: a client of the host that commands share is gone, at the end of its input or killed: what it ran ends, also
@@ -290,10 +285,10 @@ fn nothing_goes_on_for_a_client_that_is_gone() {
     }
     assert_eq!(hosted.run(&["py", "kept * 7"]).ok().stdout, "42\n");
     assert_eq!(hosted.host().pid, host.pid);
-    // Whoever spins uses all there is; between two looks a host that waits uses next to nothing.
+    // Whoever spins is found at it, also where it does not get a processor.
+    let mut quiet = 0;
     until("a host that waits", || {
-        let before = ticks(host.pid);
-        std::thread::sleep(Duration::from_secs(1));
-        ticks(host.pid) - before < 10
+        quiet = if waits(host.pid) { quiet + 1 } else { 0 };
+        quiet == 50
     });
 }

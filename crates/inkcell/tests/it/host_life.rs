@@ -4,12 +4,13 @@ use std::process::{Child, Command, Stdio};
 
 use inkcell_testkit::env::finish;
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::client::Client;
 use crate::gateways::PATIENT;
-use crate::hosts::{Hosted, until};
+use crate::hosts::Hosted;
 use crate::running::{Process, Running};
 
 /// A host that was started by hand, in the foreground. Dropped, it is killed.
@@ -88,11 +89,13 @@ fn a_host_that_stood_still_goes_on() {
     for stopped in [vec![host.pid], vec![kernel], vec![host.pid, kernel]] {
         let mut running = Running::start(hosted.command(&["py", code]));
         assert_eq!(running.line(), "begun");
-        stopped.iter().for_each(|pid| signal(*pid, Signal::STOP));
-        // Longer than any pulse that could be missed.
-        std::thread::sleep(std::time::Duration::from_secs(3));
+        let standing: Vec<Stopped> = stopped.iter().map(|pid| Stopped::new(*pid)).collect();
+        // Somebody else has looked at them by now, and has given up or has been answered.
+        let seen = hosted.run(&["host", "status"]).ok();
+        let is_silent = seen.stderr.contains("is stopped and does not answer");
+        assert_eq!(is_silent, stopped.contains(&host.pid), "{seen:?}");
         hosted.env.put("go", "");
-        stopped.iter().for_each(|pid| signal(*pid, Signal::CONT));
+        drop(standing);
         assert_eq!(running.line(), "42");
         let ended = running.end();
         assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
@@ -161,23 +164,37 @@ fn nobody_waits_for_a_host_that_stands_still() {
     assert_eq!(hosted.json(&["sessions"])["silent"], json!([]));
 }
 
-/// A library that moves the clock on the wall by as many seconds as a file says.
+/// A library that moves the clock on the wall by as many seconds as a file says. A process that looks at any clock
+/// after that writes the jump into a file with its own number.
 const CLOCK: &str = r#"
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
+static long find_jump(void) {
+    static long last;
+    long jump = 0;
+    char path[4096];
+    const char *name = getenv("JUMP_FILE");
+    FILE *file = name ? fopen(name, "r") : NULL;
+    if (!file) return last;
+    if (fscanf(file, "%ld", &jump) != 1) jump = last;
+    fclose(file);
+    if (jump == last) return jump;
+    last = jump;
+    snprintf(path, sizeof path, "%s.%d", name, (int)getpid());
+    file = fopen(path, "w");
+    if (file) { fprintf(file, "%ld\n", jump); fclose(file); }
+    return jump;
+}
 int clock_gettime(clockid_t which, struct timespec *now) {
     static int (*real)(clockid_t, struct timespec *);
     if (!real) real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
     int done = real(which, now);
-    if (done == 0 && which == CLOCK_REALTIME) {
-        FILE *file = fopen(getenv("JUMP_FILE"), "r");
-        long jump = 0;
-        if (file) { if (fscanf(file, "%ld", &jump) != 1) jump = 0; fclose(file); }
-        now->tv_sec += jump;
-    }
+    long jump = find_jump();
+    if (done == 0 && which == CLOCK_REALTIME) now->tv_sec += jump;
     return done;
 }
 "#;
@@ -209,8 +226,10 @@ fn jumps_of_the_clock_end_nothing() {
         let mut running = Running::start(moved(&["py", "--timeout", "3000", code]));
         assert_eq!(running.line(), "begun");
         std::fs::write(&jump, seconds).expect("written");
-        // Whatever looks at clocks now and then has done so.
-        std::thread::sleep(std::time::Duration::from_secs(2));
+        let noted = format!("{}.{}", jump.display(), host.pid);
+        until("a look of the host at its clock", || {
+            std::fs::read_to_string(&noted).is_ok_and(|noted| noted.trim_end() == seconds)
+        });
         hosted.env.put("go", "");
         assert_eq!(running.line(), "done");
         assert!(running.end().status.success());

@@ -6,9 +6,9 @@ use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
+use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -60,15 +60,6 @@ impl Drop for Hosted {
     fn drop(&mut self) {
         let mut stop = self.command(&["host", "stop"]);
         let _ = stop.stdout(Stdio::null()).stderr(Stdio::null()).status();
-    }
-}
-
-/// Looks again and again, for as long as a busy machine may need.
-pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let end = Instant::now() + Duration::from_secs(180);
-    while !is_so() {
-        assert!(Instant::now() < end, "{what} did not come");
-        std::thread::sleep(Duration::from_millis(20));
     }
 }
 
@@ -241,18 +232,24 @@ fn a_host_that_ends_leaves_nothing() {
     assert_eq!(hosted.run(&["host", "stop"]).ok().stdout, "No shared host was running.\n");
 }
 
-/// An idle host ends by itself, and its kernels before it.
+/// An idle host ends by itself, and its kernels before it. A session keeps it.
 #[test]
 fn an_idle_host_ends() {
-    let hosted = Hosted::new();
-    let mut first = hosted.command(&["py", "1"]);
-    first.env("INKCELL_HOST_IDLE", "1");
-    finish(first, b"").ok();
-    let host = hosted.host();
-    // A session keeps it.
-    std::thread::sleep(Duration::from_millis(2500));
-    assert_eq!(hosted.host().pid, host.pid);
-    hosted.run(&["stop"]).ok();
+    let start = || {
+        let hosted = Hosted::new();
+        let mut first = hosted.command(&["py", "1"]);
+        first.env("INKCELL_HOST_IDLE", "1");
+        finish(first, b"").ok();
+        let host = hosted.host();
+        (hosted, host)
+    };
+    let (kept, host) = start();
+    // One that was started later, and has no session, is gone first.
+    let (emptied, later) = start();
+    emptied.run(&["stop"]).ok();
+    later.is_gone();
+    assert_eq!(kept.host().pid, host.pid);
+    kept.run(&["stop"]).ok();
     host.is_gone();
 }
 

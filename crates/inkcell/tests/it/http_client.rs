@@ -9,6 +9,7 @@ use std::sync::{Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use inkcell_testkit::env::TestEnv;
+use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -150,17 +151,12 @@ impl HttpServer {
     /// Everything it has written until its end.
     pub(crate) fn end(mut self) -> (ExitStatus, Duration, Vec<String>) {
         let began = Instant::now();
-        while began.elapsed() < LIMIT {
-            if let Some(status) = self.child.try_wait().expect("a child") {
-                let took = began.elapsed();
-                while let Ok(line) = self.lines.get_mut().expect("one reader").recv_timeout(LIMIT) {
-                    self.said.push(line);
-                }
-                return (status, took, std::mem::take(&mut self.said));
-            }
-            std::thread::sleep(Duration::from_millis(10));
+        let status = until("the end of the server", || self.child.try_wait().expect("a child"));
+        let took = began.elapsed();
+        while let Ok(line) = self.lines.get_mut().expect("one reader").recv_timeout(LIMIT) {
+            self.said.push(line);
         }
-        panic!("the server did not end");
+        (status, took, std::mem::take(&mut self.said))
     }
 }
 

@@ -1,8 +1,8 @@
 //! Several clients of one `inkcell mcp --http`: what each sees of the others.
 
 use std::io::Write;
-use std::time::{Duration, Instant};
 
+use inkcell_testkit::wait::until;
 use serde_json::{Value, json};
 
 use crate::env;
@@ -142,15 +142,6 @@ fn sessions_are_bounded() {
     Session::open(&server, ONE);
 }
 
-/// Waits until something in a session is as it should be.
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !is_so() {
-        assert!(began.elapsed() < Duration::from_secs(60), "never: {what}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 /// A client that hangs up on a call without sessions takes the call back; what it computed before stays.
 #[test]
 fn hanging_up_ends_the_call_and_not_the_session() {
@@ -171,7 +162,7 @@ fn hanging_up_ends_the_call_and_not_the_session() {
     stream.write_all(request.as_bytes()).expect("it is read");
     crate::python::wait_for(&env.path("begun"));
     drop(stream);
-    until("the call is over", || {
+    until("the end of the call", || {
         !watcher.ok("kernel", json!({"action": "status", "session": "s"})).contains("busy")
     });
     assert_eq!(watcher.ok("python", json!({"code": "x + 1", "session": "s"})), "42");

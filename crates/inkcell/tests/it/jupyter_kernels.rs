@@ -8,12 +8,13 @@ use std::process::{Child, Command, Stdio};
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need;
 use inkcell_testkit::notebooks::pretty;
+use inkcell_testkit::wait::until;
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::env;
 use crate::gateways::PATIENT;
-use crate::notebook_runs::{notebook, outputs, ran, until};
+use crate::notebook_runs::{notebook, outputs, ran};
 
 fn python() -> OsString {
     std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into())
@@ -265,7 +266,7 @@ impl Theirs {
             .stderr(Stdio::null())
             .spawn()
             .expect("a kernel");
-        until(|| std::fs::read(&file).is_ok_and(|text| !text.is_empty()));
+        until("the file of the kernel", || std::fs::read(&file).is_ok_and(|text| !text.is_empty()));
         Theirs { child, file }
     }
 }
@@ -329,7 +330,7 @@ fn nothing_of_a_kernel_is_left() {
     // A host that is killed cannot clean up; the next one does.
     let mut killed = zmq("import time; time.sleep(600)");
     let mut killed = killed.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("a host");
-    until(|| homes().len() == 1);
+    until("the folder of a kernel", || homes().len() == 1);
     killed.kill().expect("it runs");
     killed.wait().expect("its end");
     finish(zmq("1"), b"").exits(0);
@@ -370,7 +371,7 @@ fn a_pool_has_a_kernel_ready() {
     let homes = || inkcell_testkit::env::names_in(&runtime.join("inkcell")).len();
     said(&mut client, "python", json!({"code": "x = 1"}));
     // The one that waits has a folder of its own.
-    until(|| homes() == 2);
+    until("the folders of two kernels", || homes() == 2);
     let mut told = String::new();
     for at in 0..100 {
         let session = format!("s{at}");

@@ -2,8 +2,9 @@
 
 use std::io::{Read, Write};
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use inkcell_testkit::wait::until;
 use serde_json::json;
 
 use crate::client::Client;
@@ -66,13 +67,6 @@ fn a_client_that_reads_no_more_is_gone() {
     let params = json!({"name": "python", "arguments": arguments, "_meta": {"progressToken": 1}});
     let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
     writeln!(stdin, "{ready}\n{call}").expect("it is read");
-    let began = Instant::now();
-    while child.try_wait().expect("a child").is_none() {
-        if began.elapsed() > Duration::from_secs(60) {
-            drop(child.kill());
-            panic!("it did not end");
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    until("the end of the server", || child.try_wait().expect("a child"));
     drop(stdin);
 }

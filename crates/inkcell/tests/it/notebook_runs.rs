@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::notebooks::pretty;
+use inkcell_testkit::wait;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -37,15 +38,10 @@ pub(crate) fn outputs(env: &TestEnv, name: &str, cell: usize) -> String {
     notebook["cells"][cell]["outputs"].to_string()
 }
 
-/// Waits until something is so.
-pub(crate) fn until(mut is_so: impl FnMut() -> bool) {
-    for _ in 0..12_000 {
-        if is_so() {
-            return;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    panic!("it did not come to that");
+/// Waits until something is so; a failure says where.
+#[track_caller]
+pub(crate) fn until(is_so: impl FnMut() -> bool) {
+    wait::until("a condition", is_so);
 }
 
 /// The main job: cells run, outputs are in the file, and the table says what became of each.
@@ -114,7 +110,7 @@ fn a_killed_run_keeps_what_was_done() {
     let second = "import os\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): pass";
     env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
     let running = Running::start(run(&env, &["a.ipynb", "--json"]));
-    until(|| env.path("begun").exists());
+    wait::until("the file begun", || env.path("begun").exists());
     running.signal(Signal::KILL);
     running.end();
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
@@ -135,7 +131,7 @@ fn an_interrupt_saves() {
     let second = "import time\nopen('begun', 'w').close(); time.sleep(600)";
     env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
     let running = Running::start(run(&env, &["a.ipynb"]));
-    until(|| env.path("begun").exists());
+    wait::until("the file begun", || env.path("begun").exists());
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
@@ -161,15 +157,11 @@ fn an_interrupt_ends_a_run_that_nobody_reads() {
     let mut command = run(&env, &["a.ipynb", "--json"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     // What is said at the end about so many cells does not fit into a pipe.
-    until(|| env.path("done").exists());
+    wait::until("the file done", || env.path("done").exists());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).expect("a signal");
-    let mut ended = None;
-    until(|| {
-        ended = child.try_wait().expect("a status");
-        ended.is_some()
-    });
-    assert_eq!(ended.and_then(|status| status.signal()), Some(2));
+    let ended = wait::until("the end of the run", || child.try_wait().expect("a status"));
+    assert_eq!(ended.signal(), Some(2));
 }
 
 /// Two that wait for each other's files both finish.

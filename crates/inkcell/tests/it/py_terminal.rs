@@ -2,12 +2,12 @@
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use inkcell_testkit::env::{TestEnv, finish};
 use inkcell_testkit::pty::{Pty, Size, USUAL};
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 
 use crate::env;
@@ -345,11 +345,7 @@ fn suspended_it_gives_the_terminal_back() {
     pty.wait_for("\n  begun\n");
     pty.wait_for("Running…");
     pty.send("\u{1a}");
-    let until = Instant::now() + Duration::from_secs(180);
-    while state(pty.pid()) != 'T' {
-        assert!(Instant::now() < until, "it was never suspended; the screen:\n{}", pty.text());
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    until("the suspended program", || state(pty.pid()) == 'T');
     assert!(!pty.is_raw());
     pty.wait_gone("Running…");
     pty.signal(Signal::CONT);

@@ -5,6 +5,7 @@ use std::process::{Command, Stdio};
 
 use inkcell_testkit::env::finish;
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -318,13 +319,9 @@ fn a_full_pipe_does_not_stop_the_clock() {
 
 /// The text of a file that is written at once, when it is there.
 pub(crate) fn wait_for(path: &std::path::Path) -> String {
-    for _ in 0..6000 {
-        match std::fs::read_to_string(path) {
-            Ok(text) if !text.is_empty() => return text,
-            _ => std::thread::sleep(std::time::Duration::from_millis(10)),
-        }
-    }
-    panic!("{} never came", path.display());
+    until(&path.display().to_string(), || {
+        std::fs::read_to_string(path).ok().filter(|text| !text.is_empty())
+    })
 }
 
 /// F-034: a disk without room is a failure that is told.

@@ -7,7 +7,6 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use inkcell_testkit::env::finish;
 use inkcell_testkit::need;
@@ -66,8 +65,6 @@ fn a_reader_that_comes_back_gets_what_there_is() {
     let running = Running::start(command);
     let kernel = Process::open(&wait_for(&env.path("pid")));
     kernel.is_gone();
-    // This is the reader, who is away for longer than the last second.
-    std::thread::sleep(Duration::from_secs(2));
     let ended = running.end();
     assert_eq!(ended.status.code(), Some(124), "{}", ended.stderr);
     // More than the pipe held.

@@ -4,11 +4,12 @@ use std::os::unix::process::ExitStatusExt as _;
 
 use inkcell_testkit::env::{TestEnv, finish};
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::env;
-use crate::notebook_runs::{notebook, outputs, ran, run, until};
+use crate::notebook_runs::{notebook, outputs, ran, run};
 use crate::running::Running;
 
 /// An exit is an end that was asked for, and no failure, unless its status says so.
@@ -54,9 +55,9 @@ fn a_second_interrupt_ends_at_once() {
     // The code would be let be for longer than this test takes.
     command.env("INKCELL_KERNEL_INTERRUPT_GRACE", "300");
     let running = Running::start(command);
-    until(|| env.path("at-1").exists());
+    until("the file at-1", || env.path("at-1").exists());
     running.signal(Signal::INT);
-    until(|| env.path("at-2").exists());
+    until("the file at-2", || env.path("at-2").exists());
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
@@ -75,7 +76,7 @@ fn a_quiet_run_that_is_ended_is_saved() {
     let second = "import time\nopen('begun', 'w').close(); time.sleep(600)";
     env.put("a.ipynb", notebook(&["print('one')", second]));
     let running = Running::start(run(&env, &["a.ipynb", "--quiet"]));
-    until(|| env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     running.signal(Signal::TERM);
     let ended = running.end();
     assert_eq!((ended.status.signal(), ended.stdout.as_str()), (Some(15), ""), "{ended:?}");
@@ -379,7 +380,7 @@ fn a_file_that_was_taken_away_gets_its_outputs_back() {
     let wait = "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)";
     env.put("a.ipynb", notebook(&["print('one')", wait, "print('three')"]));
     let running = Running::start(run(&env, &["a.ipynb", "-o", "out.ipynb"]));
-    until(|| env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     std::fs::remove_file(env.path("out.ipynb")).expect("it is there");
     env.put("go", "");
     let ended = running.end();
@@ -396,7 +397,7 @@ fn a_quiet_run_tells_of_outputs_that_are_not_in_the_file() {
     let wait = "import os, time\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)";
     env.put("a.ipynb", notebook(&[wait, "print('two')"]));
     let running = Running::start(run(&env, &["a.ipynb", "-q"]));
-    until(|| env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     env.run(&["edit", "a.ipynb", "replace", "0", "--source", "other"]).exits(0);
     env.put("go", "");
     let ended = running.end();

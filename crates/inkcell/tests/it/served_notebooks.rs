@@ -8,11 +8,12 @@ use std::process::{Child, Command, Stdio};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish, names_in};
 use inkcell_testkit::need::{jupyter_server, named_python};
+use inkcell_testkit::wait::until;
 use serde_json::Value;
 
 use crate::env;
 use crate::gateways::PATIENT;
-use crate::notebook_runs::{notebook, until};
+use crate::notebook_runs::notebook;
 
 const TOKEN: &str = "a-token-that-nobody-may-see";
 
@@ -44,7 +45,7 @@ impl Server {
             .process_group(0)
             .spawn()
             .expect("a server");
-        until(|| std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+        until("the server", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
         Server { child, port, root }
     }
 
@@ -230,7 +231,7 @@ fn what_a_run_has_shown_gets_to_the_server() {
         let mut command = server.command(&env, args);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn().expect("a run");
-        until(|| begun.exists());
+        until("the beginning of the cell", || begun.exists());
         std::fs::remove_file(&begun).expect("it was there");
         child
     };

@@ -1,6 +1,7 @@
 use std::net::SocketAddr;
 
 use hyper::StatusCode;
+use inkcell_testkit::wait::{on_skipping_clock, skip_time};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 
@@ -69,15 +70,18 @@ const FEW: ConnectionLimits = ConnectionLimits { connections: 1, ..ConnectionLim
 /// Who says nothing, or only half of it, does not keep a place.
 #[tokio::test]
 async fn a_slow_client_loses_its_place() {
-    let site = site(ConnectionLimits { head_time: Duration::from_millis(50), ..FEW }).await;
+    let site = site(FEW).await;
     for said in ["", "GET /health HTTP/1.1\r\nHost:"] {
         let _slow = site.send(said).await;
         let mut next = site.ask("/health").await;
+        skip_time(FEW.head_time + Duration::from_secs(1)).await;
         assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"), "{said:?}");
     }
     // The same between two requests.
-    let _kept = site.ask("/health").await;
+    let mut kept = site.ask("/health").await;
+    assert!(heard(&mut kept).await.starts_with("HTTP/1.1 204"));
     let mut next = site.ask("/health").await;
+    skip_time(FEW.head_time + Duration::from_secs(1)).await;
     assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"));
 }
 
@@ -87,7 +91,8 @@ async fn there_are_only_so_many_places() {
     let site = site(FEW).await;
     let first = site.ask("/never").await;
     let mut second = site.ask("/health").await;
-    let early = tokio::time::timeout(Duration::from_millis(100), heard(&mut second)).await;
+    let waiting = tokio::time::timeout(FEW.head_time / 2, heard(&mut second));
+    let early = on_skipping_clock(waiting).await;
     assert!(early.is_err(), "{early:?}");
     drop(first);
     assert!(heard(&mut second).await.starts_with("HTTP/1.1 204"));

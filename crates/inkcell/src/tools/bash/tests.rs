@@ -1,5 +1,6 @@
 //! Commands in a real shell, through the spec.
 
+use inkcell_testkit::wait::until_async;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -15,13 +16,10 @@ fn is_gone(path: &std::path::Path) -> bool {
 
 /// Returns when a shell has written its id into a file.
 async fn until_written(path: &std::path::Path) {
-    for _ in 0..3000 {
-        if std::fs::read_to_string(path).is_ok_and(|pid| pid.ends_with('\n')) {
-            return;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    panic!("{} was not written", path.display());
+    until_async(&path.display().to_string(), async || {
+        std::fs::read_to_string(path).is_ok_and(|pid| pid.ends_with('\n'))
+    })
+    .await;
 }
 
 /// B:C-02: output of both streams, exit codes, the folder and the environment.
@@ -85,13 +83,7 @@ async fn what_is_left_is_ended_and_told() {
         _ = run => panic!("it sleeps"),
         () = until_written(&own) => {}
     }
-    for _ in 0..3000 {
-        if is_gone(&desk.path("own")) {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-    }
-    assert!(is_gone(&desk.path("own")));
+    until_async("the end of the command", async || is_gone(&desk.path("own"))).await;
     desk.end().await;
 }
 

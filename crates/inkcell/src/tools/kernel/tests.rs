@@ -1,7 +1,6 @@
 //! The kernel verbs on real kernels.
 
-use std::time::Duration;
-
+use inkcell_testkit::wait::until_async;
 use serde_json::json;
 
 use crate::exposure::ToolSet;
@@ -108,15 +107,13 @@ async fn a_restart_does_not_count_itself_among_those_that_wait() {
     for file in ["never", "gate"] {
         desk.text("python", json!({"code": until(file), "wait": 0})).await;
     }
-    let mut status = String::new();
-    for _ in 0..3000 {
-        status = desk.text("kernel", json!({"action": "status"})).await;
-        if desk.path("begun_never").exists() && status.contains("; 1 call waits") {
-            break;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    assert!(status.contains("running `# never`") && status.contains("; 1 call waits"), "{status}");
+    let status = until_async("a call that runs and one that waits", async || {
+        let status = desk.text("kernel", json!({"action": "status"})).await;
+        let is_so = desk.path("begun_never").exists() && status.contains("; 1 call waits");
+        if is_so { Ok(status) } else { Err(status) }
+    });
+    let status = status.await;
+    assert!(status.contains("running `# never`"), "{status}");
     let restarted = desk.text("kernel", json!({"action": "restart"})).await;
     assert!(!restarted.contains("wait"), "{restarted}");
     desk.put("gate", "");

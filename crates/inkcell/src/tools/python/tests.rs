@@ -5,7 +5,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::exposure::ToolSet;
 use crate::tools::Content;
-use crate::tools::test_desk::{TestDesk, has_ipykernel, text};
+use crate::tools::test_desk::{TestDesk, has_ipykernel, text, until_there};
 use crate::tools::weight;
 
 /// B:X-01: the documents' `python` takes their arguments and none of ours, and says so.
@@ -75,12 +75,7 @@ async fn the_documents_python_fails_in_their_words() {
     let cells = json!({"cells": [{"code": "1"}, {"code": waits}]});
     let call = desk.call_with("python", cells, cancel.clone(), None);
     let give_up = async {
-        for _ in 0..3000 {
-            if desk.path("begun").exists() {
-                break;
-            }
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-        }
+        until_there(&desk.path("begun")).await;
         cancel.cancel();
     };
     let (aborted, ()) = tokio::join!(call, give_up);
