@@ -40,3 +40,25 @@ impl Workspace {
         command
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::child;
+    use std::collections::BTreeSet;
+
+    /// Otherwise `cargo xtask` compiles crates a second time that the tests have compiled already.
+    #[test]
+    fn xtask_builds_every_crate_with_the_features_of_the_workspace() {
+        let workspace = Workspace::find().unwrap();
+        let listed = |which: &[&str]| -> BTreeSet<String> {
+            let mut tree = workspace.cargo(["tree", "--prefix", "none", "--no-dedupe", "--locked"]);
+            let printed = child::capture(tree.args(["--format", "{p} {f}"]).args(which)).unwrap();
+            printed.lines().map(str::to_owned).collect()
+        };
+        let own = listed(&["--package", "xtask", "--edges", "normal,build"]);
+        let all = listed(&["--workspace", "--edges", "normal,build,dev"]);
+        let other: Vec<&String> = own.difference(&all).collect();
+        assert!(other.is_empty(), "name the missing features in xtask/Cargo.toml: {other:#?}");
+    }
+}
