@@ -75,8 +75,11 @@ def _close(*fds):
 
 
 def _pipe_for_signals():
-    """Both ends of a pipe to which signals are written as they arrive."""
-    ends = tuple(map(_move_high, os.pipe()))
+    """Both ends of a pipe to which signals are written as they arrive; none where nothing more can be opened."""
+    try:
+        ends = tuple(map(_move_high, os.pipe()))
+    except OSError:
+        return ()
     for end in ends:
         os.set_blocking(end, False)
     return ends
@@ -84,8 +87,10 @@ def _pipe_for_signals():
 
 def _leave_wires(session):
     """In a copy that a cell forks: it must not hold what tells the host of our end, nor be able to speak for us."""
-    session.interrupt.forget()
-    _close(*session.wires)
+    try:
+        session.interrupt.forget()
+    finally:
+        _close(*session.wires)
 
 
 def _watch(lifeline, host):
@@ -148,7 +153,8 @@ def main(control, lifeline, host, session=None, copied=None):
     session = session or make(control)
     session.connect(control)
     signals = _pipe_for_signals()
-    session.interrupt.watch(*signals)
+    if signals:
+        session.interrupt.watch(*signals)
     session.wires = (control, lifeline, host, *signals)
     if copied is None:
         os.register_at_fork(after_in_child=lambda: _leave_wires(session))
