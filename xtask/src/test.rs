@@ -210,9 +210,11 @@ fn tell(command: &mut Command, python: &Path, tracing: &Tracing, depth: Depth) {
     if *tracing != Tracing::Works {
         command.env("INKCELL_TEST_NO_STRACE", "1");
     }
-    if depth == Depth::Quick {
-        command.env("INKCELL_TEST_QUICK", "1");
-    }
+    match depth {
+        Depth::Quick => command.env("INKCELL_TEST_QUICK", "1"),
+        Depth::All => command.env("INKCELL_TEST_ALL", "1"),
+        Depth::Full => command,
+    };
 }
 
 /// The first thing a reader of README.md tries has to work as written.

@@ -1,6 +1,6 @@
 //! What a test needs of the machine, and what it says where that is missing.
 //!
-//! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
+//! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_ALL`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
 //! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`, and for each Python that has servers of a kind,
 //! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`.
 
@@ -12,6 +12,11 @@ use std::sync::OnceLock;
 /// Whether the short form of a long test is wanted.
 pub fn is_quick() -> bool {
     std::env::var_os("INKCELL_TEST_QUICK").is_some()
+}
+
+/// Whether every case of a long test is wanted.
+pub fn is_exhaustive() -> bool {
+    std::env::var_os("INKCELL_TEST_ALL").is_some()
 }
 
 /// Says that a test does not run here.

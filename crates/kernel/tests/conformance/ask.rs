@@ -150,7 +150,7 @@ crate::on_every_shell!(
     a_kernel_can_die_of_a_question
 );
 
-crate::on_jupyter!(
+crate::on_ipc!(
     every_question_is_answered,
     a_question_leaves_no_trace,
     a_kernel_that_runs_code_is_busy,

@@ -96,7 +96,7 @@ crate::on_every_shell!(
     standard_input_is_what_is_typed,
 );
 
-crate::on_jupyter!(
+crate::on_ipc!(
     code_gets_the_lines_it_asks_for,
     a_debugger_can_be_used,
     an_interrupt_ends_the_wait,

@@ -12,7 +12,7 @@ use inkcell_kernel::{
     Launched, Origin, Prelude, Rung, RunnerBackend, RunnerConfig, Shell, Startup, StreamName,
     Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
-use inkcell_testkit::need::{jupyter_server, skip, succeeds};
+use inkcell_testkit::need::{is_exhaustive, jupyter_server, skip, succeeds};
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -63,6 +63,13 @@ impl Start {
 
     fn shell(self) -> Shell {
         if self == self.way() { Shell::Lite } else { Shell::IPython }
+    }
+
+    /// How often something is tried that may go wrong now and then. Kernels of others are slow to speak to, and our
+    /// part is the same for all of them: they get a fifth, unless everything is asked for.
+    pub(crate) fn times(self, count: usize) -> usize {
+        let is_runner = matches!(self.way(), Start::Direct | Start::Forked | Start::Spare);
+        if is_runner || is_exhaustive() { count } else { count / 5 }
     }
 
     /// Whether the test Python can be started so; says it where it cannot.

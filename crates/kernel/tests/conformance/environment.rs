@@ -100,6 +100,6 @@ crate::on_spares!(
     a_kernel_starts_with_what_it_was_given,
 );
 
-crate::on_jupyter!(managed_variables_are_reapplied_before_every_cell, a_request_says_where_it_runs,);
+crate::on_ipc!(managed_variables_are_reapplied_before_every_cell, a_request_says_where_it_runs,);
 
 crate::on_pooled!(managed_variables_are_reapplied_before_every_cell, a_request_says_where_it_runs,);

@@ -135,6 +135,6 @@ crate::on_every_backend!(
 
 crate::on_spares!(processes_that_left_are_named_and_ended);
 
-crate::on_jupyter!(processes_that_left_are_named_and_ended, a_dropped_kernel_ends_what_left_it,);
+crate::on_ipc!(processes_that_left_are_named_and_ended, a_dropped_kernel_ends_what_left_it,);
 
 crate::on_pooled!(processes_that_left_are_named_and_ended);

@@ -98,7 +98,7 @@ async fn interrupts_that_race_with_cells_harm_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("kept = 1").await.ok();
     let mut interrupted = 0;
-    for n in 0..500 {
+    for n in 0..start.times(500) {
         let exec = bench.post("for n in range(n): pass", History::Store);
         // A different moment each time: before it begins, while it runs, when it is over.
         for _ in 0..n % 7 {
@@ -189,7 +189,7 @@ crate::on_every_backend!(
     endless_output_can_be_stopped,
 );
 
-crate::on_jupyter!(
+crate::on_ipc!(
     interrupts_that_race_with_cells_harm_nothing,
     an_interrupt_reaches_children,
     endless_output_can_be_stopped,

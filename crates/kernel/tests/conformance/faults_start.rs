@@ -163,7 +163,7 @@ async fn many_kernels_start_at_once(start: Start) {
 /// The end of one kernel, which looks for processes it left, never takes another one for such a process.
 async fn a_kernel_that_ends_harms_none_that_starts(start: Start) {
     let mut bench = Bench::start(start).await;
-    for round in 0..25 {
+    for round in 0..start.times(25) {
         // The old one ends while the new one starts.
         bench.relaunch().await;
         assert_eq!(bench.value(&format!("{round}")).await, round.to_string());

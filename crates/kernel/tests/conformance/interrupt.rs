@@ -49,7 +49,7 @@ async fn interrupt_of_an_idle_runner_never_reaches_the_next_cell(start: Start) {
 /// B:R-23 F-011
 async fn an_interrupt_between_cells_does_nothing(start: Start) {
     let mut bench = Bench::start(start).await;
-    for _ in 0..100 {
+    for _ in 0..start.times(100) {
         bench.kernel().interrupt().expect("the kernel is there");
         let exec = bench.post("1", History::Store);
         let ran = bench.collect(exec).await;
@@ -64,7 +64,7 @@ async fn an_interrupt_between_cells_does_nothing(start: Start) {
 /// An interrupt in the middle of much output never tears the channel.
 async fn an_interrupt_during_output_leaves_the_channel_whole(start: Start) {
     let mut bench = Bench::start(start).await;
-    for _ in 0..20 {
+    for _ in 0..start.times(20) {
         let exec = bench.post("while True: print('y' * 1000)", History::Store);
         bench.wait_for_output("yyyy").await;
         bench.kernel().interrupt().expect("the kernel is there");
@@ -86,7 +86,7 @@ crate::on_every_shell!(
     an_interrupt_during_output_leaves_the_channel_whole
 );
 
-crate::on_jupyter!(
+crate::on_ipc!(
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole,
 );

@@ -269,7 +269,7 @@ async fn every_status_has_its_outcome(start: Start) {
 async fn many_starts_at_once_never_fail(start: Start) {
     let argv = ["python", "-I", "-S", "{resource_dir}/kernel.py", "{connection_file}"];
     let bench = scripted(start, LIGHT_KERNEL, &argv);
-    for round in 0..50 {
+    for round in 0..start.times(50) {
         let launches = (0..8).map(|_| bench.launch(&bench.spec));
         let launched = futures_util::future::join_all(launches).await;
         let pids: std::collections::BTreeSet<_> =

@@ -23,6 +23,12 @@ macro_rules! on_jupyter {
 }
 pub(crate) use on_jupyter;
 
+/// The same by sockets in a folder alone, for what is above the transport: messages and their meaning.
+macro_rules! on_ipc {
+    ($($name:ident),* $(,)?) => { crate::starting!(ipc, Ipc, $($name),*); };
+}
+pub(crate) use on_ipc;
+
 /// Lists functions that take a `Start` for the tests on real servers: a server takes long to start, so the modules
 /// share a few (`on_servers`). What is not listed where other tests are is beyond what a kernel elsewhere can do.
 macro_rules! on_gateways {

@@ -26,18 +26,11 @@ macro_rules! serving {
     };
 }
 
-serving!(gateway_calls, Gateway, on_gateways: basic, ask, asking);
-serving!(server_calls, Server, on_gateways: basic, ask, asking);
-serving!(gateway_output, Gateway, on_gateways: output, environment, interrupt, death);
-serving!(server_output, Server, on_gateways: output, environment, interrupt, death);
-serving!(
-    gateway_faults,
-    Gateway,
-    on_gateways: served_faults, faults_death, faults_display, faults_ladder, faults_output,
-);
-serving!(
-    server_faults,
-    Server,
-    on_gateways: served_faults, faults_death, faults_display, faults_ladder, faults_output,
-);
+// Both servers speak the same protocol; what is above it is shown on one of them.
+serving!(server_calls, Server, on_gateways: basic, ask, asking, environment);
+serving!(server_output, Server, on_gateways: output, interrupt, death);
+serving!(server_faults, Server, on_gateways: served_faults, faults_death, faults_output);
+serving!(server_oddities, Server, on_gateways: faults_display, faults_ladder);
+serving!(gateway_output, Gateway, on_gateways: basic, output, interrupt, death);
+serving!(gateway_faults, Gateway, on_gateways: served_faults, faults_death, faults_output);
 serving!(another_machine, Elsewhere, on_another_machine: basic, ask);

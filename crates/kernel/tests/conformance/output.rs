@@ -54,11 +54,12 @@ async fn bytes_arrive_as_they_were_written(start: Start) {
 
 async fn nothing_is_lost_of_much_output(start: Start) {
     let mut bench = Bench::start(start).await;
-    let ran = bench.run("for n in range(100_000):\n    print(n)").await.ok();
-    let wanted: String = (0..100_000).map(|n| format!("{n}\n")).collect();
+    let lines = start.times(100_000);
+    let ran = bench.run(&format!("for n in range({lines}):\n    print(n)")).await.ok();
+    let wanted: String = (0..lines).map(|n| format!("{n}\n")).collect();
     assert!(ran.stdout() == wanted, "{} of {} bytes", ran.stdout().len(), wanted.len());
-    let ran = bench.run("import os\nos.system('seq 1 100000')").await.ok();
-    assert_eq!(ran.stdout().lines().count(), 100_000);
+    let ran = bench.run(&format!("import os\nos.system('seq 1 {lines}')")).await.ok();
+    assert_eq!(ran.stdout().lines().count(), lines);
 }
 
 /// Output is shown soon although it is buffered.
