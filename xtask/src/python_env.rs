@@ -25,7 +25,7 @@ pub(crate) struct Environment<'a> {
     pub(crate) dir: &'a str,
     /// The file with its packages.
     pub(crate) requirements: &'a str,
-    /// Modules that must be importable in it. The first import also compiles them, once for all tests.
+    /// Modules that must be importable in it.
     pub(crate) modules: &'a str,
 }
 
@@ -80,7 +80,7 @@ impl Environment<'_> {
         let mut make = command(&uv, workspace);
         child::stream(make.args(["venv", "--quiet", "--seed", "--python"]).arg(base).arg(&dir))?;
         let mut install = command(&uv, workspace);
-        install.args(["pip", "install", "--quiet", "--python"]).arg(&python);
+        install.args(["pip", "install", "--quiet", "--compile-bytecode", "--python"]).arg(&python);
         child::stream(install.arg("--requirement").arg(workspace.path(requirements)))?;
         if !has_modules(&python, modules) {
             bail!("{name} was made of {}, but `import {modules}` fails in it", base.display());

@@ -47,8 +47,30 @@ store-success-output = false
 store-failure-output = false
 ";
 
-/// What a quick run leaves out: a test binary, and how names begin in it. The full run has all of it.
-pub(crate) const NOT_QUICK: &[(&str, &str)] = &[];
+/// What a quick run leaves out: a test binary, and a module or how names begin in it, at any depth. These start
+/// servers, kernels of others or many processes; the full run has all of it.
+pub(crate) const NOT_QUICK: &[(&str, &str)] = &[
+    ("conformance", "ipc::"),
+    ("conformance", "tcp::"),
+    ("conformance", "pooled::"),
+    ("conformance", "spare::"),
+    ("conformance", "forked_ipython::"),
+    ("conformance", "on_servers::"),
+    ("conformance", "served_faults::"),
+    ("conformance", "jupyter"),
+    ("gateway", ""),
+    ("managed", ""),
+    ("it", "differential::"),
+    ("it", "gateways::"),
+    ("it", "served_notebooks::"),
+    ("it", "backends::"),
+    ("it", "jupyter_kernels::"),
+    ("it", "mcp_official::"),
+    ("it", "run_crash::"),
+    ("it", "crash::"),
+    ("it", "host_faults::"),
+    ("it", "host_life::"),
+];
 
 pub(crate) const RULES: &[Rule] = &[Rule {
     binary: "it",

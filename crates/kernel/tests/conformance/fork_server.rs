@@ -90,10 +90,10 @@ async fn a_kernel_has_only_its_own_descriptors() {
                     except OSError: pass\nlow = sorted(k for fd, k in found if fd < 3)\n\
                     high = sorted(k for fd, k in found if fd >= 3)\n(low, high)";
         let found = bench.run(code).await.ok().result();
-        // Low: the null device and two pipes. High: the host's process, the lifeline, the channel, and the
-        // copies of 0, 1 and 2 that put a closed stream back.
+        // Low: the null device and two pipes. High: the host's process, the lifeline, the channel, both ends of the
+        // pipe for signals, and the copies of 0, 1 and 2 that put a closed stream back.
         let wanted = "(['/dev/null', 'pipe', 'pipe'], \
-                      ['/dev/null', 'anon_inode', 'pipe', 'pipe', 'pipe', 'socket'])";
+                      ['/dev/null', 'anon_inode', 'pipe', 'pipe', 'pipe', 'pipe', 'pipe', 'socket'])";
         let found = found.map(|text| text.replace(",\n ", ", "));
         assert_eq!(found.as_deref(), Some(wanted), "{start:?}");
     }

@@ -2,6 +2,7 @@
 
 use inkcell_engine::Kind;
 use inkcell_testkit::notebooks::jupyter;
+use inkcell_testkit::wait::until_async;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -152,8 +153,12 @@ async fn a_run_goes_on_after_its_answer() {
     let id = said.split("execution ").nth(1).unwrap().split(']').next().unwrap().to_owned();
     assert!(said.ends_with(&format!("\nNext: ask for it with result, id: \"{id}\"")), "{said}");
     let outline = json!({"path": "nb.ipynb", "view": "outline"});
-    let head = desk.texts("notebook_read", outline).await.remove(0);
-    assert!(head.ends_with(&format!("(running cell 0, execution {id})")), "{head}");
+    let running = format!("(running cell 0, execution {id})");
+    until_async("the outline to show the running cell", async || {
+        let head = desk.texts("notebook_read", outline.clone()).await.remove(0);
+        if head.ends_with(&running) { Ok(()) } else { Err(head) }
+    })
+    .await;
     let busy = desk.error("notebook_run", json!({"path": "nb.ipynb"})).await;
     assert_eq!(busy.kind, Kind::Busy);
     assert_eq!(busy.next, Some(format!("wait for it with result, id: \"{id}\"")));
