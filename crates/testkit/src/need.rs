@@ -19,6 +19,16 @@ pub fn is_exhaustive() -> bool {
     std::env::var_os("INKCELL_TEST_ALL").is_some()
 }
 
+/// Which cases of a long enumeration are tried: every Nth in a quick run and in an ordinary one, and each where
+/// everything is wanted.
+pub fn stride(quick: u32, ordinary: u32) -> u32 {
+    match (is_quick(), is_exhaustive()) {
+        (true, _) => quick,
+        (_, true) => 1,
+        _ => ordinary,
+    }
+}
+
 /// Says that a test does not run here.
 pub fn skip(test: &str, why: &str) {
     eprintln!("\n!!! SKIPPED {test}: {why} !!!\n");

@@ -11,7 +11,7 @@ use inkcell_engine::kernel::ForkServer;
 use inkcell_engine::registry::IdleRule;
 use inkcell_engine::session::{CloseReason, Loss, Note};
 use inkcell_engine::{EngineError, Kind};
-use inkcell_testkit::need::is_quick;
+use inkcell_testkit::need::stride;
 use inkcell_testkit::scripted::{Asked, ScriptedBackend, Step};
 
 use crate::faults_kit::{Desk, ME, told, wait_for};
@@ -214,7 +214,7 @@ struct Model {
 #[tokio::test]
 async fn random_sequences_do_what_the_model_says() {
     let desk = Desk::runners(ForkServer::On, |_| {});
-    let sequences = if is_quick() { 30 } else { 250 };
+    let sequences = 300 / u64::from(stride(10, 3));
     let first = inkcell_engine::system_random();
     for seed in (0..sequences).map(|n| first.wrapping_add(n)) {
         let mut dice = seed;

@@ -24,7 +24,7 @@ use inkcell_engine::output::OutputLimits;
 use inkcell_engine::registry::{IdleRule, Limits, OwnerId};
 use inkcell_engine::session::{Policy, Retry};
 use inkcell_engine::{Engine, EngineConfig, system_random};
-use inkcell_testkit::need::is_quick;
+use inkcell_testkit::need::stride;
 use inkcell_testkit::scripted::ScriptedBackend;
 
 use crate::faults_kit::config;
@@ -56,7 +56,7 @@ fn whatever_happens_every_call_ends_once_and_truly() {
     let python = know_the_interpreter(dir.path());
     let given = number("INKCELL_SIM_SEED");
     let steps = number("INKCELL_SIM_STEPS");
-    let until = Instant::now() + Duration::from_secs(if is_quick() { 4 } else { 15 });
+    let until = Instant::now() + Duration::from_secs(30) / stride(8, 4);
     let mut seed = given.unwrap_or_else(system_random);
     for world in 0.. {
         let is_over = match (given, steps) {

@@ -26,6 +26,10 @@ import alike
 JUPYTER, WAYS = "jupyter", {"lite": "as-lite", "ipython": "ipython", "zmq": "overzmq"}
 #: The shells of inkcell's own runner.
 SHELLS = ("lite", "ipython")
+#: What is run over ZeroMQ too, unless everything is asked for. There the kernel is Jupyter's own, and makes the same
+#: outputs; these show what we do with its messages.
+OVER_ZMQ = ("asking", "async", "displays", "errors", "figures_inline", "large", "leaving_exit", "order", "processes")
+OVER_ZMQ += ("streams", "updates")
 #: Two processes at a time for two cores; one more, because kernels also wait.
 AT_ONCE = 3
 #: The kernelspec of kernels that are forks.
@@ -164,6 +168,12 @@ async def run_in_inkcell(file, env, words):
         print("%s: %s" % (" ".join(command), said.decode("utf-8", "replace")), file=sys.stderr)
 
 
+def ways_of(notebook):
+    """The ways of inkcell in which a notebook is run, with the folder of each."""
+    everything = "INKCELL_TEST_ALL" in os.environ or notebook.name in OVER_ZMQ
+    return {way: folder for way, folder in WAYS.items() if way in SHELLS or everything}
+
+
 async def run_all(notebooks, root, env):
     """Every notebook in every way, each in a folder of its own."""
     room, runs = asyncio.Semaphore(AT_ONCE), []
@@ -179,7 +189,7 @@ async def run_all(notebooks, root, env):
     for notebook in notebooks:
         kernel = kernel_of(notebook)
         runs.append(one(notebook, JUPYTER, run_in_jupyter, kernel))
-        for way, folder in WAYS.items():
+        for way, folder in ways_of(notebook).items():
             words = ["--kernel", kernel] if kernel == FORKED else ["--backend", "zmq"]
             runs.append(one(notebook, folder, run_in_inkcell, ["--shell", way] if way in SHELLS else words))
     await asyncio.gather(*runs)
@@ -196,7 +206,7 @@ def compare(notebook, root):
     """What differs and should not, or should and does not, as texts."""
     problems = []
     theirs = stored(root, JUPYTER, notebook)
-    for way, folder in WAYS.items():
+    for way, folder in ways_of(notebook).items():
         ours = stored(root, folder, notebook)
         for at, source in enumerate(notebook.cells):
             meant = notebook.meant[at][way]

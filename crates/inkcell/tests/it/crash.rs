@@ -156,7 +156,7 @@ fn a_save_survives_a_fault_at_every_call() {
     let news: Vec<(&str, Vec<u8>)> =
         scenarios.iter().map(|one| (one.name, one.new_bytes())).collect();
     // Three faults a call: a stride of four tries each of them at different calls.
-    let stride = if need::is_quick() { 4 } else { 1 };
+    let stride = need::stride(4, 2) as usize;
     let (next, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -173,7 +173,11 @@ fn a_save_survives_a_fault_at_every_call() {
         }
     });
     let missed = missed.into_inner();
-    assert!(missed * 10 < cases.len() / stride, "{missed} faults of {} never came", cases.len());
+    assert!(
+        missed * 10 < cases.len() / stride,
+        "{missed} faults of {} never came",
+        cases.len() / stride
+    );
 }
 
 /// F-084: a rename that a file system refuses leaves the old file and nothing beside it.

@@ -79,6 +79,9 @@ fn compare(test: &str, notebooks: &[&str]) {
     let env = env();
     let mut command = program(&env, "run");
     command.args(files).env("INKCELL", env.program()).env("TMPDIR", env.dir());
+    if need::is_exhaustive() {
+        command.env("INKCELL_TEST_ALL", "1");
+    }
     succeed(command);
 }
 

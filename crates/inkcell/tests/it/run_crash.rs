@@ -215,7 +215,7 @@ fn a_run_survives_a_fault_at_every_call() {
         }
     }
     assert!(cases.len() > 200, "only {} cases were found", cases.len());
-    let stride = if need::is_quick() { 17 } else { 1 };
+    let stride = need::stride(17, 5) as usize;
     let (next, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -230,7 +230,11 @@ fn a_run_survives_a_fault_at_every_call() {
         }
     });
     let missed = missed.into_inner();
-    assert!(missed * 4 < cases.len() / stride, "{missed} faults of {} never came", cases.len());
+    assert!(
+        missed * 4 < cases.len() / stride,
+        "{missed} faults of {} never came",
+        cases.len() / stride
+    );
 }
 
 /// F-078, F-027: killed while a cell runs, whichever it is. The cells before it are in the file, and the run goes on

@@ -92,14 +92,17 @@ async fn code_that_ignores_interrupts_is_ended(start: Start) {
 /// Trap 1, issue 7, 3: nothing is dropped in a burst of messages in one cell, however late it is read.
 async fn nothing_is_dropped_in_a_burst(start: Start) {
     let mut bench = Bench::start(start).await;
-    let code = "for n in range(20_000): display({'text/plain': str(n)}, raw=True)\nopen('done', 'w').close()";
-    let exec = bench.post(code, History::Store);
+    let count = start.times(20_000);
+    let code = format!(
+        "for n in range({count}): display({{'text/plain': str(n)}}, raw=True)\nopen('done', 'w').close()"
+    );
+    let exec = bench.post(&code, History::Store);
     // The kernel runs ahead of a reader who does nothing.
     let done = bench.cwd().join("done");
     until_async("the last display", async || done.exists()).await;
     let ran = bench.collect(exec).await.ok();
     let shown = ran.order();
-    let wanted: Vec<String> = (0..20_000).map(|n| format!("display {n}")).collect();
+    let wanted: Vec<String> = (0..count).map(|n| format!("display {n}")).collect();
     assert!(shown == wanted, "{} displays", shown.len());
     assert_eq!(ran.notices, [""; 0]);
 }
