@@ -122,7 +122,7 @@ fn run_stages(
         partition: options.partition.clone(),
         ..Selection::default()
     };
-    // What fails is shown after everything else has run: one run tells of every failure.
+    // The runner's tests run even if these fail: one run reports every failure.
     let tests = stages.run("tests", || measured(times, suite::run(workspace, &selection, tell)));
     let runner = stages
         .run("runner", || measured(times, pytest::run(workspace, &surroundings.python, &[], tell)));

@@ -294,8 +294,6 @@ fn tests_wait_for_events_and_not_for_time() {
         "crates/engine/tests/it/simulation/client.rs",
         // A gateway that answers late.
         "crates/kernel/tests/gateway/scripted.rs",
-        "crates/kernel/tests/gateway/contents.rs",
-        "crates/kernel/tests/conformance/copies.rs",
     ];
     for (path, text) in sources("crates") {
         let found = sleeping_lines(test_code(&path, &text));

@@ -30,7 +30,7 @@ pub(crate) enum Methods {
 }
 
 impl Methods {
-    /// What has no effect. The answer to `HEAD` is that to `GET` without its body.
+    /// Methods without an effect. The answer to `HEAD` is that to `GET` without its body.
     pub(crate) const READ: Methods = Methods::Only(&[Method::GET, Method::HEAD]);
 }
 

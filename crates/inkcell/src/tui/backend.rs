@@ -44,7 +44,7 @@ impl<W: Write> Backend for Cells<W> {
         I: Iterator<Item = (u16, u16, &'a Cell)>,
     {
         let mut now = PLAIN;
-        // Where the terminal's cursor is after a character of one column. After a wide one it is moved anyway.
+        // The terminal's cursor after a character of one column. After a wide one it is moved anyway.
         let mut next = None;
         for (x, y, cell) in cells {
             if next != Some((x, y)) {

@@ -101,7 +101,7 @@ impl TextBuffer {
         count_line_ends(&self.text[..self.cursor])
     }
 
-    /// What is selected; none if that is nothing.
+    /// The selected range, if it is not empty.
     pub(super) fn selection(&self) -> Option<Range<usize>> {
         let anchor = self.anchor?;
         let range = anchor.min(self.cursor)..anchor.max(self.cursor);

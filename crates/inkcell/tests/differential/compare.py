@@ -26,7 +26,7 @@ import alike
 JUPYTER, WAYS = "jupyter", {"lite": "as-lite", "ipython": "ipython", "zmq": "overzmq"}
 #: The shells of inkcell's own runner.
 SHELLS = ("lite", "ipython")
-#: What is run over ZeroMQ too, unless everything is asked for. There the kernel is Jupyter's own, and makes the same
+#: Notebooks that are run over ZeroMQ too, unless everything is asked for. There the kernel is Jupyter's own, and makes the same
 #: outputs; these show what we do with its messages.
 OVER_ZMQ = ("asking", "async", "displays", "errors", "figures_inline", "large", "leaving_exit", "order", "processes")
 OVER_ZMQ += ("streams", "updates")
@@ -36,7 +36,7 @@ AT_ONCE = 3
 FORKED = "forked"
 #: Notebooks about the process that they run in: their kernels are never forks.
 ABOUT_PROCESSES = ("leaving_exit", "processes")
-#: What the server of kernels imports too where a notebook has the first word in it. Not pandas and pyplot: they look
+#: Modules that the server of kernels imports too where a notebook has the first word in it. Not pandas and pyplot: they look
 #: for the kernel that imports them.
 PRELOADED = {"numpy": ["numpy"], "matplotlib": ["matplotlib.figure", "matplotlib.backends.backend_agg"]}
 #: No notebook takes nearly as long, unless the machine is very busy.
@@ -246,7 +246,7 @@ def run(notebooks):
 
 
 def check_table(page, notebooks):
-    """What is wrong, as texts. A cell that is marked must differ, so what is named is also shown."""
+    """The problems, as texts. A cell that is marked must differ, so what is named is also shown."""
     named = {name for notebook in notebooks for meant in notebook.meant for names in meant.values() for name in names}
     listed = names_in(page)
     problems = ["%s: no row of the table has this name" % name for name in sorted(named - listed)]

@@ -285,7 +285,7 @@ fn nothing_goes_on_for_a_client_that_is_gone() {
     }
     assert_eq!(hosted.run(&["py", "kept * 7"]).ok().stdout, "42\n");
     assert_eq!(hosted.host().pid, host.pid);
-    // Whoever spins is found at it, also where it does not get a processor.
+    // A host that spins is found at it, even if it gets no processor.
     let mut quiet = 0;
     until("a host that waits", || {
         quiet = if waits(host.pid) { quiet + 1 } else { 0 };

@@ -90,7 +90,7 @@ fn a_host_that_stood_still_goes_on() {
         let mut running = Running::start(hosted.command(&["py", code]));
         assert_eq!(running.line(), "begun");
         let standing: Vec<Stopped> = stopped.iter().map(|pid| Stopped::new(*pid)).collect();
-        // Somebody else has looked at them by now, and has given up or has been answered.
+        // The other command has looked at them by now, and has given up or has its answer.
         let seen = hosted.run(&["host", "status"]).ok();
         let is_silent = seen.stderr.contains("is stopped and does not answer");
         assert_eq!(is_silent, stopped.contains(&host.pid), "{seen:?}");

@@ -148,6 +148,7 @@ def _settle_in(shell, options):
         _hold_on(session, options)
     _leave_by_error(shell)
     guest_output.keep(shell)
+    guest_output.bound_wakes(shell)
     guest_output.see_off(session)
     for stream in session.streams.values():
         settle = guest_output.pace(stream)

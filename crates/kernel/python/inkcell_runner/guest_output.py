@@ -27,6 +27,25 @@ def keep(shell):
         pass
 
 
+def bound_wakes(shell, milliseconds=5000):
+    """Lets a kernel end whose thread for control messages wakes the thread for output too late.
+
+    A kernel that ends stops the thread for output and then waits for the one for control messages. If that one found
+    the other alive a moment before, it waits forever for somebody to take its message. Here it gives up.
+    """
+    try:
+        import zmq
+
+        kernel = shell.kernel
+        output = kernel.iopub_thread
+        # Each thread has a socket of its own for this.
+        kernel.control_thread.io_loop.add_callback(
+            lambda: output._event_pipe.setsockopt(zmq.SNDTIMEO, milliseconds)
+        )
+    except Exception:
+        pass
+
+
 def _has(stream, *names):
     return all(hasattr(stream, name) for name in names)
 

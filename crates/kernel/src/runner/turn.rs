@@ -27,7 +27,7 @@ enum CellProgress {
     Begun,
 }
 
-/// What is to be done about an interrupt.
+/// How the host treats an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Interrupt {
     SendNow,

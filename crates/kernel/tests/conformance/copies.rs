@@ -1,9 +1,9 @@
 //! Copies of a kernel that has run something: they go on where it was, by themselves, and only where that is sound.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use inkcell_kernel::{Backend, DeathCause, Kernel, KernelEvents};
+use inkcell_testkit::wait::until_async;
 use tokio_util::sync::CancellationToken;
 
 use crate::bench::{Bench, LIMIT, Start};
@@ -186,12 +186,7 @@ async fn a_copy_listens_to_interrupts(start: Start) {
     let exec = request.exec;
     bench.kernel().execute(request).expect("the kernel is there");
     let begun = bench.cwd().join("on");
-    let wait = async {
-        while !begun.exists() {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LIMIT, wait).await.expect("the cell begins");
+    until_async("the cell to begin", async || begun.exists()).await;
     bench.kernel().interrupt().expect("the kernel is there");
     assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
     assert_eq!(bench.value("1").await, "1");

@@ -117,7 +117,7 @@ async fn a_stopped_host_keeps_its_kernels(start: Start) {
     let pid = rustix::process::Pid::from_child(&host.process);
     rustix::process::kill_process(pid, rustix::process::Signal::STOP).expect("the host is there");
     let strays = [host.pids[3], other.pids[3]];
-    // What is killed later takes its kernel along, and this one's is still there.
+    // A host that is killed later takes its kernel along; this one's kernel is still there.
     let gone = other.pids[0];
     drop(other);
     assert!(is_gone_soon(gone).await);

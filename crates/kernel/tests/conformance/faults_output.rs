@@ -103,7 +103,7 @@ async fn odd_bytes_arrive_at_every_cut(start: Start) {
 async fn a_reader_that_lags_slows_the_kernel_down(start: Start) {
     let mut bench = Bench::start(start).await;
     let before = host_memory();
-    // What is seen done before there is a reader, and a file when nothing more gets done.
+    // `seen` is how far the cell came before anyone read; a file appears once it comes no further.
     let code = "import os, threading, time\nseen = done = 0\n\
                 def watch():\n    global seen\n    same = 0\n    while True:\n        now = done\n        \
                 if os.path.exists('reader'): return\n        \

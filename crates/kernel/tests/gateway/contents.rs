@@ -6,6 +6,7 @@ use inkcell_kernel::{
     Collaboration, ContentsError, ContentsPath, GatewayConfig, Overwrite, ServerNotebook,
 };
 use inkcell_testkit::need::{jupyter_server, named_python};
+use inkcell_testkit::wait::until_async;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
@@ -192,12 +193,10 @@ async fn a_real_server_tells_who_has_a_document_open() {
     request.headers_mut().insert("authorization", format!("token {TOKEN}").parse().unwrap());
     let stream = tokio::net::TcpStream::connect(("127.0.0.1", real.port)).await.unwrap();
     let (socket, _) = tokio_tungstenite::client_async(request, stream).await.unwrap();
-    let open = async {
-        while contents.collaboration(&at).await.unwrap() != Collaboration::Open {
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        }
-    };
-    tokio::time::timeout(crate::desk::LIMIT, open).await.expect("the room is there");
+    until_async("the room to be open", async || {
+        contents.collaboration(&at).await.unwrap() == Collaboration::Open
+    })
+    .await;
     // Also where it is known by its file on this machine alone.
     let file = real.home().join("a.ipynb").canonicalize().unwrap();
     let open = contents.open_document(&file).await.unwrap().expect("it is open");

@@ -1,4 +1,4 @@
-//! JPEG files.
+//! Decodes JPEG files, bounded by the size in their header, and encodes them.
 
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use zune_core::bytestream::ZCursor;

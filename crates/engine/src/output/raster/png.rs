@@ -1,4 +1,4 @@
-//! PNG files.
+//! Decodes PNG files of every colour type to 8 bits, and encodes them.
 
 use std::io::Cursor;
 

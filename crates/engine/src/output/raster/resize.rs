@@ -1,4 +1,4 @@
-//! Scaling by area.
+//! Scales pictures down: each new pixel is the mean of the area it covers.
 //!
 //! A target pixel is the mean of the source pixels under it, those at its edges counted in part. Sums are
 //! whole numbers: a side is measured in parts, so many that a pixel of either picture has a whole number of
@@ -53,7 +53,7 @@ impl Cover {
     }
 }
 
-/// What a pixel adds to a sum: its alpha, and its colours as far as they are seen.
+/// The share of a pixel in a sum: its alpha, and its colours weighted by the alpha.
 fn weigh<const N: usize>(pixel: &[u8; N]) -> [u64; N] {
     let alpha = if N == 4 { u64::from(pixel[N - 1]) } else { 1 };
     std::array::from_fn(|at| {

@@ -9,7 +9,6 @@ use inkcell_engine::output::raster::{Raster, RasterFormat, RasterLimits};
 
 use crate::args::ImagesArg;
 
-/// For one picture.
 const LIMITS: RasterLimits = RasterLimits { max_pixels: u64::MAX, max_bytes: 512 << 20 };
 
 /// How two pictures differ, in a few words; none when they look the same.

@@ -183,7 +183,7 @@ async fn a_simple_post_is_refused() {
     }
 }
 
-/// A method that a route does not have is told which ones it has; a path that is no route has none.
+/// A method that a route does not have is told which ones it has; an unknown path has none.
 #[tokio::test]
 async fn unknown_method_is_told_the_known_ones() {
     let site = site();
