@@ -70,8 +70,12 @@ enum Chore {
         #[arg(long, value_name = "K/N")]
         partition: Option<String>,
     },
-    /// Run the runner's suites on every CPython that is found.
-    Pythons,
+    /// Run a sample of the runner's suites on the oldest and the newest CPython that is found.
+    Pythons {
+        /// Run the whole suites on every CPython.
+        #[arg(long)]
+        all: bool,
+    },
     /// Make the environments with real servers that tests take kernels from, and say where they are.
     Servers,
     /// List the statements of the source documents with the tests that show them.
@@ -142,8 +146,9 @@ fn run(chore: Chore) -> anyhow::Result<()> {
             };
             test::run(&workspace, &test::Options { depth, names, repeat, partition, busy })
         }
-        Chore::Pythons => {
-            let loud = pythons::run(&workspace, test::Depth::All)?;
+        Chore::Pythons { all } => {
+            let depth = if all { test::Depth::All } else { test::Depth::Full };
+            let loud = pythons::run(&workspace, depth)?;
             loud.iter().for_each(|line| println!("!! {line}"));
             Ok(())
         }
