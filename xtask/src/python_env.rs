@@ -14,13 +14,13 @@ use crate::child;
 use crate::workspace::Workspace;
 
 pub(crate) const ENV_DIR: &str = "target/test-env";
-/// What makes the others, and where it is.
+/// The package that makes the environments, and its own.
 const UV: &str = "uv==0.13.8";
 const UV_DIR: &str = "target/uv";
 /// Written last, so that an environment whose making was cut short is never taken for a whole one.
 const STAMP: &str = "inkcell-stamp";
 
-/// An environment that somebody wants.
+/// An environment that tests or benches need.
 pub(crate) struct Environment<'a> {
     pub(crate) dir: &'a str,
     /// The file with its packages.

@@ -20,7 +20,7 @@ use crate::{child, pytest, python_env, suite};
 /// The minor versions of CPython 3 the runner promises to work on.
 const SUPPORTED: RangeInclusive<u32> = 9..=14;
 const REQUIREMENTS: &str = "xtask/requirements-runner.txt";
-/// What a full run tries of the conformance suite: the modules whose outcome is the interpreter's doing. The rest
+/// The part of the conformance suite that a full run tries: the modules whose outcome is the interpreter's doing. The rest
 /// is about processes, whichever Python they run, and takes longest.
 const TIERS: [&str; 4] = ["basic", "output", "interrupt", "fork_server"];
 /// One line: implementation, major, minor, micro.

@@ -63,7 +63,7 @@ pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     outcome
 }
 
-/// What the tests need that is not in this checkout.
+/// The parts that tests need and that are not in this checkout.
 struct Surroundings {
     python: PathBuf,
     servers: servers::Prepared,

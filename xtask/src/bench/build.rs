@@ -17,9 +17,9 @@ use super::report::Goal;
 use crate::child;
 use crate::workspace::Workspace;
 
-/// Where the copy and its target folder are.
+/// The folder of the copy and of its target folder.
 const FOLDER: &str = "target/bench-build";
-/// Where a line is changed for the build after an edit: a file of the last crate.
+/// The file that is edited before the second build: one of the last crate.
 const EDITED: &str = "crates/inkcell/src/main.rs";
 const SLOWEST: usize = 10;
 

@@ -203,7 +203,7 @@ fn run_one(test: &Test<'_>, environment: &Environment) -> Outcome {
     Outcome { time: TestTime { name, took: start.elapsed() }, failure }
 }
 
-/// What a command that failed printed. One that takes too long is killed.
+/// The output of a command that failed. One that takes too long is killed.
 fn output_within(command: &mut Command, limit: Duration) -> Result<Option<String>> {
     let mut printed = tempfile::tempfile()?;
     let streams = (printed.try_clone()?, printed.try_clone()?);

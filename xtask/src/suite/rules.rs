@@ -22,7 +22,7 @@ pub(crate) struct Rule {
     pub(crate) why: &'static str,
 }
 
-/// Where the configuration is.
+/// The path of the configuration.
 pub(crate) const NEXTEST_CONFIG: &str = ".config/nextest.toml";
 
 const HEAD: &str = "\
@@ -91,7 +91,7 @@ pub(crate) fn may_be_slow(reported: &str) -> bool {
     rules.any(|rule| reported.contains(&format!("::{}::{}", rule.binary, rule.prefix)))
 }
 
-/// Nextest's whole configuration: whoever calls it by hand gets the same rules.
+/// Nextest's whole configuration: a call of nextest by hand follows the same rules.
 pub(crate) fn nextest_config() -> String {
     let mut text = HEAD.to_owned();
     for Rule { binary, prefix, need, why } in RULES {
