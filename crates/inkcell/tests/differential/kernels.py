@@ -42,6 +42,10 @@ IMPORTED = [
     "tornado.platform.asyncio",
     "tornado.queues",
 ]
+#: What a flush sends after the output of programs. No notebook writes it.
+MARK = "\x1e"
+#: How long a flush waits for it where a cell has sent the descriptor elsewhere.
+PATIENCE = 60
 #: How many descriptors a command may hand over.
 MOST = 64
 #: Received descriptors wait above this number until they can take the ones that they are to have.
@@ -197,9 +201,37 @@ def prepare(modules):
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     for name in IMPORTED + modules:
         __import__(name)
+    wait_for_programs()
     # A collection in a fork would write to every page, and so copy it.
     gc.collect()
     gc.freeze()
+
+
+def wait_for_programs():
+    """Lets a flush, and so the end of a cell, wait for what programs wrote to a descriptor.
+
+    A thread of ipykernel reads that from a pipe. Where it comes too late, the output belongs to no cell and is lost.
+    """
+    import threading
+
+    from ipykernel.iostream import OutStream
+
+    write, flush = OutStream.write, OutStream.flush
+
+    def write_or_note(stream, text):
+        if threading.current_thread() is stream.watch_fd_thread and MARK in text:
+            text = text.replace(MARK, "")
+            stream.mark_came.set()
+        return write(stream, text)
+
+    def flush_all(stream):
+        if os.getpid() == stream._master_pid and stream.watch_fd_thread.is_alive():
+            stream.mark_came = threading.Event()
+            os.write(stream._original_stdstream_fd, MARK.encode())
+            stream.mark_came.wait(PATIENCE)
+        flush(stream)
+
+    OutStream.write, OutStream.flush = write_or_note, flush_all
 
 
 if __name__ == "__main__":
