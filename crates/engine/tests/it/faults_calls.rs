@@ -213,7 +213,7 @@ struct Model {
 /// F-097: random sequences on a real kernel do what a model of a few lines says.
 #[tokio::test]
 async fn random_sequences_do_what_the_model_says() {
-    let desk = Desk::runners(ForkServer::On, |_| {});
+    let desk = Desk::runners(ForkServer::USUAL, |_| {});
     let sequences = 300 / u64::from(stride(10, 3));
     let first = inkcell_engine::system_random();
     for seed in (0..sequences).map(|n| first.wrapping_add(n)) {

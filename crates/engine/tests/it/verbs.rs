@@ -116,7 +116,8 @@ async fn the_status_says_how_the_kernel_came_to_be() {
         |_| {},
         |dir| {
             let state_dir = dir.join("state");
-            let config = RunnerConfig { state_dir, fork_server: ForkServer::On, spares: 0 };
+            let config =
+                RunnerConfig { state_dir, fork_server: ForkServer::On { wait: LONG }, spares: 0 };
             let made = Arc::new(RunnerBackend::new(config).expect("a backend"));
             backend = Some(Arc::clone(&made));
             made

@@ -148,7 +148,7 @@ pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConf
         // A command that runs once starts its kernel by itself.
         (Profile::CommandLine, _) => (ForkServer::Off, 0),
         (_, "off") => (ForkServer::Off, SPARES),
-        _ => (ForkServer::On, SPARES),
+        _ => (ForkServer::USUAL, SPARES),
     };
     RunnerConfig { state_dir: settings.state_dir.clone(), fork_server, spares }
 }

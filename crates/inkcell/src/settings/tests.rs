@@ -214,7 +214,7 @@ fn defaults_are_those_of_the_profile() {
         assert_eq!((output.line_bytes, output.artifact), (None, None));
         let fork_server = match profile {
             Profile::CommandLine => ForkServer::Off,
-            _ => ForkServer::On,
+            _ => ForkServer::USUAL,
         };
         assert_eq!(runner_config(&settings, profile).fork_server, fork_server);
         assert_eq!(settings.check(profile), Check::Look);

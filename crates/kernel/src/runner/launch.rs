@@ -49,9 +49,17 @@ pub struct RunnerConfig {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ForkServer {
     /// From a fork server, once it is ready.
-    On,
+    On {
+        /// How long the server may take to make a copy before it counts as stuck.
+        wait: Duration,
+    },
     /// Each by itself.
     Off,
+}
+
+impl ForkServer {
+    /// A server that is stuck costs a launch two seconds.
+    pub const USUAL: ForkServer = ForkServer::On { wait: Duration::from_secs(2) };
 }
 
 /// Makes kernels that are child processes of this one and need nothing but Python.

@@ -86,9 +86,6 @@ const MOST_SERVERS: usize = 4;
 /// How long after a runner was taken the next spare is made.
 const REFILL_AFTER: Duration = Duration::from_millis(10);
 
-/// How long a fork server may take to make a copy before it counts as stuck.
-const FORK_WAIT: Duration = Duration::from_secs(2);
-
 impl Supply {
     pub(crate) fn new(
         fork_server: ForkServer,
@@ -146,9 +143,9 @@ impl Supply {
     /// Takes a copy of the fork server of this kind. The first request starts the server and does not
     /// wait for it; one that died is started again.
     async fn fork(&self, kind: &Kind) -> Result<Fresh, Reason> {
-        if self.fork_server == ForkServer::Off {
+        let ForkServer::On { wait } = self.fork_server else {
             return Err(Reason::lasting("the fork server is turned off"));
-        }
+        };
         let server = self.server(kind).await?;
         match server.state() {
             ZygoteState::Ready { .. } => {}
@@ -159,7 +156,7 @@ impl Supply {
         let failed =
             |error: io::Error| Reason::passing(&format!("it could not be forked: {error}"));
         let (wires, theirs) = wires::pair().map_err(failed)?;
-        let copy = tokio::time::timeout(FORK_WAIT, server.fork(theirs.in_order())).await;
+        let copy = tokio::time::timeout(wait, server.fork(theirs.in_order())).await;
         let Ok(copy) = copy else {
             // Without anybody who wants it, it ends.
             self.servers.lock().await.remove(kind);

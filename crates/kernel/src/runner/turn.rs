@@ -43,7 +43,7 @@ impl Turn {
         self.open().cell = CellProgress::Posted { is_interrupted: false };
     }
 
-    /// Takes in that the cell has begun. An interrupt that waited for that is due.
+    /// Records that the cell has begun. Says whether an interrupt waited for it.
     pub(crate) fn begin_cell(&self) -> Interrupt {
         let before = std::mem::replace(&mut self.open().cell, CellProgress::Begun);
         match before {
@@ -69,7 +69,7 @@ impl Turn {
         open.questions = open.questions.saturating_sub(1);
     }
 
-    /// Takes in that what runs is to be interrupted.
+    /// Records an interrupt. Says whether to send the signal now.
     pub(crate) fn interrupt(&self) -> Interrupt {
         let mut open = self.open();
         match &mut open.cell {

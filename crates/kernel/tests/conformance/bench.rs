@@ -12,7 +12,7 @@ use inkcell_kernel::{
     Launched, Origin, Prelude, Rung, RunnerBackend, RunnerConfig, Shell, Startup, StreamName,
     Transport, ZmqBackend, ZmqConfig, ZygoteState,
 };
-use inkcell_testkit::need::{is_exhaustive, jupyter_server, skip, succeeds};
+use inkcell_testkit::need::{is_exhaustive, jupyter_server, python_package};
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 use tokio::time::Instant;
@@ -77,19 +77,12 @@ impl Start {
         if matches!(self, Start::Gateway | Start::Server | Start::Elsewhere) {
             return jupyter_server(test);
         }
-        let python = python().display().to_string();
         let module = match self {
             Start::Ipc | Start::Tcp | Start::Pooled => "ipykernel",
             _ if self.shell() == Shell::IPython => "IPython",
             _ => return true,
         };
-        // Looked for and not imported: that takes longer than many a test.
-        let look = format!("import importlib.util as u; u.find_spec({module:?}) or 1 / 0");
-        let is_there = succeeds(&python, &["-I", "-c", &look]);
-        if !is_there {
-            skip(test, &format!("the test Python has no {module}"));
-        }
-        is_there
+        python_package(test, python().as_os_str(), module)
     }
 }
 
@@ -132,17 +125,9 @@ impl Bench {
     /// The first kernel of a backend is always started by itself; the next comes as it should.
     pub(crate) async fn begin(&mut self, start: Start) {
         self.relaunch().await;
-        // A fork server that a busy machine made too slow once is let go of, and there is a new one.
-        for _ in 0..3 {
-            self.settle(start).await;
-            if matches!(start.way(), Start::Forked | Start::Spare | Start::Pooled) {
-                self.relaunch().await;
-            }
-            let is_late = |reason: &str| reason == "the fork server did not answer";
-            match &self.kernel().info().origin {
-                Origin::Started { reason } if is_late(reason) => self.relaunch().await,
-                _ => break,
-            }
+        self.settle(start).await;
+        if matches!(start.way(), Start::Forked | Start::Spare | Start::Pooled) {
+            self.relaunch().await;
         }
         let origin = &self.kernel().info().origin;
         let is_right = match start.way() {
@@ -173,7 +158,8 @@ impl Bench {
             std::fs::create_dir(dir.path().join(name)).expect("a folder");
         }
         let (fork_server, spares) = match start.way() {
-            Start::Forked => (ForkServer::On, 0),
+            // A busy machine makes a server slow, and what is asked for here is a copy.
+            Start::Forked => (ForkServer::On { wait: LIMIT }, 0),
             Start::Spare => (ForkServer::Off, 1),
             _ => (ForkServer::Off, 0),
         };

@@ -43,11 +43,16 @@ async fn a_kernel_outlives_its_fork_server() {
 
 /// A fork server that does not answer is let go of, and the kernel comes all the same.
 async fn a_stuck_fork_server_holds_nobody_up() {
-    let mut bench = Bench::start(Start::Forked).await;
+    let mut bench = Bench::empty(Start::Forked);
+    let config = RunnerConfig { state_dir: state_dir(), fork_server: ForkServer::USUAL, spares: 0 };
+    bench.backend = RunnerBackend::new(config).expect("a backend");
+    bench.relaunch().await;
+    bench.settle(Start::Forked).await;
     let stuck = bench.backend.fork_servers().await[0].1;
     signal(stuck, "-STOP");
     bench.relaunch().await;
-    assert!(matches!(bench.kernel().info().origin, Origin::Started { .. }));
+    let reason = "the fork server did not answer".to_owned();
+    assert_eq!(bench.kernel().info().origin, Origin::Started { reason });
     bench.run("1").await.ok();
     assert!(crate::ledger::is_gone_soon(stuck).await, "the stuck server is ended");
 }
@@ -150,7 +155,7 @@ async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
 /// The same where kernels are made ahead of time: these are started, with the module imported, and say why.
 async fn a_spare_takes_the_place_of_a_copy_that_is_refused() {
     let mut bench = Bench::empty(Start::Forked);
-    let config = RunnerConfig { state_dir: state_dir(), fork_server: ForkServer::On, spares: 1 };
+    let config = RunnerConfig { state_dir: state_dir(), fork_server: ForkServer::USUAL, spares: 1 };
     bench.backend = RunnerBackend::new(config).expect("a backend");
     preload(&mut bench, "threaded", THREAD);
     bench.relaunch().await;

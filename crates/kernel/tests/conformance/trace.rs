@@ -9,7 +9,7 @@ use inkcell_kernel::{
     Trace, ZygoteState,
 };
 
-use crate::bench::{Bench, Start, state_dir};
+use crate::bench::{Bench, LIMIT, Start, state_dir};
 
 /// Keeps what it is told.
 struct Notes {
@@ -69,7 +69,8 @@ impl Trace for Notes {
 }
 
 fn traced(bench: &mut Bench, start: Start, notes: &Arc<Notes>) {
-    let fork_server = if start == Start::Forked { ForkServer::On } else { ForkServer::Off };
+    let (on, off) = (ForkServer::On { wait: LIMIT }, ForkServer::Off);
+    let fork_server = if start == Start::Forked { on } else { off };
     let config = RunnerConfig { state_dir: state_dir(), fork_server, spares: 0 };
     let trace = Arc::clone(notes);
     bench.backend = RunnerBackend::traced(config, trace).expect("a backend");

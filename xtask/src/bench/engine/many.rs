@@ -10,7 +10,7 @@ use super::host::Task;
 
 pub(super) async fn measure(task: &Task) -> Result<Value> {
     let (sessions, cells) = (task.pick(100, 10), task.pick(20_000, 500));
-    let engine = task.engine(task.backend(ForkServer::On)?, sessions);
+    let engine = task.engine(task.backend(ForkServer::USUAL)?, sessions);
     let rounds = cells / sessions;
     let begin = std::time::Instant::now();
     let mut half = None;

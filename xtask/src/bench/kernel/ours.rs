@@ -44,7 +44,7 @@ impl Ours {
         // A host that forks keeps one copy ahead.
         let (fork_server, spares) = match task.start {
             Start::Direct => (ForkServer::Off, 0),
-            Start::Forked => (ForkServer::On, 1),
+            Start::Forked => (ForkServer::USUAL, 1),
         };
         let config = RunnerConfig { state_dir: task.state_dir.clone(), fork_server, spares };
         let backend = RunnerBackend::new(config)?;

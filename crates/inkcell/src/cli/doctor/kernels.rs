@@ -13,7 +13,7 @@ use inkcell_engine::api::{
     Wanted,
 };
 use inkcell_engine::kernel::{
-    InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
+    ForkServer, InputMode, Interpreter, Origin, RunnerBackend, RunnerConfig, Shell, ZygoteState,
 };
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Engine, EngineError};
@@ -70,7 +70,11 @@ impl<'a> Asked<'a> {
         settings: &'a Settings,
         cwd: PathBuf,
     ) -> Result<Asked<'a>, Failure> {
-        let config = RunnerConfig { spares: 0, ..runner_config(settings, Profile::Default) };
+        let mut config = RunnerConfig { spares: 0, ..runner_config(settings, Profile::Default) };
+        if let ForkServer::On { wait } = &mut config.fork_server {
+            // A slow copy is reported with its time, not taken for none.
+            *wait = FORK_LIMIT;
+        }
         let backend = Arc::new(crate::log::runner(config).map_err(EngineError::from)?);
         let mut config = engine_config(settings, Profile::Default);
         // The shell that needs nothing shows whether kernels run at all; the other has a check of its own.
