@@ -10,10 +10,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use hyper::body::Body as _;
 use hyper::header::{
-    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, RETRY_AFTER,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
@@ -139,19 +138,10 @@ impl Guarded {
 /// The answer of a route, or of none.
 async fn routed(route: Option<&Route>, request: Request<Bytes>) -> Response<Body> {
     let Some(route) = route else { return respond(StatusCode::NOT_FOUND, "") };
-    let is_head = request.method() == Method::HEAD;
-    let mut response = match route.methods {
+    match route.methods {
         Methods::Only(methods) if !methods.contains(request.method()) => not_allowed(methods),
         _ => (route.handler)(request).await,
-    };
-    let size = response.body().size_hint().exact();
-    if let (Some(size), false) = (size, response.headers().contains_key(CONTENT_LENGTH)) {
-        response.headers_mut().insert(CONTENT_LENGTH, HeaderValue::from(size));
     }
-    if is_head {
-        *response.body_mut() = Body::default();
-    }
-    response
 }
 
 fn not_allowed(methods: &[Method]) -> Response<Body> {
