@@ -86,7 +86,8 @@ def _pipe_for_signals():
 
 
 def _leave_wires(session):
-    """In a copy that a cell forks: it must not hold what tells the host of our end, nor be able to speak for us."""
+    """In a child that a cell forks: closes the channel and the lifeline. Otherwise the child would hide the runner's
+    end from the host, and could write in its place."""
     try:
         session.interrupt.forget()
     finally:

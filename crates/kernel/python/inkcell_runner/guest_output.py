@@ -28,10 +28,9 @@ def keep(shell):
 
 
 def bound_wakes(shell, milliseconds=5000):
-    """Lets a kernel end whose thread for control messages wakes the thread for output too late.
+    """Limits how long ipykernel's control thread waits for the output thread at shutdown.
 
-    A kernel that ends stops the thread for output and then waits for the one for control messages. If that one found
-    the other alive a moment before, it waits forever for somebody to take its message. Here it gives up.
+    The output thread may have ended between the control thread's look at it and the wait, which would be endless.
     """
     try:
         import zmq

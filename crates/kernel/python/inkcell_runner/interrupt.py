@@ -31,7 +31,7 @@ class Interrupt:
         self._main = get_ident()
         self._state = _IGNORED
         self._is_pending = False
-        # Python's C code writes each signal to a pipe as it arrives; this one is its end to read from, and its mark.
+        # The read end of the pipe to which Python writes each signal, and the inode that identifies it.
         self._pipe = self._mark = None
         # How often the handler has run, and how often it had when a signal came that it has not run for.
         self._heard = 0
@@ -112,9 +112,8 @@ class Interrupt:
             self._state = state
 
     def remind(self):
-        """Repeats a signal for which the handler does not run. The system interrupts the call that the main thread is
-        in. If the signal comes between Python's last look and such a call, the call waits as if there was none.
-        Another thread calls this at intervals while a cell runs."""
+        """Sends the signal again if the handler has not run. A signal that arrives between Python's last check and a
+        blocking system call does not end that call. Another thread calls this at intervals while a cell runs."""
         heard = self._heard
         has_come = _signal.SIGINT in self._take_signals()
         if self._unheard != heard:

@@ -206,6 +206,8 @@ def test_an_interrupt_ends_the_child(session, tmp_path):
         import test_magics_session, inkcell_runner
         session = test_magics_session.FakeSession()
         inkcell_runner.current = lambda: session
+        # A command in the background of a script is started with the signal ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         def strike():
             # When the child is there; on a busy machine that takes a while.
             for _ in range(6000):
