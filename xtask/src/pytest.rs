@@ -13,13 +13,14 @@ use crate::workspace::Workspace;
 
 const TESTS: &str = "crates/kernel/python/tests";
 
-/// Runs them; returns how long each took, and the failure, if any.
+/// Runs them and adds how long each took to `times`, also where one fails.
 pub(crate) fn run(
     workspace: &Workspace,
     python: &Path,
     names: &[String],
     tell: impl Fn(&mut Command),
-) -> (Vec<TestTime>, Result<()>) {
+    times: &mut Vec<TestTime>,
+) -> Result<()> {
     let environment = python.parent().and_then(Path::parent).and_then(Path::file_name);
     let environment = environment.unwrap_or_default().to_string_lossy().into_owned();
     let report = workspace.path(&format!("target/pytest/{environment}.xml"));
@@ -36,5 +37,6 @@ pub(crate) fn run(
     tests.arg(TESTS).current_dir(workspace.root());
     tell(&mut tests);
     let outcome = child::stream_to_stdout(&mut tests);
-    (suite::read_times(&report), outcome)
+    times.extend(suite::read_times(&report));
+    outcome
 }

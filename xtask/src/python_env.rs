@@ -37,7 +37,7 @@ const TEST_ENV: Environment<'_> = Environment {
               IPython, mcp.client.stdio, pytest, xdist",
 };
 
-/// Makes sure of the environment that most tests use, and of nothing else in it; returns its interpreter.
+/// Prepares the environment that most tests use. Returns its interpreter.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<PathBuf> {
     let base = base_python()?;
     let (python, is_new) = TEST_ENV.ensure(workspace, &base)?;
@@ -100,7 +100,7 @@ fn command(uv: &Path, workspace: &Workspace) -> Command {
     command
 }
 
-/// Makes sure of uv. Environments are made side by side, and all of them want it.
+/// Installs uv unless it is there. Environments are made in parallel; one thread installs it and the others wait.
 fn uv(workspace: &Workspace) -> Result<PathBuf> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _one = ONE_AT_A_TIME.lock();

@@ -106,19 +106,19 @@ fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {
     println!(
         "what needs IPython or a library is SKIPPED here; the stage with all packages runs it"
     );
-    let (_, outcome) = pytest::run(workspace, python, &[], |tests| {
+    let tell = |tests: &mut Command| {
         tests.env_remove("INKCELL_TEST_REQUIRE");
-    });
-    outcome
+    };
+    pytest::run(workspace, python, &[], tell, &mut Vec::new())
 }
 
 /// The contract of a kernel, with kernels of this interpreter as it was found.
 fn conformance(workspace: &Workspace, one: &Found, modules: Vec<&'static str>) -> Result<()> {
     let selection = Selection { binary: Some("conformance"), modules, ..Selection::default() };
-    let (_, outcome) = suite::run(workspace, &selection, |tests| {
+    let tell = |tests: &mut Command| {
         tests.env("INKCELL_TEST_PYTHON", &one.path).env_remove("INKCELL_TEST_REQUIRE");
-    });
-    outcome
+    };
+    suite::run(workspace, &selection, tell, &mut Vec::new())
 }
 
 /// The first interpreter of each supported minor version.

@@ -22,9 +22,9 @@ pub(crate) struct Prepared {
 
 /// One kind of server.
 struct Server {
-    /// By which variable tests are told where it is.
+    /// The variable that tells tests where it is.
     variable: &'static str,
-    /// By which one they are told that it is nowhere.
+    /// The variable that tells tests that it is missing.
     excuse: &'static str,
     environment: Environment<'static>,
     /// The minor versions of CPython that what is pinned has packages for.
@@ -68,14 +68,20 @@ static SERVERS: [Server; 3] = [
 /// What the servers that most tests use are made of.
 pub(crate) const JUPYTER_REQUIREMENTS: &str = "xtask/requirements-jupyter.txt";
 
-/// Makes sure of the one with Jupyter's own server and kernel gateway; gives its interpreter.
+/// Prepares the one with Jupyter's own server and kernel gateway. Returns its interpreter.
 pub(crate) fn jupyter(workspace: &Workspace) -> Result<PathBuf> {
     let [server, ..] = &SERVERS;
     server.prepare(workspace)?.with_context(|| server.lack())
 }
 
-/// Makes sure of all of them. A server for which there is no interpreter here is told and done without; one
-/// whose packages cannot be had is a failure.
+/// No server: tests that need one are left out.
+pub(crate) fn none() -> Prepared {
+    let excused = SERVERS.iter().map(|server| (server.excuse, "1".into()));
+    Prepared { told: excused.collect(), loud: Vec::new() }
+}
+
+/// Prepares all of them. Without a matching interpreter a server is skipped with a warning. If its packages cannot be
+/// installed, that is a failure.
 pub(crate) fn prepare(workspace: &Workspace) -> Result<Prepared> {
     let mut prepared = Prepared { told: Vec::new(), loud: Vec::new() };
     // Together: most of the time is spent waiting for packages.

@@ -23,8 +23,8 @@ const PER_CORE: usize = 2;
 /// Where nextest writes the outcome and the time of each test.
 const REPORT: &str = "target/nextest/default/junit.xml";
 
-const NEXTEST_HINT: &str = "cargo-nextest is not installed: tests run one process each, without it. \
-                            It gives better reports: cargo install --locked cargo-nextest";
+const NEXTEST_HINT: &str = "cargo-nextest is not installed: xtask runs the tests itself. \
+                            For better reports: cargo install --locked cargo-nextest";
 
 /// Which tests run: those that fit every part that is given.
 #[derive(Debug, Clone, Default)]
@@ -75,22 +75,25 @@ impl Selection {
     }
 }
 
-/// Runs the selected tests; `tell` adds to each command what tests must know. Returns how long each test took,
-/// and the failure, if any: the times are worth showing then too.
+/// Runs the selected tests and adds how long each took to `times`, also where one fails. `tell` adds to each command
+/// what tests must know.
 pub(crate) fn run(
     workspace: &Workspace,
     selection: &Selection,
     tell: impl Fn(&mut Command),
-) -> (Vec<TestTime>, Result<()>) {
+    times: &mut Vec<TestTime>,
+) -> Result<()> {
     if !has_nextest(workspace) {
         println!("!! {NEXTEST_HINT}");
-        return plain::run(workspace, selection, threads(), tell);
+        return plain::run(workspace, selection, tell, times);
     }
     let report = workspace.path(REPORT);
     // An earlier report would be taken for this one's.
     let _ = std::fs::remove_file(&report);
     // The whole workspace is named: for one package everything would be built again, with other features.
     let mut tests = workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast"]);
+    // A setting or a variable of the caller must not bring retries back.
+    tests.args(["--retries", "0"]);
     tests.args(["--test-threads", &threads().to_string(), "-E", &selection.filter()]);
     if let Some(partition) = &selection.partition {
         tests.args(["--partition", &format!("slice:{partition}")]);
@@ -100,7 +103,8 @@ pub(crate) fn run(
     }
     tell(&mut tests);
     let outcome = child::stream_to_stdout(&mut tests);
-    (read_times(&report), outcome)
+    times.extend(read_times(&report));
+    outcome
 }
 
 /// The times of a report. A runner that failed early leaves none.
@@ -151,7 +155,7 @@ mod tests {
         assert!(!some.includes("conformance", "output::direct::bytes"));
     }
 
-    /// A red test is red: neither the command nor its configuration tries one again, and nothing is left out.
+    /// A red test is red: the configuration tries none again, and CI runs the whole command.
     #[test]
     fn failed_tests_are_never_tried_again() {
         let config = include_str!("../../.config/nextest.toml");

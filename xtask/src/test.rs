@@ -51,7 +51,6 @@ const CORPUS: &str = "../shared/corpus";
 const SLOWEST: usize = 30;
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
-    let _busy = options.busy.then(Busy::on_every_core);
     let mut stages = Stages::default();
     let mut times = Vec::new();
     let outcome = if options.names.is_empty() {
@@ -71,9 +70,12 @@ struct Surroundings {
 }
 
 impl Surroundings {
-    fn prepare(workspace: &Workspace) -> Result<Surroundings> {
+    fn prepare(workspace: &Workspace, depth: Depth) -> Result<Surroundings> {
         let python = python_env::prepare(workspace)?;
-        let servers = servers::prepare(workspace)?;
+        let servers = match depth {
+            Depth::Quick => servers::none(),
+            Depth::Full | Depth::All => servers::prepare(workspace)?,
+        };
         Ok(Surroundings { python, servers, tracing: strace::prepare() })
     }
 
@@ -100,7 +102,7 @@ fn run_stages(
     let depth = options.depth;
     // Environments come from the network and builds from the processor: neither waits for the other.
     let surroundings = std::thread::scope(|scope| {
-        let preparing = scope.spawn(|| Surroundings::prepare(workspace));
+        let preparing = scope.spawn(|| Surroundings::prepare(workspace, depth));
         stages
             .run("format", || child::stream(&mut workspace.cargo(["fmt", "--all", "--check"])))?;
         stages.run("lints", || {
@@ -115,6 +117,7 @@ fn run_stages(
         })
     })?;
     surroundings.warn(stages);
+    let _busy = options.busy.then(Busy::on_every_core);
     let tell = |command: &mut Command| surroundings.tell(command, depth);
 
     let selection = Selection {
@@ -123,9 +126,9 @@ fn run_stages(
         ..Selection::default()
     };
     // The runner's tests run even if these fail: one run reports every failure.
-    let tests = stages.run("tests", || measured(times, suite::run(workspace, &selection, tell)));
-    let runner = stages
-        .run("runner", || measured(times, pytest::run(workspace, &surroundings.python, &[], tell)));
+    let tests = stages.run("tests", || suite::run(workspace, &selection, tell, times));
+    let runner =
+        stages.run("runner", || pytest::run(workspace, &surroundings.python, &[], tell, times));
     tests.and(runner)?;
     stages.run("doc tests", || {
         let mut tests = workspace.cargo(["test", "--quiet", "--doc", "--workspace"]);
@@ -172,8 +175,10 @@ fn run_named(
     options: &Options,
 ) -> Result<()> {
     stages.run("build", || suite::build(workspace))?;
-    let surroundings = stages.run("environments", || Surroundings::prepare(workspace))?;
+    let surroundings =
+        stages.run("environments", || Surroundings::prepare(workspace, options.depth))?;
     surroundings.warn(stages);
+    let _busy = options.busy.then(Busy::on_every_core);
     let tell = |command: &mut Command| surroundings.tell(command, options.depth);
     let is_python = |name: &String| name.starts_with("test_");
     let (python, rust): (Vec<_>, Vec<_>) = options.names.iter().cloned().partition(is_python);
@@ -184,23 +189,17 @@ fn run_named(
             repeat: options.repeat,
             ..Selection::default()
         };
-        stages.run("tests", || measured(times, suite::run(workspace, &selection, tell)))?;
+        stages.run("tests", || suite::run(workspace, &selection, tell, times))?;
     }
     if !python.is_empty() {
         stages.run("runner", || {
             for _ in 0..options.repeat.max(1) {
-                measured(times, pytest::run(workspace, &surroundings.python, &python, tell))?;
+                pytest::run(workspace, &surroundings.python, &python, tell, times)?;
             }
             Ok(())
         })?;
     }
     Ok(())
-}
-
-/// Keeps the times of tests for the end.
-fn measured(times: &mut Vec<TestTime>, run: (Vec<TestTime>, Result<()>)) -> Result<()> {
-    times.extend(run.0);
-    run.1
 }
 
 /// What a test process is told. With `INKCELL_TEST_REQUIRE` a test fails where it would otherwise

@@ -267,9 +267,19 @@ fn test_code<'a>(path: &str, text: &'a str) -> &'a str {
     }
 }
 
-/// The lines that sleep in real time. Tokio's sleep takes none where a test pauses the clock.
+/// The lines that sleep in real time. Tokio's sleep takes none in a test that pauses the clock.
 fn sleeping_lines(test_code: &str) -> Vec<&str> {
-    let is_paused = ["start_paused", "time::pause()"].iter().any(|s| test_code.contains(s));
+    let mut starts: Vec<usize> =
+        test_code.match_indices("#[tokio::test").map(|(at, _)| at).collect();
+    starts.extend(test_code.match_indices("#[test]").map(|(at, _)| at));
+    starts.extend([0, test_code.len()]);
+    starts.sort_unstable();
+    let tests = starts.windows(2).map(|pair| &test_code[pair[0]..pair[1]]);
+    tests.flat_map(sleeping_lines_of).collect()
+}
+
+fn sleeping_lines_of(test: &str) -> Vec<&str> {
+    let is_paused = ["start_paused", "time::pause()"].iter().any(|s| test.contains(s));
     let sleeps = |line: &&str| {
         let line = line.trim_start();
         let is_sleep =
@@ -277,7 +287,7 @@ fn sleeping_lines(test_code: &str) -> Vec<&str> {
         let is_real = line.contains("thread::sleep") || !is_paused;
         is_sleep && is_real && !line.starts_with("//")
     };
-    test_code.lines().filter(sleeps).collect()
+    test.lines().filter(sleeps).collect()
 }
 
 #[test]
@@ -293,7 +303,7 @@ fn tests_wait_for_events_and_not_for_time() {
         "crates/engine/tests/it/simulation/backend.rs",
         "crates/engine/tests/it/simulation/client.rs",
         // A gateway that answers late.
-        "crates/kernel/tests/gateway/scripted.rs",
+        "crates/kernel/tests/it/gateway/scripted.rs",
     ];
     for (path, text) in sources("crates") {
         let found = sleeping_lines(test_code(&path, &text));

@@ -19,8 +19,8 @@ pub fn is_exhaustive() -> bool {
     std::env::var_os("INKCELL_TEST_ALL").is_some()
 }
 
-/// Which cases of a long enumeration are tried: every Nth in a quick run and in an ordinary one, and each where
-/// everything is wanted.
+/// Which cases of a long enumeration are tried: every `quick`th in a quick run, every `ordinary`th in an ordinary one,
+/// and each with `--all`.
 pub fn stride(quick: u32, ordinary: u32) -> u32 {
     match (is_quick(), is_exhaustive()) {
         (true, _) => quick,
@@ -76,7 +76,10 @@ pub fn jupyter_server(test: &str) -> bool {
 /// fails.
 pub fn named_python(test: &str, variable: &str, modules: &str) -> Option<PathBuf> {
     let python = std::env::var_os(variable).map(PathBuf::from);
-    let code = format!("import {modules}");
+    // Importing them would cost many tests more than what they do.
+    let code = format!(
+        "import importlib.util as u; [u.find_spec(m) or 1 / 0 for m in {modules:?}.split(', ')]"
+    );
     let found = python.filter(|python| succeeds(python, &["-c", &code]));
     if found.is_none() {
         let why = format!("{variable} names no Python that has {modules}");

@@ -1,24 +1,31 @@
 //! Ports for servers that tests start: free ones that no client gets by chance.
 //!
-//! Owns where they are looked for. The system gives clients ports of a range of its own: a server that is to listen
-//! on one of those can find it taken, and whoever asks whether it listens already can be connected with itself.
+//! Owns where they are looked for, and that no two tests get the same. The system gives clients ports of a range of its
+//! own. A server that is to listen on one of those can find it taken, and a client that asks whether the server listens
+//! already can be connected with itself.
 
+use std::fs::File;
 use std::net::TcpListener;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Below the range that systems give to clients.
 const FIRST: u32 = 20_000;
 const COUNT: u32 = 12_000;
 
-/// A port on this machine that nobody listens on.
+/// The ports of this process: a locked file for each, until the process ends.
+static TAKEN: Mutex<Vec<File>> = Mutex::new(Vec::new());
+
+/// A port on this machine that nobody listens on, and that no other test gets while this one runs.
 pub fn free_port() -> u16 {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    // Tests run at the same time, in processes whose numbers follow each other.
-    let own = std::process::id().wrapping_mul(37);
-    for _ in 0..COUNT {
-        let at = own.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % COUNT;
+    let folder = std::env::temp_dir().join("inkcell-test-ports");
+    std::fs::create_dir_all(&folder).expect("a folder for the locks of ports");
+    for at in 0..COUNT {
+        // Processes whose numbers follow each other begin at different places.
+        let at = std::process::id().wrapping_mul(37).wrapping_add(at) % COUNT;
         let port = u16::try_from(FIRST + at).expect("the range ends below");
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+        let lock = File::create(folder.join(port.to_string())).expect("a file to lock");
+        if lock.try_lock().is_ok() && TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            TAKEN.lock().unwrap_or_else(PoisonError::into_inner).push(lock);
             return port;
         }
     }

@@ -1,4 +1,4 @@
-//! The only place where tests wait in real time.
+//! Where tests wait in real time. A scripted gateway that answers late is the only other place.
 //!
 //! A test waits for an event, never for a time: [`until`] and [`until_async`] look until a condition holds. A time
 //! that must pass in this process is skipped, by [`skip_time`] and [`on_skipping_clock`].

@@ -163,7 +163,7 @@ pub(super) fn forget(root: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Asks a process of the release build for figures. Its folder is empty before and gone afterwards.
+/// Asks a process of the dist build for figures. Its folder is empty before and gone afterwards.
 pub(super) fn ask_host(
     workspace: &Workspace,
     host: &str,

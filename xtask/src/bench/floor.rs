@@ -1,4 +1,4 @@
-//! The small programs that a measurement starts from a release build of this binary.
+//! The small programs that a measurement starts from a dist build of this binary.
 //!
 //! Owns the floors (the least work that could do the job), the stop watch, and the check of what a
 //! peer wrote. Each is one process of its own: a floor has to pay for its start as its peers do, and

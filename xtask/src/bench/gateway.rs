@@ -1,7 +1,7 @@
 //! The family `gateway`: our client of gateways beside Python's websocket clients, on the same server.
 //!
 //! Owns its command line and the list of what is measured. Every contender is a process of its own, ours from a
-//! release build; they take turns within a round. Must not know how a figure is taken.
+//! dist build; they take turns within a round. Must not know how a figure is taken.
 
 mod arena;
 mod measure;

@@ -1,7 +1,7 @@
 //! The family `kernel`: starting kernels, round trips, output and memory, beside the peers.
 //!
 //! Owns its command line and the list of what is measured. Every contender is a host process of its
-//! own, ours from a release build; they take turns within a round. Must not know how a figure is taken.
+//! own, ours from a dist build; they take turns within a round. Must not know how a figure is taken.
 
 mod contender;
 mod host;

@@ -1,6 +1,6 @@
 //! The family `mcp`: the server for agents, its start, a call, and its memory, beside the peers.
 //!
-//! Owns its command line, the tables and the goals. Everything is measured by a process from a release build, in
+//! Owns its command line, the tables and the goals. Everything is measured by a process from a dist build, in
 //! which what is compared takes turns. Must not know how a figure is taken.
 
 mod client;

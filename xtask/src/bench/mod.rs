@@ -91,7 +91,7 @@ pub fn run(args: &[String]) -> Result<()> {
         Some((family, _)) if family == "batch" => batch::run(&batch::BatchArgs::parse_from(args)),
         Some((family, _)) if family == "build" => build::run(&build::BuildArgs::parse_from(args)),
         Some((family, _)) if family == "host" => host::run(&host::HostArgs::parse_from(args)),
-        // Not families: what the families start as processes of their own, from a release build.
+        // Not families: what the families start as processes of their own, from a dist build.
         Some((hidden, rest)) if hidden == "floor" => floor::run(rest),
         Some((hidden, rest)) if hidden == "kernel-host" => kernel::run_host(rest),
         Some((hidden, rest)) if hidden == "engine-host" => engine::run_host(rest),

@@ -33,7 +33,7 @@ pub(super) struct Peer {
 /// Everything that has to be there before the first figure is taken.
 pub(super) struct Tools {
     scripts: PathBuf,
-    /// This binary from a release build: the floors and the stop watch.
+    /// This binary from a dist build: the floors and the stop watch.
     pub(super) xtask: PathBuf,
     inkcell: PathBuf,
     python: PathBuf,

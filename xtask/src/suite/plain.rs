@@ -5,12 +5,14 @@
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read as _, Seek as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Deserialize;
 
 use super::rules::{self, Need};
@@ -19,7 +21,10 @@ use crate::child;
 use crate::workspace::Workspace;
 
 /// A test that takes longer hangs.
-const LIMIT: Duration = Duration::from_secs(1200);
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// The same for tests that need time.
+const LONG_LIMIT: Duration = Duration::from_secs(1200);
 
 /// Variables that a test is started with, or without.
 type Environment = [(OsString, Option<OsString>)];
@@ -67,34 +72,27 @@ struct Outcome {
 pub(super) fn run(
     workspace: &Workspace,
     selection: &Selection,
-    threads: usize,
     tell: impl Fn(&mut Command),
-) -> (Vec<TestTime>, Result<()>) {
-    let binaries = match binaries(workspace) {
-        Ok(binaries) => binaries,
-        Err(error) => return (Vec::new(), Err(error)),
-    };
+    times: &mut Vec<TestTime>,
+) -> Result<()> {
+    let binaries = binaries(workspace)?;
     let environment = told(tell);
-    let tests = match select(&binaries, selection, &environment) {
-        Ok(tests) => tests,
-        Err(error) => return (Vec::new(), Err(error)),
-    };
+    let tests = select(&binaries, selection, &environment)?;
     let needs_machine = |test: &Test| rules::needs(&test.binary.name, &test.name, Need::Machine);
     let (alone, beside): (Vec<_>, Vec<_>) = tests.into_iter().partition(needs_machine);
-    let mut outcomes = run_tests(beside, threads, &environment);
+    let mut outcomes = run_tests(beside, super::threads(), &environment);
     outcomes.extend(run_tests(alone, 1, &environment));
     let failed: Vec<&Outcome> = outcomes.iter().filter(|one| one.failure.is_some()).collect();
     for one in &failed {
         println!("FAIL {}\n{}", one.time.name, one.failure.as_deref().unwrap_or_default());
     }
     println!("{} passed, {} failed", outcomes.len() - failed.len(), failed.len());
-    let names: Vec<&str> = failed.iter().map(|one| one.time.name.as_str()).collect();
-    let result = if names.is_empty() {
-        Ok(())
-    } else {
-        Err(anyhow!("{} tests failed:\n{}", names.len(), names.join("\n")))
-    };
-    (outcomes.into_iter().map(|one| one.time).collect(), result)
+    let names: Vec<String> = failed.iter().map(|one| one.time.name.clone()).collect();
+    times.extend(outcomes.into_iter().map(|one| one.time));
+    if !names.is_empty() {
+        bail!("{} tests failed:\n{}", names.len(), names.join("\n"));
+    }
+    Ok(())
 }
 
 /// What the caller tells a test, as variables.
@@ -143,6 +141,9 @@ fn select<'a>(
         let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
         let wanted = names.filter(|name| selection.includes(&binary.name, name));
         tests.extend(wanted.map(|name| Test { binary, name: name.to_owned() }));
+    }
+    if tests.is_empty() {
+        bail!("no test has such a name");
     }
     let times = selection.repeat.max(1) as usize;
     let tests = slice(tests, selection.partition.as_deref())?;
@@ -197,24 +198,26 @@ fn run_one(test: &Test<'_>, environment: &Environment) -> Outcome {
     let start = Instant::now();
     let mut command = command(test.binary, environment);
     command.args([test.name.as_str(), "--exact", "--nocapture"]).stdin(Stdio::null());
+    let is_long = rules::needs(&test.binary.name, &test.name, Need::Time);
+    let limit = if is_long { LONG_LIMIT } else { LIMIT };
     let failure =
-        output_within(&mut command, LIMIT).unwrap_or_else(|error| Some(error.to_string()));
+        output_within(&mut command, limit).unwrap_or_else(|error| Some(error.to_string()));
     let name = format!("{}::{}", test.binary.name, test.name);
     Outcome { time: TestTime { name, took: start.elapsed() }, failure }
 }
 
-/// The output of a command that failed. One that takes too long is killed.
+/// The output of a command that failed. One that takes too long is killed, and what it started with it.
 fn output_within(command: &mut Command, limit: Duration) -> Result<Option<String>> {
     let mut printed = tempfile::tempfile()?;
     let streams = (printed.try_clone()?, printed.try_clone()?);
-    let mut child = command.stdout(streams.0).stderr(streams.1).spawn()?;
+    let mut child = command.stdout(streams.0).stderr(streams.1).process_group(0).spawn()?;
     let end = Instant::now() + limit;
     let status = loop {
         if let Some(status) = child.try_wait()? {
             break status;
         }
         if Instant::now() >= end {
-            child.kill()?;
+            kill_process_group(Pid::from_child(&child), Signal::KILL)?;
             break child.wait()?;
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -257,7 +260,8 @@ mod tests {
         let said = output_within(&mut shell("echo out; echo err >&2; exit 3"), long).unwrap();
         let said = said.unwrap();
         assert!(said.contains("out\nerr\n") && said.contains('3'), "{said}");
-        let killed = output_within(&mut shell("exec sleep 60"), Duration::from_millis(10)).unwrap();
+        let killed =
+            output_within(&mut shell("sleep 60 & wait"), Duration::from_millis(10)).unwrap();
         assert!(killed.unwrap().contains("signal: 9"));
     }
 }

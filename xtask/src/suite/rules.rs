@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 /// What a test needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// No other test beside it: it measures, or it floods.
+    /// No other test beside it: it measures time.
     Machine,
     /// Longer than others: it has to try every case of something.
     Time,
@@ -58,11 +58,13 @@ pub(crate) const NOT_QUICK: &[(&str, &str)] = &[
     ("conformance", "on_servers::"),
     ("conformance", "served_faults::"),
     ("conformance", "jupyter"),
-    ("gateway", ""),
-    ("managed", ""),
+    ("it", "gateway::"),
+    ("it", "managed::"),
     ("it", "differential::"),
     ("it", "gateways::"),
     ("it", "served_notebooks::"),
+    ("it", "batches::a_batch_over_a_gateway"),
+    ("it", "recipes::the_batch_over_a_gateway_runs"),
     ("it", "backends::"),
     ("it", "jupyter_kernels::"),
     ("it", "mcp_official::"),
@@ -72,12 +74,32 @@ pub(crate) const NOT_QUICK: &[(&str, &str)] = &[
     ("it", "host_life::"),
 ];
 
-pub(crate) const RULES: &[Rule] = &[Rule {
-    binary: "it",
-    prefix: "run_crash::a_run_survives_a_fault_at_every_call",
-    need: Need::Time,
-    why: "It runs a notebook once for each call that a fault can hit.",
-}];
+pub(crate) const RULES: &[Rule] = &[
+    Rule {
+        binary: "conformance",
+        prefix: "measured::",
+        need: Need::Machine,
+        why: "These measure how soon a death and output are told.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "measured::",
+        need: Need::Machine,
+        why: "These measure how soon a server ends with everything that it started.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "gateway::measured::",
+        need: Need::Machine,
+        why: "These measure how soon a gateway that died is told.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "run_crash::a_run_survives_a_fault_at_every_call",
+        need: Need::Time,
+        why: "It runs a notebook once for each call that a fault can hit.",
+    },
+];
 
 /// Whether a test has this need.
 pub(crate) fn needs(binary: &str, test: &str, need: Need) -> bool {
@@ -85,9 +107,10 @@ pub(crate) fn needs(binary: &str, test: &str, need: Need) -> bool {
     rules.any(|rule| rule.binary == binary && test.starts_with(rule.prefix))
 }
 
-/// Whether a test may take long, by its name in a report, which begins with its package and binary.
+/// Whether a test may take long, by its name in a report, which begins with its binary, or with its package and that.
 pub(crate) fn may_be_slow(reported: &str) -> bool {
     let mut rules = RULES.iter().filter(|rule| rule.need == Need::Time);
+    let reported = format!("::{reported}");
     rules.any(|rule| reported.contains(&format!("::{}::{}", rule.binary, rule.prefix)))
 }
 
@@ -107,4 +130,17 @@ pub(crate) fn nextest_config() -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Nextest reports a test with its package, the plain runner without.
+    #[test]
+    fn slow_tests_are_known_by_both_names() {
+        let test = "it::run_crash::a_run_survives_a_fault_at_every_call";
+        assert!(may_be_slow(&format!("inkcell::{test}")) && may_be_slow(test));
+        assert!(!may_be_slow("inkcell::it::run_crash::another"));
+    }
 }

@@ -41,8 +41,8 @@ fn empty_file(folder: &Path, looks: u32) -> Notebooks {
     Notebooks { pause: save_meanwhile, ..Notebooks::new(config) }
 }
 
-/// F-064: a program that saves in place leaves the file empty for a moment; that is waited out, by whoever reads and
-/// by whoever changes.
+/// F-064: a program that saves in place leaves the file empty for a moment. A read waits until it is whole, and so
+/// does an edit.
 #[test]
 fn a_file_that_is_being_saved_is_read_when_it_is_whole() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,6 +1,6 @@
 //! Pixels: pictures read from PNG and JPEG files, scaled, and written back.
 //!
-//! Owns what is believed of such a file. Its size is checked before memory is taken for it, and a file
+//! Owns which claims of such a file are trusted. Its size is checked before memory is taken for it, and a file
 //! that ends before its picture does is an error. It must not know what pictures are for.
 
 mod jpeg;
@@ -116,7 +116,7 @@ impl PixelLayout {
     }
 }
 
-/// What a PNG encoder spends its time on.
+/// How hard the PNG encoder tries to make a small file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PngEffort {
     Fast,

@@ -89,10 +89,7 @@ async fn endless_output_ends_with_its_time_and_its_quota() {
     let desk = Desk::with(|config| config.artifacts.limits = limits);
     let mut request = desk.request(&["n = 0\nwhile True:\n    n += 1\n    print('y', n)"]);
     request.timeout = Some(Duration::from_secs(2));
-    let began = std::time::Instant::now();
     let report = desk.ask(request).await;
-    // Two seconds and six; the rest is for a machine that is busy.
-    assert!(began.elapsed() < Duration::from_secs(120), "{:?}", began.elapsed());
     assert_eq!(report.state, State::TimedOut, "{:?}", report.cells[0].end);
     let output = &report.cells[0].output;
     let told = output.notices.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");

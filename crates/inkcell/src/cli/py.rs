@@ -312,7 +312,7 @@ fn reading_limit(
 ) -> Option<Instant> {
     let soon = now + LAST_WORDS;
     match end {
-        // Whoever reads may come back for as long as code may take to stop.
+        // The reader may come back for as long as code may take to stop.
         Some(end) if state == State::TimedOut => Some(soon.max(end + stopping)),
         _ if matches!(state, State::TimedOut | State::Cancelled) => Some(soon),
         Some(end) => Some(soon.max(end)),

@@ -147,7 +147,7 @@ enum Action {
     Nothing,
 }
 
-/// Keys as in Emacs, with those of the arrows beside them. Keys that mean something else while a cell is edited, such
+/// Movement keys as in Emacs, with those of the arrows beside them. Keys that mean something else while a cell is edited, such
 /// as Ctrl-C, do not come here.
 fn action(key: KeyEvent, page: usize) -> Action {
     use Action::{Copy, Cut, Delete, Insert, Move, NewLine, Nothing, Paste, Redo, Tab, Undo};

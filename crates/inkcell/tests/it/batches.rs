@@ -7,12 +7,13 @@ use inkcell_testkit::env::{TestEnv, finish, names_in};
 use inkcell_testkit::need::{jupyter_server, python_package};
 use inkcell_testkit::notebooks::pretty;
 use inkcell_testkit::pty::{Pty, USUAL};
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::env;
 use crate::gateways::{Elsewhere, PATIENT, TOKEN};
-use crate::notebook_runs::{notebook, outputs, ran, run, until};
+use crate::notebook_runs::{notebook, outputs, ran, run};
 use crate::running::Running;
 
 /// A notebook whose second cell has the defaults.
@@ -171,7 +172,7 @@ fn a_killed_batch_is_taken_up() {
     let args = ["a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
     let mut command = run(&env, &args);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    until(|| times("c") == 1);
+    until("the run of c", || times("c") == 1);
     child.kill().expect("it is killed");
     child.wait().expect("it is gone");
     assert!(!env.path("report.json").exists());
@@ -197,7 +198,7 @@ fn an_interrupt_ends_and_tells() {
     put(&env, &[("a.ipynb", &["'first'", waits]), ("b.ipynb", &["1"])]);
     let args = ["a.ipynb", "b.ipynb", "-j", "1", "--report", "report.json"];
     let running = Running::start(run(&env, &args));
-    until(|| env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(Signal::INT.as_raw()), "{ended:?}");
@@ -481,15 +482,15 @@ fn a_second_interrupt_ends_at_once() {
                     while True:\n    try: time.sleep(600)\n    except KeyboardInterrupt: open('heard', 'w').close()";
     put(&env, &[("a.ipynb", &[stubborn]), ("b.ipynb", &["1"])]);
     let running = Running::start(run(&env, &["a.ipynb", "b.ipynb", "-j", "1"]));
-    until(|| env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     let kernel: i32 = String::from_utf8_lossy(&env.get("begun")).parse().expect("a number");
     running.signal(Signal::INT);
-    until(|| env.path("heard").exists());
+    until("the file heard", || env.path("heard").exists());
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(Signal::INT.as_raw()), "{ended:?}");
     assert!(ended.stdout.contains("2 notebooks: 0 ok, 1 interrupted, 1 not run"), "{ended:?}");
-    until(|| !std::path::Path::new(&format!("/proc/{kernel}")).exists());
+    until("the end of the kernel", || !std::path::Path::new(&format!("/proc/{kernel}")).exists());
 }
 
 /// Kernels of another program run a batch as ours do.

@@ -155,7 +155,7 @@ fn a_save_survives_a_fault_at_every_call() {
     assert!(cases.len() > 300, "only {} cases were found", cases.len());
     let news: Vec<(&str, Vec<u8>)> =
         scenarios.iter().map(|one| (one.name, one.new_bytes())).collect();
-    // Three faults a call: a stride of four tries each of them at different calls.
+    // Three faults a call: a stride of two or four tries each of them at different calls.
     let stride = need::stride(4, 2) as usize;
     let (next, missed) = (AtomicUsize::new(0), AtomicUsize::new(0));
     std::thread::scope(|scope| {

@@ -149,14 +149,12 @@ impl HttpServer {
     }
 
     /// Everything it has written until its end.
-    pub(crate) fn end(mut self) -> (ExitStatus, Duration, Vec<String>) {
-        let began = Instant::now();
+    pub(crate) fn end(mut self) -> (ExitStatus, Vec<String>) {
         let status = until("the end of the server", || self.child.try_wait().expect("a child"));
-        let took = began.elapsed();
         while let Ok(line) = self.lines.get_mut().expect("one reader").recv_timeout(LIMIT) {
             self.said.push(line);
         }
-        (status, took, std::mem::take(&mut self.said))
+        (status, std::mem::take(&mut self.said))
     }
 }
 

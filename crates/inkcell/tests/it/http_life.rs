@@ -3,7 +3,6 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
-use std::time::Duration;
 
 use inkcell_testkit::env::finish;
 use rustix::process::Signal;
@@ -100,7 +99,7 @@ fn a_token_is_seen_nowhere() {
     let arguments = std::fs::read_to_string(format!("/proc/{}/cmdline", server.pid()));
     assert!(!arguments.expect("arguments").contains(CANARY));
     server.signal(Signal::TERM);
-    let (_, _, said) = server.end();
+    let (_, said) = server.end();
     assert!(!said.join("\n").contains(CANARY), "{said:?}");
     let shown = env.inkcell().args(["settings"]).env("INKCELL_HTTP_TOKEN", CANARY).output();
     let shown = shown.expect("settings");
@@ -132,7 +131,7 @@ fn a_made_token_is_kept_privately_and_not_for_long() {
     let session = Session::open(&server, &token);
     assert!(session.ask("tools/list", json!({}))["result"].is_object());
     server.signal(Signal::TERM);
-    let (_, _, said) = server.end();
+    let (_, said) = server.end();
     assert_eq!(said.iter().filter(|line| line.contains(&token)).count(), 1, "told once");
     assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 0);
 }
@@ -175,7 +174,6 @@ fn a_signal_ends_it_and_everything_in_it() {
         kernel.is_gone();
         shell.is_gone();
     });
-    let (status, took, _) = server.end();
+    let (status, _) = server.end();
     assert_eq!(status.signal(), Some(15), "{status:?}");
-    assert!(took < Duration::from_secs(60), "{took:?}");
 }

@@ -386,7 +386,7 @@ fn a_pool_has_a_kernel_ready() {
     let seen = said(&mut client, "python", json!({"code": "'x' in globals()", "session": "other"}));
     assert_eq!(seen, "False");
     client.leave();
-    assert!(client.end().0.success());
+    assert!(client.end().success());
     assert_eq!(homes(), 0);
 }
 

@@ -29,7 +29,7 @@ fn server(env: &TestEnv, variables: &[(&str, &str)]) -> Client {
 /// All of the log of a server that has ended.
 fn log(env: &TestEnv, mut client: Client) -> String {
     client.leave();
-    let (status, _) = client.end();
+    let status = client.end();
     assert!(status.success(), "{status}");
     String::from_utf8(env.get("log")).expect("text")
 }

@@ -35,6 +35,7 @@ mod mcp_folders;
 mod mcp_hostile;
 mod mcp_life;
 mod mcp_official;
+mod measured;
 mod no_room;
 mod notebook_runs;
 mod parameters;

@@ -1,8 +1,5 @@
 //! `inkcell mcp` from its start to its end: who may end it, and what is left then.
 
-use std::os::unix::process::ExitStatusExt;
-use std::time::Duration;
-
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -14,41 +11,12 @@ use crate::running::Process;
 const STUBBORN: &str = "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
                         open('pid', 'w').write(str(os.getpid()))\nwhile True: time.sleep(60)";
 
-fn busy(client: &mut Client, env: &inkcell_testkit::env::TestEnv) -> (Process, Process) {
+pub(crate) fn busy(client: &mut Client, env: &inkcell_testkit::env::TestEnv) -> (Process, Process) {
     let idle =
         client.ok("python", json!({"code": "import os; print(os.getpid())", "session": "idle"}));
     client.begin_call("python", json!({"code": STUBBORN, "timeout": 600}));
     let pid = crate::python::wait_for(&env.path("pid"));
     (Process::open(idle.text().trim()), Process::open(&pid))
-}
-
-/// F-022: a client that goes away takes everything with it, within 5 s, though code is running that does not
-/// listen.
-#[test]
-fn the_end_of_the_client_is_the_end() {
-    let env = env();
-    let mut client = Client::start(&env, &[]);
-    let (idle, running) = busy(&mut client, &env);
-    client.leave();
-    let (status, took) = client.end();
-    assert_eq!(status.code(), Some(0));
-    assert!(took < Duration::from_secs(60), "{took:?}");
-    idle.is_gone();
-    running.is_gone();
-}
-
-/// F-021
-#[test]
-fn a_signal_ends_the_server_and_its_kernels() {
-    let env = env();
-    let mut client = Client::start(&env, &[]);
-    let (idle, running) = busy(&mut client, &env);
-    client.signal(Signal::TERM);
-    let (status, took) = client.end();
-    assert_eq!(status.signal(), Some(15), "{status:?}");
-    assert!(took < Duration::from_secs(60), "{took:?}");
-    idle.is_gone();
-    running.is_gone();
 }
 
 /// F-020

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::notebooks::pretty;
-use inkcell_testkit::wait;
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -36,12 +36,6 @@ pub(crate) fn outputs(env: &TestEnv, name: &str, cell: usize) -> String {
     let text = std::fs::read_to_string(env.path(name)).expect("the file");
     let notebook: Value = serde_json::from_str(&text).expect("JSON");
     notebook["cells"][cell]["outputs"].to_string()
-}
-
-/// Waits until something is so; a failure says where.
-#[track_caller]
-pub(crate) fn until(is_so: impl FnMut() -> bool) {
-    wait::until("a condition", is_so);
 }
 
 /// The main job: cells run, outputs are in the file, and the table says what became of each.
@@ -110,7 +104,7 @@ fn a_killed_run_keeps_what_was_done() {
     let second = "import os\nopen('begun', 'w').close()\nwhile not os.path.exists('go'): pass";
     env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
     let running = Running::start(run(&env, &["a.ipynb", "--json"]));
-    wait::until("the file begun", || env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     running.signal(Signal::KILL);
     running.end();
     assert!(outputs(&env, "a.ipynb", 0).contains("one"));
@@ -131,7 +125,7 @@ fn an_interrupt_saves() {
     let second = "import time\nopen('begun', 'w').close(); time.sleep(600)";
     env.put("a.ipynb", notebook(&["print('one')", second, "print('three')"]));
     let running = Running::start(run(&env, &["a.ipynb"]));
-    wait::until("the file begun", || env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
@@ -157,10 +151,10 @@ fn an_interrupt_ends_a_run_that_nobody_reads() {
     let mut command = run(&env, &["a.ipynb", "--json"]);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("started");
     // What is said at the end about so many cells does not fit into a pipe.
-    wait::until("the file done", || env.path("done").exists());
+    until("the file done", || env.path("done").exists());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, Signal::INT).expect("a signal");
-    let ended = wait::until("the end of the run", || child.try_wait().expect("a status"));
+    let ended = until("the end of the run", || child.try_wait().expect("a status"));
     assert_eq!(ended.signal(), Some(2));
 }
 

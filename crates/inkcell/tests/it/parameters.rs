@@ -5,11 +5,12 @@ use std::process::{Command, Stdio};
 use inkcell_testkit::env::{TestEnv, finish};
 use inkcell_testkit::need;
 use inkcell_testkit::notebooks::pretty;
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::env;
-use crate::notebook_runs::{notebook, outputs, ran, run, until};
+use crate::notebook_runs::{notebook, outputs, ran, run};
 use crate::running::Running;
 
 /// A notebook with defaults, and cells after it.
@@ -149,7 +150,7 @@ fn a_killed_run_shows_its_values() {
     let wait = "import time\nopen('begun', 'w').close()\ntime.sleep(600)";
     env.put("a.ipynb", with_defaults("year = 1", &[wait]));
     let running = Running::start(run(&env, &["a.ipynb", "-o", "out.ipynb", "-p", "year", "2024"]));
-    until(|| env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     running.signal(Signal::KILL);
     running.end();
     assert_eq!(source(&read(&env, "out.ipynb"), 1), "# Parameters\nyear = 2024\n");

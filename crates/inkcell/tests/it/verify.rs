@@ -5,11 +5,12 @@ use std::process::Command;
 
 use inkcell_testkit::env::{Ran, TestEnv, finish, names_in};
 use inkcell_testkit::notebooks::pretty;
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::env;
-use crate::notebook_runs::{notebook, ran, until};
+use crate::notebook_runs::{notebook, ran};
 use crate::running::Running;
 
 fn command(env: &TestEnv, args: &[&str]) -> Command {
@@ -244,7 +245,7 @@ fn an_interrupt_leaves_nothing() {
     let book = pretty(&made);
     env.put("a.ipynb", &book);
     let running = Running::start(command(&env, &["a.ipynb"]));
-    until(|| env.path("begun").exists());
+    until("the file begun", || env.path("begun").exists());
     running.signal(Signal::INT);
     let ended = running.end();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
@@ -350,7 +351,7 @@ fn an_interrupt_ends_also_when_nobody_reads() {
     env.put("sign", "y");
     // What differs is some hundred kilobytes, and a pipe holds 64 of them.
     let running = Running::start(command(&env, &["a.ipynb", "a.ipynb"]));
-    until(|| running.waiting() >= 60_000);
+    until("a full pipe", || running.waiting() >= 60_000);
     running.signal(Signal::INT);
     let ended = running.end_unread();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");

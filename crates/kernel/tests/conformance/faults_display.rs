@@ -113,11 +113,10 @@ async fn objects_that_lie_about_themselves_harm_nothing(start: Start) {
         "__class__ = property(lambda self: 1 / 0)",
     ];
     // A kernel of others lays its objects out by itself: one way of showing each is enough for what we do with it.
-    let ways = if start.times(5) == 5 { 5 } else { 1 };
     for body in bodies {
         for show in ["Odd()", "display(Odd())", "[Odd()]", "{Odd(): Odd()}", "print(Odd())"]
             .into_iter()
-            .take(ways)
+            .take(start.times(5))
         {
             let code = format!("class Odd:\n    {body}\n{show}");
             let ran = bench.run(&code).await;

@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, KernelSpec, LaunchError};
 use inkcell_testkit::wait::until_async;
-use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use crate::bench::{Bench, LIMIT, Start};
+use crate::bench::{Bench, Start};
 
 /// A program in the place of an interpreter.
 fn program(bench: &Bench, script: &str) -> PathBuf {
@@ -32,9 +31,7 @@ async fn an_interpreter_that_never_gets_ready_is_given_up(start: Start) {
         // Time for the shell to get going on a busy machine.
         let start_timeout = Duration::from_secs(5);
         let brief = KernelSpec { start_timeout, ..spec(&bench, script) };
-        let begun = Instant::now();
         let error = bench.launch(&brief).await.err().expect("no kernel");
-        assert!(begun.elapsed() < LIMIT, "{:?}", begun.elapsed());
         match &error {
             LaunchError::TimedOut { stderr_tail, .. } => {
                 assert_eq!(stderr_tail, "no luck\n");

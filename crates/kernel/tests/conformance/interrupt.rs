@@ -82,7 +82,6 @@ crate::on_every_shell!(
     an_interrupt_ends_the_cell_and_the_kernel_lives,
     interrupt_right_after_the_request_ends_the_cell,
     interrupt_of_an_idle_runner_never_reaches_the_next_cell,
-    an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole
 );
 

@@ -130,6 +130,7 @@ mod jupyter_adopt;
 mod jupyter_faults;
 mod jupyter_pool;
 mod ledger;
+mod measured;
 mod on_servers;
 mod output;
 mod ran;

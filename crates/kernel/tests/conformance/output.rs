@@ -73,10 +73,15 @@ async fn output_shows_while_the_cell_runs(start: Start) {
     assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
 }
 
-/// What is written is seen soon, by the clock of who wrote it, although the cell goes on: a part of a line,
-/// lines with pauses between them, and the last of a flood. The runner's own bound is 0.1 s; what waited for
-/// the end of the cell, or for more output, would never come.
-async fn output_is_seen_soon_after_it_was_written(start: Start) {
+/// What waited for the end of the cell, or for more output, would never come.
+async fn output_is_seen_although_the_cell_goes_on(start: Start) {
+    longest_delay(start).await;
+}
+
+/// The longest time in seconds, by the clock of who wrote it, until output is seen of a cell that goes on: a part of
+/// a line, lines with pauses between them, and the last of a flood.
+pub(crate) async fn longest_delay(start: Start) -> f64 {
+    let mut longest = 0.0_f64;
     let mut bench = Bench::start(start).await;
     let cells = [
         "print(time.time(), end='<')",
@@ -102,11 +107,12 @@ async fn output_is_seen_soon_after_it_was_written(start: Start) {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("a clock").as_secs_f64();
             let last = text.rsplit('<').nth(1).expect("a time");
             let written: f64 = last.lines().last().expect("a line").parse().expect("a time");
-            assert!(now - written < 60.0, "{code}: seen {} s after it was written", now - written);
+            longest = longest.max(now - written);
         }
         bench.kernel().interrupt().expect("the kernel is there");
         assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
     }
+    longest
 }
 
 /// F-039
@@ -162,7 +168,7 @@ async fn a_thread_that_goes_on_is_no_part_of_a_cell(start: Start) {
 crate::on_gateways!(
     nothing_is_lost_of_much_output,
     output_shows_while_the_cell_runs,
-    output_is_seen_soon_after_it_was_written,
+    output_is_seen_although_the_cell_goes_on,
     a_thread_that_goes_on_is_no_part_of_a_cell,
 );
 
@@ -172,7 +178,7 @@ crate::on_every_shell!(
     bytes_arrive_as_they_were_written,
     nothing_is_lost_of_much_output,
     output_shows_while_the_cell_runs,
-    output_is_seen_soon_after_it_was_written,
+    output_is_seen_although_the_cell_goes_on,
     streams_are_whole_again_in_the_next_cell,
     a_thread_that_goes_on_is_no_part_of_a_cell
 );
@@ -181,5 +187,5 @@ crate::on_jupyter!(
     output_of_c_code_and_children_is_caught,
     nothing_is_lost_of_much_output,
     output_shows_while_the_cell_runs,
-    output_is_seen_soon_after_it_was_written,
+    output_is_seen_although_the_cell_goes_on,
 );

@@ -57,38 +57,31 @@ impl Served {
     }
 
     pub(crate) async fn in_manner(start: Start, manner: Manner) -> Served {
-        let mut folder = TempDir::new().expect("a folder");
+        let folder = TempDir::new().expect("a folder");
         // Where it is looked for what other tests leave; these have a state folder each.
         std::fs::create_dir_all(crate::bench::state_dir().join("runner")).expect("a folder");
-        for _ in 0..3 {
-            let port = free_port();
-            let scheme = if manner == Manner::Tls { "https" } else { "http" };
-            let url = format!("{scheme}://127.0.0.1:{port}");
-            let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;
-            let certificate = (manner == Manner::Tls).then(|| certificate(folder.path()));
-            CERTIFICATE.set(certificate);
-            URL.set(Some((url, manner)));
-            let child = command(start, manner, port, folder.path()).spawn().expect("a server");
-            let mut served = Served { child, folder };
-            if served.answers(start).await {
-                return served;
-            }
-            // Somebody else took the port.
-            let (_, back) = (served.child.kill(), TempDir::new().expect("a folder"));
-            let _ = served.child.wait();
-            folder = std::mem::replace(&mut served.folder, back);
-        }
-        panic!("no server: {}", std::fs::read_to_string(folder.path().join("log")).expect("a log"));
+        let port = free_port();
+        let scheme = if manner == Manner::Tls { "https" } else { "http" };
+        let url = format!("{scheme}://127.0.0.1:{port}");
+        let url = GatewayUrl::parse(&url, PlainHttp::OnlyHere).expect("an address").0;
+        let certificate = (manner == Manner::Tls).then(|| certificate(folder.path()));
+        CERTIFICATE.set(certificate);
+        URL.set(Some((url, manner)));
+        let child = command(start, manner, port, folder.path()).spawn().expect("a server");
+        let mut served = Served { child, folder };
+        served.wait_for_answer(start).await;
+        served
     }
 
-    async fn answers(&mut self, start: Start) -> bool {
+    async fn wait_for_answer(&mut self, start: Start) {
         let backend = backend(start, self.folder.path());
         until_async("an answer of the server", async || {
-            let is_there = backend.kernelspecs().await.is_ok();
             let has_ended = self.child.try_wait().expect("a status").is_some();
-            (is_there || has_ended).then_some(is_there)
+            let log = || std::fs::read_to_string(self.folder.path().join("log"));
+            assert!(!has_ended, "the server has ended: {:?}", log());
+            backend.kernelspecs().await.map_err(|error| error.to_string())
         })
-        .await
+        .await;
     }
 
     /// Ends it as its user would.

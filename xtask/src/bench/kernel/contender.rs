@@ -31,7 +31,7 @@ pub(super) struct Arena {
 /// Who takes a sample.
 #[derive(Clone, Copy)]
 pub(super) enum Program {
-    /// A host of our kernels, from the release build.
+    /// A host of our kernels, from the dist build.
     Ours,
     /// The same program, with a plain process in the place of a kernel.
     Plain,

@@ -1,4 +1,4 @@
-//! A host of kernels as a process of its own, from a release build: told "go", it takes one sample.
+//! A host of kernels as a process of its own, from a dist build: told "go", it takes one sample.
 //!
 //! Owns the conversation with the coordinator: a line when it is ready, a line for each sample. Must not
 //! know what a sample means.

@@ -1,6 +1,6 @@
 //! The process that measures: it starts servers, asks them in turn, and prints what it found.
 //!
-//! Owns who takes part, what each sees of the environment, and the order of a round. It comes from a release build,
+//! Owns who takes part, what each sees of the environment, and the order of a round. It comes from a dist build,
 //! so that the client weighs little. Must not know goals.
 
 use std::path::{Path, PathBuf};

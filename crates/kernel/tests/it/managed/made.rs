@@ -7,7 +7,7 @@ use std::process::Command;
 
 use inkcell_kernel::{Existing, Finder, Reason, SetupDone, SetupEvent, candidates};
 
-use crate::tree::{LONG, Tree, output, steps, works};
+use super::tree::{LONG, Tree, output, steps, works};
 
 /// B:E-50: with Python's own means, from nothing to a second setup, more packages and another one in its
 /// place.

@@ -14,7 +14,7 @@ use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{Desk, LIMIT};
+use super::desk::{Desk, LIMIT};
 
 /// Answers as a gateway does whose kernels cannot be made: with the status that its first argument is, and after
 /// that not at all where it is `gone`. The second question is never answered where it is `slow`; from the second on

@@ -5,9 +5,9 @@ use std::time::Duration;
 use inkcell_kernel::Outcome;
 use inkcell_testkit::wait::on_skipping_clock;
 
-use crate::desk::{Desk, LIMIT, collect, request, run};
-use crate::fake_kernel::{Step, busy, cell, idle, input, reply, stream};
-use crate::scripted::{Act, PREFIX, Scripted, Seen};
+use super::desk::{Desk, LIMIT, collect, request, run};
+use super::fake_kernel::{Step, busy, cell, idle, input, reply, stream};
+use super::scripted::{Act, PREFIX, Scripted, Seen};
 
 /// F-113: the beginning of a message that is too long ends the connection with a clear word, whichever way its
 /// length is told; the kernel is spoken to again and the cell ends.

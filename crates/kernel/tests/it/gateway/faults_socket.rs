@@ -7,9 +7,9 @@ use inkcell_kernel::{Outcome, StreamName};
 use inkcell_testkit::wait::skip_time;
 use serde_json::json;
 
-use crate::desk::{Desk, LIMIT, collect, request, run};
-use crate::fake_kernel::{Step, another, busy, cell, idle, input, reply, stream};
-use crate::scripted::{Act, Scripted, Seen};
+use super::desk::{Desk, LIMIT, collect, request, run};
+use super::fake_kernel::{Step, another, busy, cell, idle, input, reply, stream};
+use super::scripted::{Act, Scripted, Seen};
 
 async fn gateway(cell: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> (Scripted, Desk) {
     let gateway = Scripted::start(|_| Act::Usual, cell).await;
@@ -114,25 +114,6 @@ async fn each_status_on_the_way_back_has_its_meaning() {
             assert_eq!(gateway.count("POST", "/api/kernels"), 1);
         }
     }
-}
-
-/// F-110: the outcome is unknown.
-#[tokio::test]
-async fn a_gateway_that_dies_in_a_cell_leaves_an_unknown_outcome() {
-    let (mut gateway, desk) = gateway(|_| vec![busy(), input(), stream("a")]).await;
-    let mut launched = desk.launch().await.unwrap();
-    launched.kernel.execute(request(1, "")).unwrap();
-    loop {
-        let next = tokio::time::timeout(LIMIT, launched.events.next()).await.unwrap().unwrap();
-        if format!("{next:?}").contains("Stream") {
-            break;
-        }
-    }
-    gateway.kill();
-    let ran = collect(&mut launched.events).await;
-    assert!(ran.cause().contains("the outcome of the cell is unknown"), "{}", ran.cause());
-    assert!(launched.events.next().await.is_none(), "nothing follows a death");
-    assert!(launched.kernel.execute(request(2, "")).is_err());
 }
 
 /// F-111: where nobody asks for anything, the way to a gateway may be gone for longer: the kernel is had again, and

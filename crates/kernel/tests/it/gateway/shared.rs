@@ -18,7 +18,7 @@ use inkcell_testkit::wait::{on_skipping_clock, until_async};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{Desk, config, run};
+use super::desk::{Desk, config, run};
 
 fn python() -> PathBuf {
     std::env::var_os("INKCELL_TEST_JUPYTER_PYTHON").map(PathBuf::from).unwrap()
@@ -80,7 +80,7 @@ async fn runs_a_cell(url: GatewayUrl, token: Token) {
     let ran = run(&mut launched, code).await;
     let cwd = desk.folder.path().canonicalize().unwrap();
     assert_eq!(ran.text.trim(), format!("False {}", cwd.display()), "{ran:?}");
-    launched.kernel.shutdown(crate::desk::LIMIT).await;
+    launched.kernel.shutdown(super::desk::LIMIT).await;
 }
 
 /// B:G-10 B:G-13 B:G-14 B:G-15 B:G-17 B:G-18 F-027 S-014 S-021
@@ -199,12 +199,12 @@ async fn kernels_come_from_the_shared_gateway() {
     let shared = shared(&folder, python());
     let gateway = shared.status().pid.unwrap();
     Command::new("kill").args(["-9", &gateway.to_string()]).status().unwrap();
-    let ran = crate::desk::collect(&mut one.events).await;
+    let ran = super::desk::collect(&mut one.events).await;
     assert!(ran.death.is_some(), "{ran:?}");
     let mut three = backend.launch(&spec, &cancel).await.unwrap();
     assert_eq!(run(&mut three, "print(3)").await.text, "3\n");
     for kernel in [one.kernel, two.kernel, three.kernel] {
-        kernel.shutdown(crate::desk::LIMIT).await;
+        kernel.shutdown(super::desk::LIMIT).await;
     }
     assert!(shared.shutdown().await.unwrap());
 }
@@ -238,7 +238,7 @@ async fn a_kernel_has_the_variables_of_its_host() {
         let mut launched = backend.launch(&spec, &CancellationToken::new()).await.unwrap();
         let ran = run(&mut launched, code).await;
         assert_eq!(ran.text, wanted, "{ran:?}");
-        launched.kernel.shutdown(crate::desk::LIMIT).await;
+        launched.kernel.shutdown(super::desk::LIMIT).await;
     }
     assert_eq!(SharedGateway::shutdown_all(&folder.path().join("state")).await.unwrap(), 1);
 }
@@ -301,7 +301,7 @@ async fn a_gateway_that_nobody_wrote_down_is_ended() {
         acquired = gateway.acquire() => panic!("it never answers: {:?}", acquired.map(|_| ())),
         () = until_async("the start of the gateway", async || begun.exists()) => {}
     }
-    until_async("the end of the gateway with whoever started it", async || {
+    until_async("the end of the gateway with its starter", async || {
         let alive = std::fs::File::open(files(&folder).join("gateway.alive")).unwrap();
         alive.try_lock().is_ok()
     })
@@ -331,7 +331,7 @@ async fn an_idle_gateway_ends_where_that_is_wanted() {
     assert_eq!(ran.text, "on\n", "{ran:?}");
     let state = folder.path().join("state");
     assert_eq!(SharedGateway::statuses(&state).len(), 1, "it has a kernel");
-    launched.kernel.shutdown(crate::desk::LIMIT).await;
+    launched.kernel.shutdown(super::desk::LIMIT).await;
     let has_ended = async || SharedGateway::statuses(&state).is_empty();
     until_async("the end of the gateway", has_ended).await;
 }

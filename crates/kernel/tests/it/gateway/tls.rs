@@ -19,9 +19,9 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsAcceptor;
 
-use crate::desk::{Desk, LIMIT, config, run};
-use crate::fake_kernel::{cell, stream};
-use crate::scripted::{Act, Scripted};
+use super::desk::{Desk, LIMIT, config, run};
+use super::fake_kernel::{cell, stream};
+use super::scripted::{Act, Scripted};
 
 const BOTH: &[&SupportedProtocolVersion] = &[&TLS12, &TLS13];
 

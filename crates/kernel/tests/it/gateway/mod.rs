@@ -1,5 +1,4 @@
 //! Kernels on gateways: a scripted one that does what real ones should not, and real ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod contents;
 mod desk;
@@ -10,6 +9,7 @@ mod faults_shared;
 mod faults_socket;
 mod leftovers;
 mod limits;
+mod measured;
 mod real;
 mod scale;
 mod scripted;

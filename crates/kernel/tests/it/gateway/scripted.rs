@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use crate::fake_kernel::{self, FakeKernel, Step};
+use super::fake_kernel::{self, FakeKernel, Step};
 
 /// A request as the gateway got it.
 #[derive(Clone, Debug)]

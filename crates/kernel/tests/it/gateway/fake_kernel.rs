@@ -12,7 +12,7 @@ use tokio_tungstenite::tungstenite::handshake::server::{Request, Response};
 use tokio_tungstenite::tungstenite::http::HeaderValue;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
-use crate::scripted::{Inside, Seen};
+use super::scripted::{Inside, Seen};
 
 /// What a kernel does in a cell, in order.
 #[derive(Clone, Debug)]

@@ -7,9 +7,9 @@ use inkcell_kernel::{Backend as _, Launched};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{Desk, LIMIT, run};
-use crate::fake_kernel::{cell, stream};
-use crate::scripted::{Act, Scripted, Seen};
+use super::desk::{Desk, LIMIT, run};
+use super::fake_kernel::{cell, stream};
+use super::scripted::{Act, Scripted, Seen};
 
 /// A gateway with a thread of its own, so that its tasks are not counted among ours.
 fn apart() -> (Arc<Scripted>, impl FnOnce()) {

@@ -8,9 +8,9 @@ use inkcell_kernel::{Backend as _, KernelSpec};
 use inkcell_testkit::wait::{skip_time, until_async};
 use tokio_util::sync::CancellationToken;
 
-use crate::desk::{Desk, LIMIT, run};
-use crate::fake_kernel::{cell, stream};
-use crate::scripted::{Act, Scripted, Seen};
+use super::desk::{Desk, LIMIT, run};
+use super::fake_kernel::{cell, stream};
+use super::scripted::{Act, Scripted, Seen};
 
 fn is_create(seen: &Seen) -> bool {
     seen.method == "POST" && seen.path == "/api/kernels"
@@ -142,7 +142,7 @@ async fn each_status_of_the_other_requests_is_borne() {
         let gateway = Scripted::start(script, |_| vec![]).await;
         let desk = Desk::at(gateway.url());
         let mut launched = desk.launch().await.unwrap();
-        launched.kernel.execute(crate::desk::request(1, "")).unwrap();
+        launched.kernel.execute(super::desk::request(1, "")).unwrap();
         launched.kernel.interrupt().unwrap();
         let next = tokio::time::timeout(LIMIT, launched.events.next()).await.unwrap().unwrap();
         assert!(format!("{next:?}").contains("did not interrupt"), "{next:?}");
@@ -278,7 +278,7 @@ async fn a_start_that_is_cancelled_leaves_nothing() {
 async fn a_name_that_there_is_not_is_an_error() {
     let gateway = Scripted::start(|_| Act::Usual, |_| vec![]).await;
     let mut desk = Desk::at(gateway.url());
-    let mut config = crate::desk::config(gateway.url(), &desk.folder);
+    let mut config = super::desk::config(gateway.url(), &desk.folder);
     config.kernel_name = Some("julia".to_owned());
     desk.backend = inkcell_kernel::GatewayBackend::new(config);
     let refusal = desk.refusal().await;

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use inkcell_kernel::{GatewayBackend, GatewayConfig, LeftBehind, Whose, left_behind};
 use inkcell_testkit::wait::until_async;
 
-use crate::desk::{Desk, LIMIT, config};
-use crate::fake_kernel::cell;
-use crate::scripted::{Act, Scripted, Seen};
+use super::desk::{Desk, LIMIT, config};
+use super::fake_kernel::cell;
+use super::scripted::{Act, Scripted, Seen};
 
 /// F-118: what a host left is removed by the next one, and what lives is left alone.
 #[test]

@@ -10,9 +10,9 @@ use inkcell_testkit::wait::until_async;
 use serde_json::{Value, json};
 use tokio_tungstenite::tungstenite::client::IntoClientRequest as _;
 
-use crate::desk::{Desk, run};
-use crate::real::{Real, TOKEN};
-use crate::scripted::{Act, Scripted, Seen};
+use super::desk::{Desk, run};
+use super::real::{Real, TOKEN};
+use super::scripted::{Act, Scripted, Seen};
 
 const SERVER: &[&str] = &[
     "-m",
@@ -156,7 +156,7 @@ async fn a_real_server_gives_kernels_and_notebooks() {
     let mut launched = real.desk.launch().await.unwrap();
     let shown = run(&mut launched, "import os; print(os.getcwd())").await.text;
     assert_eq!(shown.trim(), folder.canonicalize().unwrap().to_str().unwrap());
-    launched.kernel.shutdown(crate::desk::LIMIT).await;
+    launched.kernel.shutdown(super::desk::LIMIT).await;
     let contents = real.desk.backend.contents();
     assert_eq!(contents.collaboration(&at).await.unwrap(), Collaboration::Absent);
     let read = contents.read(&at).await.unwrap();

@@ -9,7 +9,7 @@ use inkcell_kernel::{
 };
 use inkcell_testkit::wait::holds_in_time;
 
-use crate::tree::{Tree, steps, works};
+use super::tree::{Tree, steps, works};
 
 /// Offline, or with a name that does not exist.
 #[tokio::test]
@@ -209,7 +209,7 @@ async fn waiting_for_another_setup_has_an_end() {
     let (ended, events) = tree.set_up().await;
     assert!(matches!(ended, Err(SetupError::Busy { .. })), "{ended:?}");
     assert_eq!(steps(&events), ["waiting for another setup: failed"]);
-    tree.setup.step_timeout = crate::tree::LONG;
+    tree.setup.step_timeout = super::tree::LONG;
     let cancel = tree.cancel.clone();
     let mut report = |_| cancel.cancel();
     let ended = set_up_environment(&tree.setup, &tree.cancel, &mut report).await;

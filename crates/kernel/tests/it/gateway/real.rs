@@ -9,7 +9,7 @@ use inkcell_testkit::ports::free_port;
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
-use crate::desk::{Desk, config};
+use super::desk::{Desk, config};
 
 /// What opens it.
 pub(crate) const TOKEN: &str = "a-token-of-the-tests";

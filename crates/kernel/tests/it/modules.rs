@@ -1,8 +1,6 @@
 //! The user's and the project's own modules in a real kernel: found, loaded, and in the way of a start
 //! when they fail.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::symlink;

@@ -5,8 +5,8 @@ use std::time::Duration;
 use inkcell_kernel::{kernel_environment, user_of};
 use inkcell_testkit::need::named_python;
 
-use crate::desk::{LIMIT, run};
-use crate::real::Real;
+use super::desk::{LIMIT, run};
+use super::real::Real;
 
 const ARGUMENTS: &[&str] = &[
     "-m",
@@ -41,7 +41,7 @@ async fn kernels_come_from_an_enterprise_gateway() {
     assert_eq!(run(&mut launched, "print('x' * 3_000_000)").await.text.len(), 3_000_001);
     launched
         .kernel
-        .execute(crate::desk::request(1, "print('go')\nimport time\ntime.sleep(600)"))
+        .execute(super::desk::request(1, "print('go')\nimport time\ntime.sleep(600)"))
         .unwrap();
     loop {
         let next = tokio::time::timeout(LIMIT, launched.events.next()).await.unwrap();
@@ -50,7 +50,7 @@ async fn kernels_come_from_an_enterprise_gateway() {
         }
     }
     launched.kernel.interrupt().unwrap();
-    let ran = crate::desk::collect(&mut launched.events).await;
+    let ran = super::desk::collect(&mut launched.events).await;
     assert!(format!("{:?}", ran.ends).contains("KeyboardInterrupt"), "{ran:?}");
     assert_eq!(run(&mut launched, "print(1 + 1)").await.text, "2\n");
     launched.kernel.shutdown(LIMIT).await;
