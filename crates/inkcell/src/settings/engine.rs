@@ -24,6 +24,11 @@ const MAX_RESTARTS: u32 = 1;
 /// Kernels that wait ready where there is somebody who will ask for more.
 const SPARES: usize = 1;
 
+/// How often idle kernels are looked for: a short limit is kept to the second.
+fn sweep(idle: Option<Duration>) -> Duration {
+    idle.map_or(SWEEP, |idle| idle.clamp(Duration::from_secs(1), SWEEP))
+}
+
 /// Everything an engine must be told.
 pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConfig {
     let read = Read { resolved: &settings.resolved, profile };
@@ -48,7 +53,7 @@ pub(crate) fn engine_config(settings: &Settings, profile: Profile) -> EngineConf
                     IdleRule::WithoutOwner(limit)
                 }
             },
-            sweep: SWEEP,
+            sweep: sweep(read.time(Key::KernelIdle)),
         },
         artifacts: artifacts_config(settings),
         output: output(&read, profile),

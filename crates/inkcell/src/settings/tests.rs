@@ -303,6 +303,15 @@ fn what_is_set_reaches_the_engine() {
     assert_eq!((config.limits.idle, config.policy.retry), (IdleRule::Never, Retry::Never));
 }
 
+/// B:K-06: idle kernels are looked for every 30 s, and more often where they may idle for less.
+#[test]
+fn a_short_idle_limit_is_looked_at_in_time() {
+    for (idle, seconds) in [("never", 30), ("3600", 30), ("2", 2), ("0.1", 1)] {
+        let config = engine_config(&with(&[("INKCELL_KERNEL_IDLE", idle)]), Profile::Default);
+        assert_eq!(config.limits.sweep, Duration::from_secs(seconds), "{idle}");
+    }
+}
+
 /// B:C-06 B:C-07 B:G-01: an address means a gateway unless another backend is set.
 #[test]
 fn an_address_means_a_gateway() {
