@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 
@@ -105,12 +106,7 @@ fn run_stages(
         let preparing = scope.spawn(|| Surroundings::prepare(workspace, depth));
         stages
             .run("format", || child::stream(&mut workspace.cargo(["fmt", "--all", "--check"])))?;
-        stages.run("lints", || {
-            let args =
-                ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-            child::stream(&mut workspace.cargo(args))
-        })?;
-        stages.run("build", || suite::build(workspace))?;
+        stages.run("lints and build", || suite::build(workspace))?;
         stages.run("environments", || match preparing.join() {
             Ok(surroundings) => surroundings,
             Err(_) => bail!("preparing the environments panicked"),
@@ -130,8 +126,35 @@ fn run_stages(
     let runner =
         stages.run("runner", || pytest::run(workspace, &surroundings.python, &[], tell, times));
     tests.and(runner)?;
+    if depth == Depth::Quick {
+        return run_checks(stages, workspace, depth, &tell);
+    }
+    // The release build can use every core, and most of these stages use one: together they take less time.
+    std::thread::scope(|scope| {
+        let building = scope.spawn(|| build_release(workspace));
+        let checks = run_checks(stages, workspace, depth, &tell);
+        let release = stages.run("release build", || match building.join() {
+            Ok(release) => release,
+            Err(_) => bail!("the release build panicked"),
+        });
+        checks.and(release)
+    })?;
+    stages.run("readme", || readme(workspace))?;
+    if depth == Depth::All {
+        stages.run("fuzz", || fuzz::run(workspace, 60, None))?;
+    }
+    Ok(())
+}
+
+/// The stages after the tests.
+fn run_checks(
+    stages: &mut Stages,
+    workspace: &Workspace,
+    depth: Depth,
+    tell: &impl Fn(&mut Command),
+) -> Result<()> {
     stages.run("doc tests", || {
-        let mut tests = workspace.cargo(["test", "--quiet", "--doc", "--workspace"]);
+        let mut tests = workspace.linting_cargo(["test", "--quiet", "--doc", "--workspace"]);
         tell(&mut tests);
         child::stream_to_stdout(&mut tests)
     })?;
@@ -159,11 +182,15 @@ fn run_stages(
     }
     let missing = stages.run("pythons", || pythons::run(workspace, depth))?;
     missing.into_iter().for_each(|line| stages.warn(line));
-    stages.run("release build", || child::stream(&mut workspace.cargo(["build", "--release"])))?;
-    stages.run("readme", || readme(workspace))?;
-    if depth == Depth::All {
-        stages.run("fuzz", || fuzz::run(workspace, 60, None))?;
-    }
+    Ok(())
+}
+
+/// The build that README's first command uses.
+fn build_release(workspace: &Workspace) -> Result<()> {
+    let start = Instant::now();
+    child::stream(&mut workspace.cargo(["build", "--quiet", "--release"]))?;
+    let minutes = start.elapsed().as_secs_f64() / 60.0;
+    println!("the release build took {minutes:.2} minutes beside other stages");
     Ok(())
 }
 
@@ -174,7 +201,7 @@ fn run_named(
     workspace: &Workspace,
     options: &Options,
 ) -> Result<()> {
-    stages.run("build", || suite::build(workspace))?;
+    stages.run("lints and build", || suite::build(workspace))?;
     let surroundings =
         stages.run("environments", || Surroundings::prepare(workspace, options.depth))?;
     surroundings.warn(stages);

@@ -300,6 +300,7 @@ fn tests_wait_for_events_and_not_for_time() {
         // On the clock of the test, which is paused.
         "crates/testkit/src/scripted.rs",
         "crates/testkit/src/scripted/actor.rs",
+        "crates/engine/tests/it/executing.rs",
         "crates/engine/tests/it/simulation/backend.rs",
         "crates/engine/tests/it/simulation/client.rs",
         // A gateway that answers late.

@@ -99,6 +99,60 @@ pub(crate) const RULES: &[Rule] = &[
         need: Need::Time,
         why: "It runs a notebook once for each call that a fault can hit.",
     },
+    Rule {
+        binary: "it",
+        prefix: "crash::a_save_survives_a_fault_at_every_call",
+        need: Need::Time,
+        why: "It saves a notebook once for each call that a fault can hit.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "host_faults::a_host_that_is_killed_at_any_call",
+        need: Need::Time,
+        why: "It starts a host once for each call that a fault can hit.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "differential::",
+        need: Need::Time,
+        why: "Each runs its notebooks with Jupyter and in three ways with inkcell.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "backends::answers_do_not_tell",
+        need: Need::Time,
+        why: "Each runs a long script of calls on a real gateway and on the runner.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "gateways::",
+        need: Need::Time,
+        why: "These start real gateways; one runs 32 kernels at once.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "served_notebooks::",
+        need: Need::Time,
+        why: "These start real Jupyter servers.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "gateway::shared::",
+        need: Need::Time,
+        why: "These start real gateways.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "managed::made::",
+        need: Need::Time,
+        why: "These make whole environments with venv and pip.",
+    },
+    Rule {
+        binary: "conformance",
+        prefix: "on_servers::",
+        need: Need::Time,
+        why: "Each shares one real server among the tests of several modules.",
+    },
 ];
 
 /// Whether a test has this need.
