@@ -80,7 +80,7 @@ impl Environment<'_> {
         let mut make = command(&uv, workspace);
         child::stream(make.args(["venv", "--quiet", "--seed", "--python"]).arg(base).arg(&dir))?;
         let mut install = command(&uv, workspace);
-        install.args(["pip", "install", "--quiet", "--compile-bytecode", "--python"]).arg(&python);
+        install.args(["pip", "install", "--quiet", "--python"]).arg(&python);
         child::stream(install.arg("--requirement").arg(workspace.path(requirements)))?;
         if !has_modules(&python, modules) {
             bail!("{name} was made of {}, but `import {modules}` fails in it", base.display());

@@ -40,7 +40,14 @@ impl TestEnv {
     pub fn new(program: &str) -> TestEnv {
         let root = tempfile::Builder::new().prefix("inkcell-test-").tempdir().expect("a folder");
         std::fs::create_dir(root.path().join("work")).expect("a working folder");
+        crate::runner::share(&root.path().join("state"));
         TestEnv { root, program: PathBuf::from(program) }
+    }
+
+    /// The same before the first command: without a state folder.
+    pub fn without_state(self) -> TestEnv {
+        std::fs::remove_dir_all(self.state()).expect("a state folder");
+        self
     }
 
     /// The working folder.

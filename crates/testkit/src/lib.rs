@@ -11,5 +11,6 @@ pub mod need;
 pub mod notebooks;
 pub mod ports;
 pub mod pty;
+pub mod runner;
 pub mod scripted;
 pub mod wait;

@@ -78,8 +78,10 @@ pub(super) fn run(
     let binaries = binaries(workspace)?;
     let environment = told(tell);
     let tests = select(&binaries, selection, &environment)?;
-    let needs_machine = |test: &Test| rules::needs(&test.binary.name, &test.name, Need::Machine);
-    let (alone, beside): (Vec<_>, Vec<_>) = tests.into_iter().partition(needs_machine);
+    let has = |need: Need| move |test: &Test| rules::needs(&test.binary.name, &test.name, need);
+    let (alone, mut beside): (Vec<_>, Vec<_>) = tests.into_iter().partition(has(Need::Machine));
+    // What takes long begins first, so that nothing waits for it at the end.
+    beside.sort_by_key(|test| !has(Need::Time)(test));
     let mut outcomes = run_tests(beside, super::threads(), &environment);
     outcomes.extend(run_tests(alone, 1, &environment));
     let failed: Vec<&Outcome> = outcomes.iter().filter(|one| one.failure.is_some()).collect();

@@ -174,7 +174,10 @@ pub(crate) fn nextest_config() -> String {
     for Rule { binary, prefix, need, why } in RULES {
         let setting = match need {
             Need::Machine => "threads-required = \"num-test-threads\"",
-            Need::Time => "slow-timeout = { period = \"300s\", terminate-after = 4 }",
+            // What takes long begins first, so that nothing waits for it at the end.
+            Need::Time => {
+                "slow-timeout = { period = \"300s\", terminate-after = 4 }\npriority = 50"
+            }
         };
         // Writing into a String cannot fail.
         let _ = write!(

@@ -38,6 +38,7 @@ fn python() -> String {
 /// What every engine of these tests is told, with its state below `dir`.
 pub(crate) fn config(dir: &Path) -> EngineConfig {
     let state_dir = dir.join("state");
+    inkcell_testkit::runner::share(&state_dir);
     let names = ["PATH", "HOME"];
     let parent = std::env::vars_os().filter(|(name, _)| names.iter().any(|known| name == known));
     let kernels = KernelsConfig {

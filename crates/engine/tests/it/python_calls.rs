@@ -40,6 +40,7 @@ impl Desk {
     fn with(retry: Retry) -> Desk {
         let dir = TempDir::new().expect("a folder");
         let state_dir = dir.path().join("state");
+        inkcell_testkit::runner::share(&state_dir);
         let names = ["PATH", "HOME"];
         let parent =
             std::env::vars_os().filter(|(name, _)| names.iter().any(|known| name == known));

@@ -64,6 +64,7 @@ impl TestDesk {
         roots: Roots,
     ) -> TestDesk {
         let state_dir = root.path().join("state");
+        inkcell_testkit::runner::share(&state_dir);
         let notebooks = Notebooks::new(FilesConfig {
             state_dir: state_dir.clone(),
             // The desk says where paths begin, not the process.

@@ -299,7 +299,7 @@ fn a_clean_up_says_what_went_and_what_is_left() {
 /// `state path` says where everything is, in a form that a shell can use.
 #[test]
 fn the_state_folder_is_told() {
-    let env = env();
+    let env = env().without_state();
     let state = env.state().display().to_string();
     assert_eq!(env.run(&["state", "path"]).ok().stdout, format!("{state}\n"));
     let said = json(env.run(&["state", "path", "--json"]));

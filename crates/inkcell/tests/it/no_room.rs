@@ -28,7 +28,6 @@ fn a_folder_without_permission_leaves_the_file_as_it_was() {
         let mut copy = env.command("cp");
         copy.arg(env.program()).arg(&program);
         finish(copy, b"").ok();
-        std::fs::create_dir(env.state()).expect("a state folder");
         for path in [env.dir(), env.path("nb.ipynb"), env.state(), program.clone()] {
             chown(path, Some(SOMEBODY), Some(SOMEBODY)).expect("given away");
         }

@@ -7,8 +7,8 @@ use rustix::process::Signal;
 use crate::env;
 use crate::running::{Process, Running, py};
 
-/// One line tells its process and sleeps, so that a signal finds that line wherever it comes in between.
-const SLEEPS: &str = "import os, time\nprint(os.getpid()); time.sleep(600)";
+/// One expression tells its process and sleeps. Between two statements of one line, a signal finds neither.
+const SLEEPS: &str = "import os, time\nprint(os.getpid()) or time.sleep(600)";
 
 const STUBBORN: &str = "import os, signal, time\n\
                         signal.signal(signal.SIGINT, signal.SIG_IGN)\n\

@@ -136,7 +136,7 @@ fn a_backup_is_kept_and_named() {
 
 #[test]
 fn a_dry_run_shows_the_change_by_cell_and_writes_nothing() {
-    let env = desk();
+    let env = desk().without_state();
     let ops = r#"[{"op": "sub", "cell": 1, "old": "x = 1", "new": "x = 2"}, {"op": "delete", "cell": 0}]"#;
     env.put("ops.json", ops);
     let ran = env.run(&["edit", "nb.ipynb", "--ops", "ops.json", "--dry-run", "--backup"]).ok();
@@ -172,7 +172,7 @@ fn a_dry_run_shows_the_change_by_cell_and_writes_nothing() {
 /// A dry run works where nothing at all can be written, and says so in JSON too.
 #[test]
 fn a_dry_run_needs_no_state_folder() {
-    let env = desk();
+    let env = desk().without_state();
     std::fs::write(env.state(), "in the way").expect("a file where the state folder should be");
     std::fs::set_permissions(env.path("nb.ipynb"), PermissionsExt::from_mode(0o444))
         .expect("read-only");

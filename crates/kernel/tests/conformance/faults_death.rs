@@ -1,11 +1,10 @@
 //! Faults of tier 4: kernels that are killed, that end themselves, and that run out of memory.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use inkcell_kernel::{DeathCause, ExecEvent, History, KernelEvent, Outcome};
 use inkcell_testkit::need::skip;
-use inkcell_testkit::wait::{skip_time, until};
+use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::bench::{Bench, LIMIT, Start};
@@ -217,8 +216,6 @@ async fn output_before_a_death_is_not_lost(start: Start) {
         let exec = bench.post(code, History::Store);
         let pid = bench.pid();
         assert!(crate::ledger::is_gone_soon(pid).await);
-        // Later than anybody waits for a process that is gone.
-        skip_time(Duration::from_secs(10)).await;
         let ran = bench.collect(exec).await;
         assert_eq!(ran.stdout().len(), 1_000_001 + usize::from(code.contains("yz")), "{code}");
         assert_eq!(ran.cause(), &DeathCause::Exit { code: 3 }, "{code}");

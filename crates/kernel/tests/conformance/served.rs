@@ -104,6 +104,8 @@ impl Drop for Served {
 /// A backend for the server of this test.
 pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
     let (url, manner) = URL.with_borrow(Clone::clone).expect("a server of this test");
+    let state_dir = folder.join("state");
+    inkcell_testkit::runner::share(&state_dir);
     GatewayBackend::new(GatewayConfig {
         url,
         token: Token::parse(if manner == Manner::Open { "" } else { TOKEN }).expect("a token"),
@@ -115,7 +117,7 @@ pub(crate) fn backend(start: Start, folder: &Path) -> GatewayBackend {
         start_limit: None,
         beside: None,
         authorities: CERTIFICATE.with_borrow(Clone::clone),
-        state_dir: folder.join("state"),
+        state_dir,
         runtime_dir: folder.to_owned(),
     })
 }

@@ -36,6 +36,7 @@ impl Place {
         };
         fs::create_dir(&search.cwd).unwrap();
         let (state_dir, fork_server) = (root.join("state"), ForkServer::Off);
+        inkcell_testkit::runner::share(&state_dir);
         let config = RunnerConfig { state_dir, fork_server, spares: 0 };
         Place { temp, search, backend: RunnerBackend::new(config).unwrap() }
     }

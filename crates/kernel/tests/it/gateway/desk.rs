@@ -31,6 +31,8 @@ pub(crate) struct Ran {
 }
 
 pub(crate) fn config(url: GatewayUrl, folder: &TempDir) -> GatewayConfig {
+    let state_dir = folder.path().join("state");
+    inkcell_testkit::runner::share(&state_dir);
     GatewayConfig {
         url,
         token: Token::parse("secret").unwrap(),
@@ -42,7 +44,7 @@ pub(crate) fn config(url: GatewayUrl, folder: &TempDir) -> GatewayConfig {
         start_limit: None,
         beside: None,
         authorities: None,
-        state_dir: folder.path().join("state"),
+        state_dir,
         runtime_dir: folder.path().to_owned(),
     }
 }
