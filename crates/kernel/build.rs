@@ -6,12 +6,15 @@ use std::{env, fs, io};
 
 fn main() -> io::Result<()> {
     let root = Path::new("python/inkcell_runner");
-    println!("cargo:rerun-if-changed=python/inkcell_runner");
+    println!("cargo:rerun-if-changed=build.rs");
     let mut files = Vec::new();
     collect(root, &mut files)?;
     files.sort();
     let mut text = String::from("&[\n");
     for file in files {
+        // Not the folder: Python writes compiled files into it, and each would be a reason to build everything again. A
+        // new file comes with a change of the one that imports it.
+        println!("cargo:rerun-if-changed={file}");
         let full = fs::canonicalize(&file)?;
         let name = file.strip_prefix("python/").unwrap_or(&file);
         writeln!(text, "    ({name:?}, include_str!({full:?})),").map_err(io::Error::other)?;

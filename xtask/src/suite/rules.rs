@@ -173,7 +173,8 @@ pub(crate) fn nextest_config() -> String {
     let mut text = HEAD.to_owned();
     for Rule { binary, prefix, need, why } in RULES {
         let setting = match need {
-            Need::Machine => "threads-required = \"num-test-threads\"",
+            // At the end, so that nothing waits for a test that waits for the others.
+            Need::Machine => "threads-required = \"num-test-threads\"\npriority = -50",
             // What takes long begins first, so that nothing waits for it at the end.
             Need::Time => {
                 "slow-timeout = { period = \"300s\", terminate-after = 4 }\npriority = 50"

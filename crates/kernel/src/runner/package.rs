@@ -112,6 +112,28 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
+    /// The build looks for new files when one of the others changes.
+    #[test]
+    fn every_file_of_the_runner_is_carried() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
+        let (mut found, mut folders) = (Vec::new(), vec![root.join("inkcell_runner")]);
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).expect("a folder") {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "py") {
+                    let name = path.strip_prefix(&root).expect("below it");
+                    found.push(name.to_str().expect("a name").to_owned());
+                }
+            }
+        }
+        found.sort();
+        let mut carried: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
+        carried.sort_unstable();
+        assert_eq!(found, carried);
+    }
+
     /// F-028: a folder that lost a file, or was cut off, is laid out anew.
     #[test]
     fn a_damaged_folder_is_repaired() {

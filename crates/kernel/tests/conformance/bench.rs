@@ -386,8 +386,13 @@ impl Bench {
 
     /// Ends the kernel, and says how it ended.
     pub(crate) async fn shut_down(&mut self) -> Death {
+        self.shut_down_within(LIMIT).await
+    }
+
+    /// The same; a kernel that takes longer is killed.
+    pub(crate) async fn shut_down_within(&mut self, grace: Duration) -> Death {
         let kernel = self.kernel.take().expect("the kernel was not taken");
-        kernel.shutdown(LIMIT).await
+        kernel.shutdown(grace).await
     }
 }
 
