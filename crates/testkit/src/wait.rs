@@ -1,4 +1,4 @@
-//! Where tests wait in real time. A scripted gateway that answers late is the only other place.
+//! Waits in real time, for tests. Only a scripted gateway that answers late waits elsewhere.
 //!
 //! A test waits for an event, never for a time: [`until`] and [`until_async`] look until a condition holds. A time
 //! that must pass in this process is skipped, by [`skip_time`] and [`on_skipping_clock`].

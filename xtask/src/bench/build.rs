@@ -1,5 +1,5 @@
-//! The family `build`: how long the build takes, on a copy of the files that git does not ignore, with an empty target
-//! folder.
+//! The family `build`: how long a build takes in an empty target folder, on a copy of the files that git
+//! does not ignore.
 //!
 //! Owns the copy, the reading of cargo's own timings and the goals. Must not touch the checkout or its `target`.
 

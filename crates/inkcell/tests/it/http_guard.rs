@@ -102,8 +102,18 @@ fn without_the_token_there_is_nothing() {
     }
     let in_address = server.ask("GET", &format!("/mcp?token={token}"), &[], "");
     assert_eq!(in_address.status, 401);
-    let health = server.ask("GET", "/health", &[], "");
-    assert_eq!((health.status, &*health.body), (204, ""));
+    for method in ["GET", "HEAD"] {
+        let health = server.ask(method, "/health", &[], "");
+        let length = health.field("content-length");
+        assert_eq!((health.status, &*health.body, length), (204, "", None), "{method}");
+    }
+    // The answer to `HEAD` has the length of that to `GET` and no body.
+    let (get, head) = (server.ask("GET", "/mcp", &[], ""), server.ask("HEAD", "/mcp", &[], ""));
+    assert!(!get.body.is_empty() && head.body.is_empty(), "{get:?} {head:?}");
+    let length = get.body.len().to_string();
+    for reply in [get, head] {
+        assert_eq!((reply.status, reply.field("content-length")), (401, Some(&*length)));
+    }
     let lost = server.ask("GET", "/x", &[bearer(&token)], "");
     assert_eq!(lost.status, 404);
 }
