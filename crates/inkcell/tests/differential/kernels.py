@@ -202,6 +202,7 @@ def prepare(modules):
     for name in IMPORTED + modules:
         __import__(name)
     wait_for_programs()
+    flush_at_ends()
     # A collection in a fork would write to every page, and so copy it.
     gc.collect()
     gc.freeze()
@@ -232,6 +233,16 @@ def wait_for_programs():
         flush(stream)
 
     OutStream.write, OutStream.flush = write_or_note, flush_all
+
+
+def flush_at_ends():
+    """Sends streams where code ends, displays or flushes, and nowhere else.
+
+    ipykernel also sends what is older than 0.2 s, so that a slow machine finds the two streams in another order.
+    """
+    from ipykernel.iostream import OutStream
+
+    OutStream.flush_interval = PATIENCE
 
 
 if __name__ == "__main__":

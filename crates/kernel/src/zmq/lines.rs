@@ -22,7 +22,7 @@ use crate::zmq::socket::{self, Joined, Reader, Writer};
 use crate::zmq::zmtp::SocketType;
 
 /// How soon a socket that is not there yet is tried again.
-const AGAIN: Duration = Duration::from_millis(10);
+pub(crate) const AGAIN: Duration = Duration::from_millis(10);
 
 /// How long a peer may take to shake hands; whoever needs longer is no kernel, or is asked anew.
 const HANDSHAKE: Duration = Duration::from_secs(3);

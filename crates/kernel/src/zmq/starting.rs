@@ -98,7 +98,8 @@ impl Starting {
         let trace = MessageTrace::new(self.trace.as_ref(), pid);
         let folder = self.home.as_ref().map_or(Path::new(""), Home::folder);
         let mut odd = Oddity::default();
-        let words = first_words(connection, drains, folder, &trace, &mut odd);
+        let is_watched = exit.is_some();
+        let words = first_words(connection, drains, folder, &trace, &mut odd, is_watched);
         let watched = watch(words, exit.as_ref(), self.own.as_ref(), patience).await;
         let (lines, speaker, about, beginning) = self.settle(watched, odd, patience).await?;
         Ok(Ready { starting: self, exit, lines, speaker, about, beginning, mode, root })
@@ -167,17 +168,26 @@ impl Starting {
 }
 
 /// Connects, and waits until the kernel answers.
+///
+/// A port may have belonged to another program that has ended since. A connection that closes while the process of the
+/// kernel lives is therefore made anew; without a process to watch, it is the end.
 async fn first_words(
     connection: &Connection,
     drains: &Drains,
     folder: &Path,
     trace: &MessageTrace,
     odd: &mut Oddity,
+    is_watched: bool,
 ) -> Result<(Lines, Speaker, About, Beginning), Unmet> {
-    let connected = lines::connect(connection, drains, folder, trace).await;
-    let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
-    let (about, beginning) = meet::meet(&mut lines, &speaker, odd).await?;
-    Ok((lines, speaker, about, beginning))
+    loop {
+        let connected = lines::connect(connection, drains, folder, trace).await;
+        let (mut lines, speaker) = connected.map_err(|_| Unmet::Closed)?;
+        match meet::meet(&mut lines, &speaker, odd).await {
+            Ok((about, beginning)) => return Ok((lines, speaker, about, beginning)),
+            Err(Unmet::Closed) if is_watched => tokio::time::sleep(lines::AGAIN).await,
+            Err(unmet) => return Err(unmet),
+        }
+    }
 }
 
 /// Waits for something that a kernel is to do, as long as that makes sense.

@@ -69,6 +69,15 @@ def bind(kind, name, waiting=1000):
     return bound
 
 
+if mode == "hangs up":
+    # As another kernel that had these ports and ends: the connections are made, a request comes, and all is closed.
+    kinds = {"hb": zmq.ROUTER, "stdin": zmq.ROUTER, "control": zmq.ROUTER, "iopub": zmq.PUB, "shell": zmq.ROUTER}
+    others = {name: bind(kind, name) for name, kind in kinds.items()}
+    others["shell"].recv_multipart()
+    context.destroy(linger=0)
+    context = zmq.Context()
+    open("hung up", "w").close()
+
 hb = bind(zmq.ROUTER, "hb")
 stdin = bind(zmq.ROUTER, "stdin")
 control = bind(zmq.ROUTER, "control")

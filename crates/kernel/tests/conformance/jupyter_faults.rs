@@ -286,6 +286,14 @@ async fn a_connection_that_is_reset_is_tried_again(start: Start) {
     bench.run("well").await.ok();
 }
 
+/// F-014: a port that belonged to a kernel which ends is connected to anew.
+async fn a_connection_that_closes_before_an_answer_is_made_anew(start: Start) {
+    let mut bench = bad(start, "hangs up");
+    bench.relaunch().await;
+    assert!(bench.cwd().join("hung up").exists());
+    bench.run("well").await.ok();
+}
+
 /// Trap 5: a welcome to everybody proves nothing about our own subscription; that to our own topic does.
 async fn only_our_own_welcome_counts(start: Start) {
     let mut bench = bad(start, "welcomes");
@@ -327,6 +335,7 @@ crate::on_jupyter!(
     every_status_has_its_outcome,
     many_starts_at_once_never_fail,
     a_connection_that_is_reset_is_tried_again,
+    a_connection_that_closes_before_an_answer_is_made_anew,
     only_our_own_welcome_counts,
     odd_messages_harm_no_other,
 );

@@ -32,7 +32,7 @@ def take(connection, size):
     while len(data) < size:
         more = connection.recv(size - len(data))
         if not more:
-            sys.exit()
+            raise EOFError
         data += more
     return data
 
@@ -50,17 +50,6 @@ def send(connection, frames):
         connection.sendall(bytes([flags]) + len(body).to_bytes(8, "big") + body)
 
 
-def meet(listening, kind):
-    # On a busy machine a client may give up and come again.
-    while True:
-        connection = listening.accept()[0]
-        try:
-            greet(connection, kind)
-            return connection
-        except (SystemExit, OSError):
-            connection.close()
-
-
 def greet(connection, kind):
     connection.sendall(b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32))
     take(connection, 64)
@@ -75,25 +64,61 @@ def pack(number, kind, parent, content):
     return [b"<IDS|MSG>", hmac.new(KEY, b"".join(parts), "sha256").hexdigest().encode(), *parts]
 
 
-# In the order in which a client comes.
-names = {"shell": b"ROUTER", "stdin": b"ROUTER", "control": b"ROUTER", "hb": b"ROUTER", "iopub": b"PUB"}
-listening = {name: listen(name) for name in names}
-connected = {name: meet(listening[name], kind) for name, kind in names.items()}
-shell, iopub = connected["shell"], connected["iopub"]
+def receive(connection):
+    message = []
+    more = True
+    while more:
+        flags, body = frame(connection)
+        message.append(body)
+        more = flags & 1
+    return message
+
+
+def answer(shell, message):
+    global number
+    header = message[message.index(b"<IDS|MSG>") + 2]
+    number += 3
+    said = {"status": "ok", "language_info": {"name": "light", "version": "1"}}
+    tell([b"x", *pack(number, "status", header, {"execution_state": "busy"})])
+    send(shell, pack(number + 1, "kernel_info_reply", header, said))
+    tell([b"x", *pack(number + 2, "status", header, {"execution_state": "idle"})])
+
+
+def tell(frames):
+    for connection, name in list(connections.items()):
+        if name == "iopub":
+            try:
+                send(connection, frames)
+            except OSError:
+                forget(connection)
+
+
+def forget(connection):
+    connections.pop(connection, None)
+    connection.close()
+
+
+KINDS = {"shell": b"ROUTER", "stdin": b"ROUTER", "control": b"ROUTER", "hb": b"ROUTER", "iopub": b"PUB"}
+listening = {listen(name): name for name in KINDS}
+# A client that gave up on a busy machine comes again, and another program may try this port: one of each is not enough.
+connections = {}
 number = 0
+served = None
 while True:
-    for ready in select.select([shell, connected["control"], iopub], [], [])[0]:
-        message = []
-        more = True
-        while more:
-            flags, body = frame(ready)
-            message.append(body)
-            more = flags & 1
-        if ready is not shell:
-            continue
-        header = message[message.index(b"<IDS|MSG>") + 2]
-        number += 3
-        said = {"status": "ok", "language_info": {"name": "light", "version": "1"}}
-        send(iopub, [b"x", *pack(number, "status", header, {"execution_state": "busy"})])
-        send(shell, pack(number + 1, "kernel_info_reply", header, said))
-        send(iopub, [b"x", *pack(number + 2, "status", header, {"execution_state": "idle"})])
+    for ready in select.select([*listening, *connections], [], [])[0]:
+        try:
+            if ready in listening:
+                name = listening[ready]
+                connection = ready.accept()[0]
+                greet(connection, KINDS[name])
+                connections[connection] = name
+            elif ready in connections:
+                message = receive(ready)
+                if connections[ready] == "shell":
+                    answer(ready, message)
+                    served = ready
+        except (EOFError, OSError):
+            if ready is served:
+                sys.exit()
+            if ready in connections:
+                forget(ready)
