@@ -91,7 +91,7 @@ pub(crate) fn run(
     // An earlier report would be taken for this one's.
     let _ = std::fs::remove_file(&report);
     // The whole workspace is named: for one package everything would be built again, with other features.
-    let mut tests = workspace.cargo(["nextest", "run", "--workspace", "--no-fail-fast"]);
+    let mut tests = workspace.linting_cargo(["nextest", "run", "--workspace", "--no-fail-fast"]);
     // A setting or a variable of the caller must not bring retries back.
     tests.args(["--retries", "0"]);
     tests.args(["--test-threads", &threads().to_string(), "-E", &selection.filter()]);
@@ -112,10 +112,10 @@ pub(crate) fn read_times(report: &Path) -> Vec<TestTime> {
     report::read(report).unwrap_or_default()
 }
 
-/// Builds the tests and the executable that they start.
+/// Builds the tests and the executable that they start. A lint of clippy fails the build.
 pub(crate) fn build(workspace: &Workspace) -> Result<()> {
     let args = ["build", "--quiet", "--workspace", "--bins", "--tests", "--examples"];
-    child::stream(&mut workspace.cargo(args))
+    child::stream(&mut workspace.linting_cargo(args))
 }
 
 fn has_nextest(workspace: &Workspace) -> bool {

@@ -106,12 +106,7 @@ fn run_stages(
         let preparing = scope.spawn(|| Surroundings::prepare(workspace, depth));
         stages
             .run("format", || child::stream(&mut workspace.cargo(["fmt", "--all", "--check"])))?;
-        stages.run("lints", || {
-            let args =
-                ["clippy", "--workspace", "--all-targets", "--quiet", "--", "-D", "warnings"];
-            child::stream(&mut workspace.cargo(args))
-        })?;
-        stages.run("build", || suite::build(workspace))?;
+        stages.run("lints and build", || suite::build(workspace))?;
         stages.run("environments", || match preparing.join() {
             Ok(surroundings) => surroundings,
             Err(_) => bail!("preparing the environments panicked"),
@@ -159,7 +154,7 @@ fn run_checks(
     tell: &impl Fn(&mut Command),
 ) -> Result<()> {
     stages.run("doc tests", || {
-        let mut tests = workspace.cargo(["test", "--quiet", "--doc", "--workspace"]);
+        let mut tests = workspace.linting_cargo(["test", "--quiet", "--doc", "--workspace"]);
         tell(&mut tests);
         child::stream_to_stdout(&mut tests)
     })?;
@@ -206,7 +201,7 @@ fn run_named(
     workspace: &Workspace,
     options: &Options,
 ) -> Result<()> {
-    stages.run("build", || suite::build(workspace))?;
+    stages.run("lints and build", || suite::build(workspace))?;
     let surroundings =
         stages.run("environments", || Surroundings::prepare(workspace, options.depth))?;
     surroundings.warn(stages);

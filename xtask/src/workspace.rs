@@ -39,6 +39,18 @@ impl Workspace {
         command.args(args).current_dir(&self.root);
         command
     }
+
+    /// The same, with clippy as the compiler of our own crates and its warnings as errors: lints, tests and doc tests
+    /// share one build. `cargo clippy` would check every dependency and crate once more.
+    pub(crate) fn linting_cargo<const N: usize>(&self, args: [&str; N]) -> Command {
+        let mut command = self.cargo(args);
+        let driver = format!("clippy-driver{}", std::env::consts::EXE_SUFFIX);
+        // Beside cargo, where cargo's own command for it looks.
+        let driver = Path::new(command.get_program()).with_file_name(driver);
+        command.env("RUSTC_WORKSPACE_WRAPPER", driver);
+        command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+        command
+    }
 }
 
 #[cfg(test)]

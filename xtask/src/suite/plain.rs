@@ -108,7 +108,7 @@ fn told(tell: impl Fn(&mut Command)) -> Vec<(OsString, Option<OsString>)> {
 
 /// The test binaries of the workspace, built.
 fn binaries(workspace: &Workspace) -> Result<Vec<Binary>> {
-    let mut build = workspace.cargo(["test", "--workspace", "--lib", "--bins", "--tests"]);
+    let mut build = workspace.linting_cargo(["test", "--workspace", "--lib", "--bins", "--tests"]);
     build.args(["--no-run", "--quiet", "--message-format", "json"]);
     let printed = child::capture(&mut build)?;
     let mut binaries = Vec::new();
