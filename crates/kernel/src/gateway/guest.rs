@@ -11,7 +11,7 @@ use crate::gateway::contents::ContentsPath;
 use crate::gateway::error::Whose;
 use crate::gateway::near::Seen;
 use crate::kernel::KernelSpec;
-use crate::runner::files;
+use crate::runner::FILES;
 
 /// Where kernels of a gateway are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,7 +86,7 @@ pub(crate) fn here(
 pub(crate) fn elsewhere(spec: &KernelSpec) -> String {
     let options = options(spec, &Value::Null, &json!([]));
     let sources: serde_json::Map<String, Value> =
-        files().iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
+        FILES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
     format!(
         "exec({carrier}, {{'sources': __import__('json').loads({sources})}})\n\
          __import__('inkcell_runner.guest')\n\

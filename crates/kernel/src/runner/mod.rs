@@ -2,6 +2,7 @@
 
 mod commands;
 mod copies;
+mod files;
 mod frames;
 mod handle;
 mod launch;
@@ -12,8 +13,9 @@ mod turn;
 mod wires;
 mod zygote;
 
+pub(crate) use files::FILES;
 pub(crate) use frames::Asked;
 pub use launch::{ForkServer, RunnerBackend, RunnerConfig};
-pub(crate) use package::{files, install};
+pub(crate) use package::install;
 pub(crate) use pump::oom_kills;
 pub use zygote::ZygoteState;

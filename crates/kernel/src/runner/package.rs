@@ -9,12 +9,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-const FILES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/runner_files.rs"));
-
-/// Every file with its path below the folder that is imported from.
-pub(crate) fn files() -> &'static [(&'static str, &'static str)] {
-    FILES
-}
+use super::files::FILES;
 
 /// The folder to import the runner from; made when it is not there yet, or not whole.
 ///
@@ -112,7 +107,6 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    /// The build looks for new files when one of the others changes.
     #[test]
     fn every_file_of_the_runner_is_carried() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("python");
@@ -131,7 +125,7 @@ mod tests {
         found.sort();
         let mut carried: Vec<&str> = FILES.iter().map(|(name, _)| *name).collect();
         carried.sort_unstable();
-        assert_eq!(found, carried);
+        assert_eq!(found, carried, "name every file in runner/files.rs");
     }
 
     /// F-028: a folder that lost a file, or was cut off, is laid out anew.
