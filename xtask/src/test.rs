@@ -117,7 +117,11 @@ fn run_stages(
     let tell = |command: &mut Command| surroundings.tell(command, depth);
 
     let selection = Selection {
-        leave_out: if depth == Depth::Quick { suite::rules::NOT_QUICK } else { &[] },
+        leave_out: match depth {
+            Depth::Quick => suite::rules::NOT_QUICK,
+            Depth::Full => suite::rules::MATRIX,
+            Depth::All => &[],
+        },
         partition: options.partition.clone(),
         ..Selection::default()
     };
@@ -165,7 +169,7 @@ fn run_checks(
     stages.run("gremlin", || {
         let seconds = match depth {
             Depth::Quick => 10,
-            Depth::Full => 30,
+            Depth::Full => 15,
             Depth::All => 600,
         };
         // The same each time, so that a change is judged by what it changed; `cargo xtask gremlin` tries others.

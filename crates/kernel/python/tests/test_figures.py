@@ -158,22 +158,18 @@ def run_all(program):
     return dict(zip(CELLS, results))
 
 
-@pytest.fixture(scope="module")
-def compared():
-    return run_all(OURS), run_all(THEIRS)
-
-
+# One test, because the processes run all cells at once: as many tests would start them once in each worker.
 @needs_inline
-@pytest.mark.parametrize("name", CELLS)
-def test_same_as_the_inline_backend(name, compared):
-    ours, theirs = compared[0][name], compared[1][name]
-    assert [event[0] for event in ours] == [event[0] for event in theirs]
-    for mine, other in zip(ours, theirs):
-        if mine[0] == "display":
-            assert list(mine[1]) == list(other[1])
-            if "image/png" in mine[1]:
-                assert size(mine[1]["image/png"]) == size(other[1]["image/png"])
-        assert mine == other
+def test_same_as_the_inline_backend():
+    ours, theirs = run_all(OURS), run_all(THEIRS)
+    for name in CELLS:
+        assert [event[0] for event in ours[name]] == [event[0] for event in theirs[name]], name
+        for mine, other in zip(ours[name], theirs[name]):
+            if mine[0] == "display":
+                assert list(mine[1]) == list(other[1]), name
+                if "image/png" in mine[1]:
+                    assert size(mine[1]["image/png"]) == size(other[1]["image/png"]), name
+            assert mine == other, name
 
 
 @needs_matplotlib
