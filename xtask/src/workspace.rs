@@ -37,6 +37,12 @@ impl Workspace {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.args(args).current_dir(&self.root);
+        // Build scripts of dependencies run again when one of these changes, and everything that depends on them is built
+        // again: `cargo xtask` has them from no caller, and what it starts would have them from it.
+        let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+        for name in names.filter(|name| is_about_package(name)) {
+            command.env_remove(name);
+        }
         command
     }
 
@@ -51,6 +57,13 @@ impl Workspace {
         command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
         command
     }
+}
+
+/// Whether cargo sets this variable for a program that it runs, to describe the program's package.
+fn is_about_package(name: &str) -> bool {
+    ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_", "CARGO_PRIMARY_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
 }
 
 #[cfg(test)]
@@ -72,5 +85,17 @@ mod tests {
         let all = listed(&["--workspace", "--edges", "normal,build,dev"]);
         let other: Vec<&String> = own.difference(&all).collect();
         assert!(other.is_empty(), "name the missing features in xtask/Cargo.toml: {other:#?}");
+    }
+
+    /// A build by `cargo xtask test` and the next by `cargo xtask` itself agree on the environment.
+    #[test]
+    fn cargo_is_not_told_of_our_own_package() {
+        let command = Workspace::find().unwrap().cargo(["build"]);
+        let removed: BTreeSet<_> =
+            command.get_envs().filter(|(_, value)| value.is_none()).map(|(name, _)| name).collect();
+        for name in ["CARGO_PKG_NAME", "CARGO_PKG_VERSION", "CARGO_MANIFEST_DIR"] {
+            assert!(std::env::var_os(name).is_some(), "{name}");
+            assert!(removed.contains(std::ffi::OsStr::new(name)), "{name}");
+        }
     }
 }

@@ -1,7 +1,4 @@
 //! The runner's Python files, by name. A test compares them with the folder.
-//!
-//! They are named here, and not found by a build script, because a build script runs again whenever cargo changes
-//! between compilers, and everything that depends on this crate is then built again.
 
 macro_rules! carried {
     ($($name:literal,)*) => {
