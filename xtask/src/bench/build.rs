@@ -1,5 +1,5 @@
-//! The family `build`: how long a build takes in an empty target folder, on a copy of the files that git
-//! does not ignore.
+//! The family `build`: how long a build takes in an empty target folder. It builds a copy of the checkout, without the
+//! files that git ignores.
 //!
 //! Owns the copy, the reading of cargo's own timings and the goals. Must not touch the checkout or its `target`.
 

@@ -77,19 +77,13 @@ pub(crate) const NOT_QUICK: &[(&str, &str)] = &[
 /// What is left to `--all`, named as above: the same tests once more, on a further way that shares what they show.
 pub(crate) const MATRIX: &[(&str, &str)] = &[
     // Ports carry the same messages as sockets in a folder. Starts, faults and ends are tried on both.
-    ("conformance", "ask::tcp::"),
-    ("conformance", "asking::tcp::"),
-    ("conformance", "environment::tcp::"),
     ("conformance", "output::tcp::"),
-    ("conformance", "interrupt::tcp::"),
     ("conformance", "faults_output::tcp::"),
-    ("conformance", "faults_display::tcp::"),
-    ("conformance", "faults_ladder::tcp::"),
     ("conformance", "faults_start::tcp::many_kernels_start_at_once"),
     // The runner's own tests compare every kind of figure with the inline backend.
     ("it", "differential::figures"),
     ("it", "differential::styled_figures"),
-    // A gateway is spoken to in one way, whoever started it.
+    // inkcell speaks to every gateway in the same way.
     ("it", "backends::answers_do_not_tell_that_another_gateway_is_between"),
     // The oldest and the newest revision of the protocol are tried; this one lies between.
     ("it", "mcp_official::an_agent_of_2025_11_25_has_its_session"),
