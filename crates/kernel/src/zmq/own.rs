@@ -47,6 +47,14 @@ impl Children {
         Children(pids.filter_map(|pid| Some((pid, began(pid)?))).collect())
     }
 
+    /// Takes the status of each when it ends.
+    async fn end(mut self) {
+        let until = tokio::time::Instant::now() + CHILDREN_END;
+        while self.are_left() && tokio::time::Instant::now() < until {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
     /// Takes the statuses of those that have ended; says whether any is left.
     fn are_left(&mut self) -> bool {
         self.0.retain(|(pid, moment)| {
@@ -58,6 +66,12 @@ impl Children {
         !self.0.is_empty()
     }
 }
+
+/// How long children that outlive their kernel are waited for.
+const CHILDREN_END: Duration = Duration::from_secs(120);
+
+/// How often they are looked at then.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// The moment a process began, as the table of processes has it.
 fn began(pid: Pid) -> Option<String> {
@@ -110,6 +124,8 @@ impl Own {
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        // The death is told now. A child that takes longer to end, as on a busy machine, is waited for all the same.
+        tokio::spawn(std::mem::take(&mut self.children).end());
         let cause = match (problem, status) {
             (None, _) if forced => DeathCause::IgnoredInterrupt,
             (None, _) if stopped => DeathCause::Shutdown,
