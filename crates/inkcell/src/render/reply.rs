@@ -132,13 +132,8 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
         blocks.push(match cell.state {
             State::Error | State::InputRefused | State::KernelDied => {
                 let code = exit_code(cell.state);
-                let is_fresh = cell.source.kernel == CellKernel::Fresh;
                 let rest = match terms.kernel {
-                    // Nothing is left of what came before it.
-                    Afterwards::There if is_fresh => format!(" Fix only cell {number}."),
-                    Afterwards::There => format!(
-                        " Earlier cells succeeded—their state persists. Fix only cell {number}."
-                    ),
+                    Afterwards::There => format!(" {}", next_step(cells, number)),
                     Afterwards::Gone => String::new(),
                 };
                 Some(format!("Cell {number} failed (exit code {code}).{rest}"))
@@ -159,6 +154,37 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
         }));
     }
     joined(blocks)
+}
+
+/// What to do after cell `number` failed: it depends on what is left of the cells before it.
+fn next_step(cells: &[CellReport], number: usize) -> String {
+    let (before, rest) = cells.split_at(number - 1);
+    let is_fresh = |cell: &CellReport| cell.source.kernel == CellKernel::Fresh;
+    // The cells since the kernel was made.
+    let made = before.iter().rposition(is_fresh).unwrap_or(0);
+    let is_first = before.is_empty() || is_fresh(&cells[number - 1]);
+    let before = if is_first { &[] } else { &before[made..] };
+    let is_gone = rest.iter().any(takes_the_kernel) || rest.iter().skip(1).any(is_fresh);
+    match (is_gone, before) {
+        (true, []) => format!("The kernel is gone, and its variables with it. Fix cell {number}."),
+        (true, _) => format!(
+            "The kernel is gone, and the state of earlier cells with it. Fix cell {number} and run them all again."
+        ),
+        (false, []) => format!("Fix only cell {number}."),
+        (false, before) if before.iter().all(|cell| cell.state == State::Done) => {
+            format!("Earlier cells succeeded—their state persists. Fix only cell {number}.")
+        }
+        (false, _) => format!("The state of earlier cells persists. Fix cell {number}."),
+    }
+}
+
+/// Whether the kernel of a cell ended with it.
+fn takes_the_kernel(cell: &CellReport) -> bool {
+    match &cell.end {
+        Some(EndReport::Died(_) | EndReport::GivenUp) => true,
+        Some(EndReport::Stopped { fate, .. }) => *fate != KernelFate::Kept,
+        _ => cell.state == State::KernelDied,
+    }
 }
 
 /// B:X-20

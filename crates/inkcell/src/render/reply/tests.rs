@@ -7,7 +7,7 @@ use inkcell_engine::api::{
     CellKernel, CellReport, CellSource, EndReport, ExecutionId, KernelStep, Problem, PythonReport,
     State,
 };
-use inkcell_engine::kernel::{Death, DeathCause, PyError};
+use inkcell_engine::kernel::{Death, DeathCause, PyError, Rung};
 use inkcell_engine::output::{ImageItem, JsonItem, ModelOutput, Part, RichItem, RichKind, Stored};
 use inkcell_engine::registry::SessionName;
 use inkcell_engine::session::{KernelFate, Loss, Note};
@@ -101,6 +101,51 @@ fn a_cell_that_fails_is_the_one_to_mend() {
     fresh.source.kernel = CellKernel::Fresh;
     let said = text(vec![cell(State::Done, "a"), fresh]);
     assert!(said.ends_with("Cell 2 failed (exit code 1). Fix only cell 2."), "{said}");
+}
+
+/// What is said of state is what became of the kernel.
+#[test]
+fn a_failure_tells_what_is_left_of_earlier_cells() {
+    let done = || cell(State::Done, "");
+    let fresh = |mut cell: CellReport| {
+        cell.source.kernel = CellKernel::Fresh;
+        cell
+    };
+    let died = || {
+        let cause = DeathCause::Exit { code: 3 };
+        let death = Death { cause, stderr_tail: String::new(), strays: vec![] };
+        ended(EndReport::Died(death), cell(State::KernelDied, ""))
+    };
+    let killed = || {
+        let fate = KernelFate::Ended { by: Rung::Kill, death: None };
+        let end = EndReport::Stopped { after: None, fate, exception: None };
+        ended(end, cell(State::TimedOut, ""))
+    };
+    let lost = "Cell 2 failed (exit code 1). The kernel is gone, and the state of earlier cells with it. Fix cell 2 \
+                and run them all again.";
+    let table = [
+        (vec![failed(""), done()], "Cell 1 failed (exit code 1). Fix only cell 1."),
+        (
+            vec![died(), cell(State::NeverRun, "")],
+            "Cell 1 failed (exit code 1). The kernel is gone, and its variables with it. Fix cell 1.",
+        ),
+        (vec![done(), died()], lost),
+        (vec![done(), failed(""), died()], lost),
+        (vec![done(), failed(""), killed()], lost),
+        (vec![done(), failed(""), fresh(done())], lost),
+        (
+            vec![failed(""), failed("")],
+            "Cell 2 failed (exit code 1). The state of earlier cells persists. Fix cell 2.",
+        ),
+        (
+            vec![failed(""), fresh(done()), failed("")],
+            "Cell 3 failed (exit code 1). Earlier cells succeeded—their state persists. Fix only cell 3.",
+        ),
+    ];
+    for (cells, wanted) in table {
+        let said = text(cells);
+        assert!(said.contains(&format!("\n\n{wanted}")), "{wanted}\n---\n{said}");
+    }
 }
 
 /// B:X-07
