@@ -38,7 +38,7 @@ pub use run::{
     CellChoice, CellSide, NotebookCell, NotebookReport, OnError, OnOpen, RunNote, RunRequest,
     RunStart, Stamps, Unsaved, WriteBack,
 };
-pub use wanted::{KernelChoice, KernelName, Wanted};
+pub use wanted::{Helpers, KernelChoice, KernelName, Wanted};
 
 /// Anything that can be asked of an engine.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

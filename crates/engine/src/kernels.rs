@@ -17,7 +17,7 @@ use inkcell_kernel::{
     child_environment, find_modules,
 };
 
-use crate::api::{KernelChoice, KernelName, RunNote, Wanted};
+use crate::api::{Helpers, KernelChoice, KernelName, RunNote, Wanted};
 use crate::backends::{Backends, MadeGateway};
 use crate::error::EngineError;
 use program::{Picked, Program, names_a_kernel, pick};
@@ -186,9 +186,10 @@ impl Kernels {
             interpreter: interpreter.map(str::to_owned),
             backend: Some(backend.unwrap_or(self.backends.usual())),
             kernel: None,
+            helpers: Helpers::AsSet,
         };
         if let Some(gateway) = self.gateway(&wanted)?.filter(|gateway| !gateway.is_local()) {
-            let (spec, _) = self.spec(&self.search(cwd, interpreter), None)?;
+            let (spec, _) = self.spec(&self.search(cwd, interpreter), None, &wanted)?;
             return gateway.kernelspecs(&spec).await;
         }
         let found = self.finder.find(&self.search(cwd, interpreter)).await;
@@ -246,7 +247,7 @@ impl Kernels {
             Program::Python(_) => Some(found?),
             Program::Spec(_) | Program::Existing(_) => found.ok(),
         };
-        let (spec, env) = self.spec(&search, interpreter.as_ref())?;
+        let (spec, env) = self.spec(&search, interpreter.as_ref(), wanted)?;
         let kernel = identity(&program, BackendKind::Zmq, interpreter.as_ref(), wanted);
         let backend = self.backend(program)?;
         let notes = Vec::from_iter(note);
@@ -265,7 +266,7 @@ impl Kernels {
             MadeGateway::External(_) => None,
             MadeGateway::Local(_) => Some(self.finder.find(&search).await?),
         };
-        let (spec, env) = self.spec(&search, interpreter.as_ref())?;
+        let (spec, env) = self.spec(&search, interpreter.as_ref(), wanted)?;
         // It is asked only where names matter.
         let there = if names_a_kernel(wanted) {
             gateway.kernelspecs(&spec).await?
@@ -305,6 +306,7 @@ impl Kernels {
         &self,
         search: &Search,
         interpreter: Option<&Interpreter>,
+        wanted: &Wanted,
     ) -> Result<(KernelSpec, ChildEnv), EngineError> {
         let (config, cwd) = (&self.config, &search.cwd);
         let mut env = child_environment(&search.env, &config.env_rules, &BTreeMap::new());
@@ -320,7 +322,10 @@ impl Kernels {
         let preload = self.project(cwd).and_then(|project| project.preload.clone());
         let startup = Startup {
             shell: config.shell,
-            prelude: config.prelude,
+            prelude: match wanted.helpers {
+                Helpers::AsSet => config.prelude,
+                Helpers::None => Prelude::Off,
+            },
             modules,
             preload: preload.unwrap_or_else(|| config.preload.clone()),
         };

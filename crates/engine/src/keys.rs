@@ -4,7 +4,9 @@
 
 use std::path::Path;
 
-use crate::api::{KernelChoice, KernelName, RunNote, Wanted};
+use inkcell_kernel::{KernelInfo, Prelude};
+
+use crate::api::{Helpers, KernelChoice, KernelName, RunNote, Wanted};
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
 use crate::kernels::{Chosen, ChosenKernel, Insists};
@@ -43,7 +45,19 @@ impl Engine {
             self.close(&listed.key).await?;
             chosen.notes.push(RunNote::ReplacedKernel { had });
         }
+        if wanted.helpers == Helpers::None && self.has_helpers(&key) {
+            chosen.notes.push(RunNote::Helpers);
+        }
         Ok((key, chosen))
+    }
+
+    /// Whether the kernel of a session was started with helpers. It keeps them, whoever uses it.
+    fn has_helpers(&self, key: &SessionKey) -> bool {
+        self.registry().find(key).is_some_and(|session| {
+            let state = session.state();
+            let is_python = state.kernel.as_ref().is_none_or(KernelInfo::is_python);
+            state.has_begun && is_python && state.prelude != Prelude::Off
+        })
     }
 
     /// The key of the session a request means: that of the kernel that was chosen for it, or of one that is there
@@ -113,6 +127,7 @@ fn as_before(key: &SessionKey, wanted: &Wanted) -> Wanted {
         interpreter: wanted.interpreter.clone(),
         backend: Some(key.backend),
         kernel: key.kernel.as_ref().map(choice),
+        helpers: wanted.helpers,
     }
 }
 

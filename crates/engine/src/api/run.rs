@@ -248,6 +248,8 @@ pub enum RunNote {
         /// What that one was.
         had: String,
     },
+    /// The session's kernel was started with helper functions that Jupyter does not have.
+    Helpers,
     /// Values were given, and no cell of the notebook has the tag for defaults.
     NoDefaults,
     /// Values were given that the cell with the defaults does not name.

@@ -21,6 +21,20 @@ pub struct Wanted {
     /// Which of the kernels it makes.
     #[serde(default)]
     pub kernel: Option<KernelChoice>,
+    /// Which helpers it starts with.
+    #[serde(default)]
+    pub helpers: Helpers,
+}
+
+/// Which helper functions a kernel starts with.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Helpers {
+    /// Those of the settings.
+    #[default]
+    AsSet,
+    /// None, as in Jupyter: a notebook must not pass here and fail there.
+    None,
 }
 
 impl Wanted {

@@ -37,7 +37,7 @@ pub use record::{LastRuns, OpenCell};
 pub use standing::Records;
 
 use crate::api::{
-    ExecutionId, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,
+    ExecutionId, Helpers, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,
     PythonRequest, RunNote, RunRequest, RunStart, State, Wanted,
 };
 use crate::engine::Engine;
@@ -106,6 +106,7 @@ pub(crate) fn open_run(request: RunRequest, files: &RunFiles) -> Result<OpenedRu
     let cwd = request.cwd.clone().unwrap_or_else(own);
     let mut wanted = request.wanted.clone();
     wanted.kernel = wanted.kernel.or_else(|| plan::kernel(&opened.notebook));
+    wanted.helpers = Helpers::None;
     Ok(OpenedRun { request, opened, cwd, wanted })
 }
 

@@ -83,6 +83,7 @@ impl Session {
         let state = SessionState {
             kernel: None,
             generation: None,
+            prelude: spec.startup.prelude,
             has_begun: loss.is_some(),
             is_busy: false,
             waiting: 0,

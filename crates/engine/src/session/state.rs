@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use inkcell_kernel::{CodeRequest, ExecId, KernelInfo};
+use inkcell_kernel::{CodeRequest, ExecId, KernelInfo, Prelude};
 
 use super::end::Loss;
 use crate::staleness::Generation;
@@ -17,6 +17,8 @@ pub struct SessionState {
     pub kernel: Option<KernelInfo>,
     /// Which of all kernels there ever were it is.
     pub generation: Option<Generation>,
+    /// Which helpers its kernels start with.
+    pub prelude: Prelude,
     /// Whether there ever was one.
     pub has_begun: bool,
     /// Whether a call has its turn.

@@ -4,12 +4,13 @@
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellChoice, EndReport, KernelMode, OnError, RunRequest, Stamps, State, WriteBack,
+    CellChoice, EndReport, KernelMode, OnError, RunNote, RunRequest, Stamps, State, WriteBack,
 };
+use inkcell_engine::registry::SessionName;
 use inkcell_testkit::notebooks::pretty;
 use serde_json::{Value, json};
 
-use crate::faults_kit::wait_for;
+use crate::faults_kit::{told, wait_for};
 use crate::runs::{Rig, notes, states, written};
 
 pub(crate) fn old(text: &str) -> Value {
@@ -314,5 +315,27 @@ async fn a_cell_that_never_began_keeps_its_outputs() {
     let again = rig.run(rig.request()).await;
     assert_eq!(notes(&again), [], "nothing was cut off: {again:?}");
     assert_eq!(rig.shown(0), ["new\n"]);
+    rig.desk.engine.shutdown().await;
+}
+
+/// A notebook's kernel has no helpers, so that what passes here passes in Jupyter. A session keeps what it was started
+/// with: code that joins the notebook's has none either, and a notebook that joins another's is told of them.
+#[tokio::test]
+async fn a_notebook_starts_without_helpers() {
+    let rig = Rig::new();
+    rig.code(&["log(10)"]);
+    let report = rig.run(rig.request()).await;
+    assert_eq!((states(&report), notes(&report)), (vec![State::Error], &[][..]));
+    assert_eq!(rig.shown(0), ["NameError"]);
+    let mut joins = rig.desk.request(&["'log' in globals()"]);
+    joins.session = Some(report.session);
+    assert_eq!(told(&rig.desk.ask(joins).await), "False");
+
+    let mut first = rig.desk.request(&["'log' in globals()"]);
+    first.session = Some(SessionName("mine".to_owned()));
+    let session = first.session.clone();
+    assert_eq!(told(&rig.desk.ask(first).await), "True");
+    let report = rig.run(RunRequest { session, ..rig.request() }).await;
+    assert_eq!((states(&report), notes(&report)), (vec![State::Done], &[RunNote::Helpers][..]));
     rig.desk.engine.shutdown().await;
 }

@@ -60,7 +60,7 @@ async fn start(args: &GatewayStart, settings: &Settings) -> Result<Shown, Failur
     let wanted = Wanted {
         interpreter: args.python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
         backend: Some(BackendKind::Gateway),
-        kernel: None,
+        ..Wanted::default()
     };
     let spec = engine.choose(&cwd, &wanted).await?.spec;
     let shared = LocalGatewayBackend::new(config).shared(&spec).map_err(EngineError::from)?;

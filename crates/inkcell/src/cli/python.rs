@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
+use inkcell_engine::api::{Helpers, KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::{
     BackendKind, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search, check_cwd,
     find_modules,
@@ -51,6 +51,7 @@ pub(crate) fn wanted(python: &PythonArgs, kernel: &KernelArgs, settings: &Settin
         interpreter: python.python.as_deref().map(|given| anchored(given, &settings.cwd)),
         backend: backend.map(BackendKind::from),
         kernel: named.or_else(|| running().map(KernelChoice::Existing)),
+        helpers: Helpers::AsSet,
     }
 }
 

@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use inkcell_engine::api::{KernelChoice, KernelName, Wanted};
+use inkcell_engine::api::{Helpers, KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::{Kind, notebook_kernel};
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ pub(crate) fn wanted(
 ) -> Result<Wanted, ToolError> {
     let backend = backend.map(|BackendArg(name)| named(name)).transpose()?;
     let kernel = kernel.map(|given| kernel_choice(desk, given)).transpose()?;
-    Ok(Wanted { interpreter: None, backend, kernel })
+    Ok(Wanted { backend, kernel, ..Wanted::default() })
 }
 
 /// The same for code that runs in a session. A notebook's own session begins with the kernel that the notebook asks
@@ -49,6 +49,7 @@ pub(crate) async fn in_session(
     // A file that cannot be read says nothing, and whoever reads it is told.
     let says = on_disk(context, move || Ok(notebooks.read(&name).ok())).await?;
     wanted.kernel = says.as_ref().and_then(notebook_kernel);
+    wanted.helpers = Helpers::None;
     Ok(wanted)
 }
 

@@ -28,7 +28,7 @@ macro_rules! groups {
 
 // Each takes about ten seconds of two cores. Cells that draw or show tracebacks of pandas take most of it.
 groups! {
-    code: "async", "help", "language", "names", "object", "reset";
+    code: "async", "help", "helpers", "language", "names", "object", "reset";
     errors: "errors", "groups", "syntax", "warnings";
     figures: "figures";
     inline_figures: "figures_inline", "examples/tour.ipynb";

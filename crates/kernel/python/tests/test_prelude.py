@@ -115,6 +115,14 @@ def test_every_name_is_installed(session):
     assert session.events == [] and session.shown == []
 
 
+def test_every_name_is_looked_for_in_a_notebook():
+    """Notebooks run without helpers: the comparison with Jupyter has a cell for each name."""
+    crates = ROOT.parent.parent
+    cells = crates / "inkcell" / "tests" / "differential" / "notebooks" / "helpers.txt"
+    looked_for = {line.partition("(")[0] for line in cells.read_text().splitlines() if "(" in line}
+    assert looked_for == EXPECTED
+
+
 def test_minimal_and_off():
     small = FakeSession()
     prelude.install(small, "minimal")

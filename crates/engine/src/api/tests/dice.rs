@@ -106,6 +106,7 @@ impl Dice {
                     language: dice.maybe(Dice::text),
                 },
             }),
+            helpers: if self.below(2) == 0 { Helpers::AsSet } else { Helpers::None },
         }
     }
 
@@ -228,7 +229,8 @@ impl Dice {
     }
 
     fn run_note(&mut self) -> RunNote {
-        match self.below(11) {
+        match self.below(12) {
+            11 => RunNote::Helpers,
             10 => RunNote::NoDefaults,
             9 => RunNote::UnknownParameters { names: self.some(Dice::text) },
             8 => RunNote::ReplacedKernel { had: self.text() },

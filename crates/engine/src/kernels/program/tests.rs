@@ -132,7 +132,7 @@ fn what_was_asked_for_counts_more_than_the_notebook() {
 #[test]
 fn a_kernel_is_asked_for_by_name_or_by_its_file() {
     let of = |backend, kernel| {
-        let wanted = Wanted { backend, kernel: Some(kernel), interpreter: None };
+        let wanted = Wanted { backend, kernel: Some(kernel), ..Wanted::default() };
         pick(&wanted, BackendKind::Runner, installed)
     };
     let bash = of(None, KernelChoice::Named(name("Bash"))).expect("it is installed");

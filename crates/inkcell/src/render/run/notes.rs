@@ -87,6 +87,11 @@ fn note(note: &RunNote) -> String {
                 "the notebook asks for another kernel than before; the one it had ({had}) was ended"
             )
         }
+        RunNote::Helpers => {
+            "the session was started with inkcell's helper functions, which Jupyter does not have: cells that use \
+             them fail there"
+                .to_owned()
+        }
         RunNote::NoDefaults => {
             "no cell has the tag parameters, so the values were put at the top of the notebook"
                 .to_owned()

@@ -82,7 +82,8 @@ pub(crate) static TABLE: [Row; 49] = [
         "python.prelude",
         Kind::Choice(&["full", "minimal", "off"]),
         "full",
-        "Which helper functions a kernel starts with: all, those for the shell and for displays, or none.",
+        "Which helper functions a kernel starts with: all, those for the shell and for displays, or none. The kernel \
+         of a notebook starts with none, as in Jupyter.",
     ),
     row(
         Key::PythonPreload,
