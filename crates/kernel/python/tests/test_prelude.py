@@ -123,6 +123,12 @@ def test_every_name_is_looked_for_in_a_notebook():
     assert looked_for == EXPECTED
 
 
+def test_every_name_is_called_on_every_backend():
+    table = ROOT.parent / "tests" / "conformance" / "helpers.rs"
+    rows = table.read_text().partition("CALLS")[2].partition("];")[0].splitlines()
+    assert {row.split('"')[1] for row in rows if row.startswith("    (")} == EXPECTED
+
+
 def test_minimal_and_off():
     small = FakeSession()
     prelude.install(small, "minimal")

@@ -123,6 +123,7 @@ mod faults_ladder;
 mod faults_output;
 mod faults_start;
 mod fork_server;
+mod helpers;
 mod interrupt;
 mod ipython;
 mod jupyter;

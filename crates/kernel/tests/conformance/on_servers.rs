@@ -28,7 +28,7 @@ macro_rules! serving {
 
 // Both servers speak the same protocol to the same kernels. What is above it is shown on one of them; on the other, that
 // kernels start, run, fail and end.
-serving!(server_calls, Server, on_gateways: basic, ask, asking, environment);
+serving!(server_calls, Server, on_gateways: basic, ask, asking, environment, helpers);
 serving!(server_output, Server, on_gateways: output, interrupt, death);
 serving!(server_faults, Server, on_gateways: served_faults, faults_death, faults_output);
 serving!(server_oddities, Server, on_gateways: faults_display, faults_ladder);

@@ -196,9 +196,12 @@ def _guard(group):
     from ..__main__ import bind
 
     try:
+        lifeline = current().lifeline
+        if lifeline is None:
+            # A Jupyter kernel on a gateway, which has no host beside it.
+            return None
         # Opened anew, because each opening has one owner to be told.
-        path = "/proc/self/fd/%d" % current().lifeline
-        tie = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        tie = os.open("/proc/self/fd/%d" % lifeline, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except (AttributeError, OSError, RuntimeError):
         # No runner, or not Linux.
         return None

@@ -22,15 +22,16 @@ _NO_SHELLS = ("nologin", "false", "true")
 class ShellResult:
     """What a command left: stdout, stderr and code; true when the code is 0."""
 
-    __slots__ = ("cmd", "stdout", "stderr", "code", "timed_out", "truncated")
+    __slots__ = ("cmd", "stdout", "stderr", "code", "timed_out", "truncated", "_is_shown")
 
-    def __init__(self, cmd, stdout, stderr, code, timed_out=False, truncated=False):
+    def __init__(self, cmd, stdout, stderr, code, timed_out=False, truncated=False, is_shown=False):
         self.cmd = cmd
         self.stdout = stdout
         self.stderr = stderr
         self.code = code
         self.timed_out = timed_out
         self.truncated = truncated
+        self._is_shown = is_shown
 
     @property
     def returncode(self):
@@ -49,10 +50,11 @@ class ShellResult:
         return self.code == 0
 
     def __repr__(self):
-        # Nothing on success, so that a call as the last line shows no result.
-        if self.code == 0:
-            return ""
-        return "exit code %d%s" % (self.code, " (timed out)" if self.timed_out else "")
+        # A call as the last line of a cell shows its output once.
+        parts = [] if self._is_shown else [self.stdout.rstrip("\n"), self.stderr.rstrip("\n")]
+        if self.code != 0:
+            parts.append("exit code %d%s" % (self.code, " (timed out)" if self.timed_out else ""))
+        return "\n".join(part for part in parts if part)
 
 
 def env(key=None, value=None):
@@ -138,7 +140,7 @@ def _execute(op, args, cmd, cwd, timeout, full, live):
     if child.timed_out:
         _notice("command stopped after its time limit of %g s" % timeout)
     truncated = bool(out.cut or err.cut)
-    return ShellResult(cmd, stdout, stderr, code, child.timed_out, truncated)
+    return ShellResult(cmd, stdout, stderr, code, child.timed_out, truncated, is_shown=live)
 
 
 def _notice(text):
