@@ -59,9 +59,14 @@ fn check(change: &MetaChange, rules: &[(&str, Rule)], outer: usize) -> Result<()
     Ok(())
 }
 
-/// An object of metadata after a change.
+/// An object of metadata after a change. Values that are so already keep their bytes.
 pub(crate) fn changed(old: &[u8], change: &MetaChange, holder: &Indent, style: &Style) -> Vec<u8> {
-    let old = if old.first() == Some(&b'{') { old } else { b"{}" };
+    let is_object = old.first() == Some(&b'{');
+    let change = if is_object { &effective(old, change) } else { change };
+    if is_object && change.set.is_empty() && change.unset.is_empty() {
+        return old.to_vec();
+    }
+    let old = if is_object { old } else { b"{}" };
     let inside = member_indent(old, holder, style);
     let laid_out = |(_, value): &(String, String)| {
         let mut text = Vec::with_capacity(value.len());
@@ -72,6 +77,46 @@ pub(crate) fn changed(old: &[u8], change: &MetaChange, holder: &Indent, style: &
     let set = change.set.iter().zip(&texts).map(|((key, _), text)| (&key[..], Some(&text[..])));
     let unset = change.unset.iter().map(|key| (&key[..], None));
     edit_object(old, &set.chain(unset).collect::<Vec<Change<'_>>>(), None, holder, style)
+}
+
+/// What of a change makes a difference. Of several changes of one key the last counts.
+fn effective(old: &[u8], change: &MetaChange) -> MetaChange {
+    let differs = |(at, (key, value)): &(usize, &(String, String))| {
+        let mut later = change.set[at + 1..].iter().map(|(key, _)| key).chain(&change.unset);
+        let is_so = |now: &[u8]| is_equal(now, value.trim_ascii().as_bytes());
+        !later.any(|other| other == key) && !json::get(old, key).is_some_and(is_so)
+    };
+    let is_there = |key: &&String| json::get(old, key).is_some();
+    let set = change.set.iter().enumerate().filter(differs);
+    MetaChange {
+        set: set.map(|(_, change)| change.clone()).collect(),
+        unset: change.unset.iter().filter(is_there).cloned().collect(),
+    }
+}
+
+/// Whether two texts are the same value, however they are laid out.
+fn is_equal(one: &[u8], other: &[u8]) -> bool {
+    match (one.first(), other.first()) {
+        (Some(b'{'), Some(b'{')) => {
+            let members = json::members(one);
+            members.len() == json::members(other).len()
+                && members.iter().all(|member| {
+                    let key = json::decode(member.key.of(one));
+                    let theirs = json::get(other, &key.text).filter(|_| !key.lossy);
+                    theirs.is_some_and(|theirs| is_equal(member.value.of(one), theirs))
+                })
+        }
+        (Some(b'['), Some(b'[')) => {
+            let (ours, theirs) = (json::items(one), json::items(other));
+            ours.len() == theirs.len()
+                && ours.iter().zip(&theirs).all(|(a, b)| is_equal(a.of(one), b.of(other)))
+        }
+        (Some(b'"'), Some(b'"')) => {
+            let (ours, theirs) = (json::decode(one), json::decode(other));
+            one == other || (!ours.lossy && !theirs.lossy && ours.text == theirs.text)
+        }
+        _ => one == other,
+    }
 }
 
 /// The change that adds and removes tags; none when they are so already. A list that becomes empty goes.

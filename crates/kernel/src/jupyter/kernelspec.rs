@@ -256,6 +256,10 @@ fn candidates(folder: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
+/// Keeps the history of IPython's kernel in memory: a file that all kernels of a user share is no place for cells that
+/// an agent runs.
+pub(crate) const MEMORY_HISTORY: &str = "--HistoryManager.hist_file=:memory:";
+
 impl Kernelspec {
     /// Reads the one in this folder.
     pub fn read(name: &str, dir: &Path) -> Result<Kernelspec, KernelspecError> {
@@ -331,7 +335,16 @@ impl Kernelspec {
         {
             *program = text(python);
         }
+        let sets_history = |argument: &String| argument.contains("HistoryManager");
+        if self.is_ipykernel() && !command.iter().any(sets_history) {
+            command.push(MEMORY_HISTORY.to_owned());
+        }
         command
+    }
+
+    /// Whether it starts IPython's kernel.
+    pub fn is_ipykernel(&self) -> bool {
+        self.argv.iter().any(|argument| argument.starts_with("ipykernel"))
     }
 
     /// The environment with the spec's own variables, in which `$NAME` and `${NAME}` stand for those of the

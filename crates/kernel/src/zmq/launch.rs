@@ -351,7 +351,7 @@ impl ZmqBackend {
             (Transport::Ipc, _) => true,
             (Transport::Tcp, _) => false,
             (Transport::Auto, Program::Spec(spec)) => {
-                spec.argv.iter().any(|part| part.starts_with("ipykernel"))
+                spec.is_ipykernel()
             }
             (Transport::Auto, _) => true,
         }
@@ -433,11 +433,10 @@ fn resources(what: &'static str) -> impl Fn(io::Error) -> LaunchError + Copy {
     move |source| LaunchError::Resources { what, source }
 }
 
-/// IPython's kernel. Its history stays in memory: a file that all kernels share is no place for cells that an
-/// agent runs.
+/// The command of IPython's kernel.
 fn ipykernel(python: &Path, file: &Path) -> Vec<String> {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let rest = ["-m", "ipykernel_launcher", "--HistoryManager.hist_file=:memory:", "-f"];
+    let rest = ["-m", "ipykernel_launcher", MEMORY_HISTORY, "-f"];
     let mut argv = vec![text(python)];
     argv.extend(rest.map(str::to_owned));
     argv.push(text(file));

@@ -195,6 +195,16 @@ fn metadata_of_a_cell_is_changed_in_place() {
     let set = |set: &[(&str, &str)]| on_cell(meta(set, &[]));
     check(&old, set(&[("b", "2")]), &with(r#"{"b":  2, "x": {"deep": [1,2]}}"#), &[]);
     check(&old, set(&[("b", "1.0")]), &old, &[Note::Unchanged]);
+    // An equal value keeps its layout, whatever that is.
+    let odd = with(r#"{"x": {"a":[ 1,2 ],   "b": "\u00e9"}, "y":{ }}"#);
+    let equal = [("x", r#"{"b": "é", "a": [1, 2]}"#), ("y", "{}")];
+    check(&odd, set(&equal), &odd, &[Note::Unchanged]);
+    check(&odd, set(&[("y", "1"), ("y", " {} ")]), &odd, &[Note::Unchanged]);
+    for other in [r#"{"b": "e", "a": [1, 2]}"#, r#"{"b": "é", "a": [1]}"#, r#"{"b": "é"}"#, "[]"] {
+        let mut notebook = parse(&odd);
+        notebook.apply(&[set(&[("x", other)])], &mut IdSource::seeded(1)).unwrap();
+        assert_ne!(notebook.to_bytes(), odd.as_bytes(), "{other}");
+    }
     let tagged = with(r#"{"b":  1.0, "tags": ["a", "b"], "x": {"deep": [1,2]}}"#);
     check(&old, set(&[("tags", "[\"a\",\"b\"]")]), &tagged, &[]);
     check(&tagged, on_cell(meta(&[], &["tags"])), &old, &[]);

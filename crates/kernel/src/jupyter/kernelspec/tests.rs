@@ -110,6 +110,16 @@ fn commands_are_filled_in() {
         "a/tmp/{prefix}.jsonb/specs/some",
     ];
     assert_eq!(command, wanted);
+    // The history of the user's IPython stays as it is.
+    for (argv, added) in [
+        (r#"["python", "-m", "ipykernel_launcher", "-f", "{connection_file}"]"#, true),
+        (r#"["python", "-m", "ipykernel", "--HistoryManager.enabled=False"]"#, false),
+        (r#"["bash", "-f"]"#, false),
+    ] {
+        let spec = self::spec(&format!(r#"{{"argv": {argv}}}"#));
+        let command = spec.command(Path::new("/venv/bin/python"), Path::new("/c.json"));
+        assert_eq!(command.last().is_some_and(|last| last == MEMORY_HISTORY), added, "{argv}");
+    }
     let check = |program: &str, is_python: bool| {
         assert_eq!(is_plain_python(program), is_python, "{program}");
     };
