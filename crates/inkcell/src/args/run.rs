@@ -29,6 +29,7 @@ use crate::batch::{is_axis, is_glob};
         inkcell run - < report.ipynb > done.ipynb\n  \
         inkcell run --keep report.ipynb && inkcell py --session report.ipynb 'df.head()'\n  \
         inkcell run --backend gateway report.ipynb\n  \
+        inkcell run --in-place a.ipynb b.ipynb\n  \
         inkcell run 'nb/*.ipynb' -j 4 -o 'out/{stem}.ipynb' --junit report.xml\n  \
         inkcell run report.ipynb --matrix year=2022,2023 region=a,b -o 'out/{stem}-{year}-{region}.ipynb'\n  \
         inkcell run --on-server work/report.ipynb\n  \
@@ -38,7 +39,7 @@ pub(crate) struct Run {
     /// The notebook; - reads one from standard input and, without -o, writes it to standard output. The address of a
     /// notebook on a Jupyter server, as a browser shows it, means the one there.
     pub(crate) path: String,
-    /// More notebooks, or patterns such as 'nb/*.ipynb': all are run as one batch.
+    /// More notebooks, or patterns such as 'nb/*.ipynb': all are run as one batch. Give -o or --in-place with them.
     #[arg(value_name = "MORE")]
     pub(crate) more: Vec<String>,
     #[command(flatten)]
@@ -51,6 +52,9 @@ pub(crate) struct Run {
     /// the parameters.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
+    /// Write the outputs of several notebooks into the notebooks themselves.
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) in_place: bool,
     /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12. The word stale means those that
     /// are not fresh, and what they need.
     #[arg(long, value_name = "CELLS", allow_hyphen_values = true)]
@@ -131,6 +135,18 @@ impl Run {
         let is_pattern = is_glob(&self.path) && !path.exists();
         let is_many = !self.is_elsewhere() && (is_pattern || path.is_dir());
         !self.more.is_empty() || self.batch.is_wanted() || is_many
+    }
+
+    /// The notebooks that were given by their names, where there are several and nothing says where their outputs go.
+    pub(crate) fn undecided(&self) -> Vec<&str> {
+        let is_named = |given: &&str| {
+            let path = Path::new(given);
+            !self.is_axis(given) && (path.exists() || !is_glob(given)) && !path.is_dir()
+        };
+        let mut named: Vec<&str> = self.given().filter(is_named).collect();
+        named.dedup();
+        let is_decided = self.in_place || self.output.is_some() || named.len() < 2;
+        if is_decided { Vec::new() } else { named }
     }
 
     /// Whether a server has it; what looks like a pattern there is a name, or what follows an address.

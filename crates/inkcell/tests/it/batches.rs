@@ -50,6 +50,24 @@ fn fates(env: &TestEnv) -> Vec<(String, usize)> {
     rows.iter().map(fate).collect()
 }
 
+/// Two names could mean a notebook and the file to write: nothing is run, and both meanings are spelled out.
+#[test]
+fn names_without_a_place_for_outputs_are_refused() {
+    let env = env();
+    env.put("a.ipynb", notebook(&["1"]));
+    env.put("out.ipynb", notebook(&["2"]));
+    let (a, out) = (env.get("a.ipynb"), env.get("out.ipynb"));
+    let said = ran(&env, &["a.ipynb", "out.ipynb"]).exits(2).stderr;
+    assert!(said.contains("inkcell run a.ipynb -o out.ipynb"), "{said}");
+    assert!(said.contains("inkcell run --in-place a.ipynb out.ipynb"), "{said}");
+    let said = ran(&env, &["a.ipynb", "out.ipynb", "none.ipynb"]).exits(2).stderr;
+    assert!(said.contains("--in-place"), "{said}");
+    assert_eq!((env.get("a.ipynb"), env.get("out.ipynb")), (a, out));
+    ran(&env, &["*.ipynb", "-q"]).exits(0);
+    assert_ne!(env.get("out.ipynb"), notebook(&["2"]).into_bytes());
+}
+
+
 /// One dies, one hangs, one is wrong, and none of them keeps the others from ending well. Everything is told in the
 /// summary, in the JUnit file and in JSON.
 #[test]
@@ -116,9 +134,9 @@ fn exit_codes_are_those_of_the_table() {
     let env = env();
     put(&env, &[("a.ipynb", &["1"]), ("b.ipynb", &["import os; os._exit(3)"])]);
     env.put("broken.ipynb", "{");
-    ran(&env, &["a.ipynb", "b.ipynb", "-q"]).exits(7);
-    ran(&env, &["a.ipynb", "broken.ipynb", "-q"]).exits(2);
-    ran(&env, &["a.ipynb", "b.ipynb", "broken.ipynb", "-q"]).exits(1);
+    ran(&env, &["--in-place", "a.ipynb", "b.ipynb", "-q"]).exits(7);
+    ran(&env, &["--in-place", "a.ipynb", "broken.ipynb", "-q"]).exits(2);
+    ran(&env, &["--in-place", "a.ipynb", "b.ipynb", "broken.ipynb", "-q"]).exits(1);
     ran(&env, &["a.ipynb", "a.ipynb", "-q"]).exits(0);
 }
 
@@ -127,7 +145,7 @@ fn exit_codes_are_those_of_the_table() {
 fn the_first_failure_can_stop_the_rest() {
     let env = env();
     put(&env, &[("a.ipynb", &["1 / 0"]), ("b.ipynb", &["1"]), ("c.ipynb", &["1"])]);
-    let args = ["a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
+    let args = ["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
     ran(&env, &[&args[..], &["--fail-fast"]].concat()).exits(1);
     let word = |fate: &str, tries| (fate.to_owned(), tries);
     assert_eq!(fates(&env), [word("failed", 1), word("not_run", 0), word("not_run", 0)]);
@@ -169,7 +187,7 @@ fn a_killed_batch_is_taken_up() {
     env.put("c.ipynb", notebook(&[&waiting]));
     let times =
         |name: &str| std::fs::read(env.path(&format!("{name}.log"))).map_or(0, |log| log.len());
-    let args = ["a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
+    let args = ["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
     let mut command = run(&env, &args);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     until("the run of c", || times("c") == 1);
@@ -196,7 +214,7 @@ fn an_interrupt_ends_and_tells() {
     let env = env();
     let waits = "print('begun')\nopen('begun', 'w').close()\nimport time\ntime.sleep(600)";
     put(&env, &[("a.ipynb", &["'first'", waits]), ("b.ipynb", &["1"])]);
-    let args = ["a.ipynb", "b.ipynb", "-j", "1", "--report", "report.json"];
+    let args = ["--in-place", "a.ipynb", "b.ipynb", "-j", "1", "--report", "report.json"];
     let running = Running::start(run(&env, &args));
     until("the file begun", || env.path("begun").exists());
     running.signal(Signal::INT);
@@ -303,7 +321,7 @@ fn a_terminal_shows_one_block() {
     let env = env();
     let waits = "import pathlib, time\nprint('waiting here')\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)";
     put(&env, &[("a.ipynb", &[waits]), ("b.ipynb", &[waits]), ("c.ipynb", &["1"])]);
-    let mut pty = Pty::start(run(&env, &["a.ipynb", "b.ipynb", "c.ipynb", "-j", "2"]), USUAL);
+    let mut pty = Pty::start(run(&env, &["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "2"]), USUAL);
     pty.wait_until("two lines in one block", |screen| {
         let text = screen.contents();
         let of = |name: &str| {
@@ -324,7 +342,7 @@ fn a_terminal_shows_one_block() {
 fn programs_follow_by_lines_of_json() {
     let env = env();
     put(&env, &[("a.ipynb", &["1"]), ("b.ipynb", &["1 / 0"])]);
-    let done = ran(&env, &["a.ipynb", "b.ipynb", "-j", "1", "--json"]).exits(1);
+    let done = ran(&env, &["--in-place", "a.ipynb", "b.ipynb", "-j", "1", "--json"]).exits(1);
     let lines = done.stdout.lines().map(|line| serde_json::from_str(line).expect("JSON"));
     let lines: Vec<Value> = lines.collect();
     let events: Vec<&str> = lines.iter().filter_map(|line| line["event"].as_str()).collect();
@@ -458,7 +476,7 @@ fn a_batch_in_place_with_values_is_taken_up() {
     let env = env();
     env.put("a.ipynb", with_parameters("1", "year = 0", &["year"]));
     env.put("b.ipynb", with_parameters("1", "year = 0", &["year"]));
-    let args = ["a.ipynb", "b.ipynb", "-p", "year", "7"];
+    let args = ["--in-place", "a.ipynb", "b.ipynb", "-p", "year", "7"];
     ran(&env, &args).exits(0);
     let done = ran(&env, &[&args[..], &["--resume"]].concat()).exits(0);
     assert!(done.stdout.contains("2 notebooks: 0 ok, 2 done before"), "{done:?}");
@@ -481,7 +499,7 @@ fn a_second_interrupt_ends_at_once() {
     let stubborn = "import os, time\nopen('pid', 'w').write(str(os.getpid()))\nos.rename('pid', 'begun')\n\
                     while True:\n    try: time.sleep(600)\n    except KeyboardInterrupt: open('heard', 'w').close()";
     put(&env, &[("a.ipynb", &[stubborn]), ("b.ipynb", &["1"])]);
-    let running = Running::start(run(&env, &["a.ipynb", "b.ipynb", "-j", "1"]));
+    let running = Running::start(run(&env, &["--in-place", "a.ipynb", "b.ipynb", "-j", "1"]));
     until("the file begun", || env.path("begun").exists());
     let kernel: i32 = String::from_utf8_lossy(&env.get("begun")).parse().expect("a number");
     running.signal(Signal::INT);
@@ -502,7 +520,7 @@ fn a_batch_of_jupyter_kernels() {
     }
     let env = env();
     put(&env, &[("a.ipynb", &["x = 1", "print('there', x)"]), ("b.ipynb", &["1 / 0"])]);
-    let args = ["a.ipynb", "b.ipynb", "-j", "2", "--backend", "zmq"];
+    let args = ["--in-place", "a.ipynb", "b.ipynb", "-j", "2", "--backend", "zmq"];
     let mut command = run(&env, &args);
     command.env("INKCELL_PYTHON_START_TIMEOUT", PATIENT);
     let done = finish(command, b"").exits(1);
@@ -516,7 +534,7 @@ fn a_batch_of_jupyter_kernels() {
 fn a_plain_terminal_shows_lines() {
     let env = env();
     put(&env, &[("a.ipynb", &["1"]), ("b.ipynb", &["1"])]);
-    let mut command = run(&env, &["a.ipynb", "b.ipynb"]);
+    let mut command = run(&env, &["--in-place", "a.ipynb", "b.ipynb"]);
     command.env("TERM", "dumb");
     let mut pty = Pty::start(command, USUAL);
     let status = pty.end();

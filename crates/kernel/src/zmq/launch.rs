@@ -20,7 +20,7 @@ use crate::cwd::check_cwd;
 use crate::error::LaunchError;
 use crate::jupyter::guest::Wires;
 use crate::jupyter::home::{Home, random_hex};
-use crate::jupyter::kernelspec::{InterruptMode, Kernelspec};
+use crate::jupyter::kernelspec::{InterruptMode, Kernelspec, MEMORY_HISTORY};
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, Origin};
 use crate::process::{Mark, Process, Spawner, own_pidfd};
 use crate::runner::install;

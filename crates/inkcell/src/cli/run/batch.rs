@@ -40,6 +40,23 @@ use prefix::Prefix;
 /// How often what is shown is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
 
+/// Other programs take a second name for the file to write, and here it would be run and written over.
+fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
+    let problem = match &*args.undecided() {
+        [] => return Ok(()),
+        [one, other] => format!(
+            "to run {one} and write the result to {other}: inkcell run {one} -o {other}\nto run both and write \
+             outputs into both: inkcell run --in-place {one} {other}"
+        ),
+        [one, .., last] => format!(
+            "to run the notebooks {one} to {last} and write outputs into them, give --in-place; to write copies, give \
+             a template such as -o 'out/{{name}}'"
+        ),
+        [_] => return Ok(()),
+    };
+    Err(Failure::argument("MORE", problem))
+}
+
 pub(super) fn run(
     args: &Run,
     parameters: &Parameters,
@@ -47,6 +64,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     refuse_what_is_for_one(args)?;
+    refuse_what_is_undecided(args)?;
     let files = Files { cwd: &settings.cwd };
     let axes: Vec<&str> = args.given().filter(|given| args.is_axis(given)).collect();
     let matrix = Matrix::parse(args.batch.matrix.iter().map(String::as_str).chain(axes));
