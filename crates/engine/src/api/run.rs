@@ -296,6 +296,9 @@ pub struct NotebookCell {
     pub outputs: usize,
     /// Whether they are in the file.
     pub written: WriteBack,
+    /// Whether the notebook itself says that it may fail.
+    #[serde(default)]
+    pub may_fail: bool,
     /// How long it took the last time.
     #[serde(default, with = "crate::encoding::seconds_option")]
     pub last_took: Option<Duration>,

@@ -128,7 +128,7 @@ impl NotebookRun {
     pub(crate) fn announce(&self, report: &mut PythonReport) {
         report.notebook = Some(self.report.clone());
         for (cell, planned) in report.cells.iter_mut().zip(&self.cells) {
-            cell.notebook = Some(in_notebook(&planned.cell, planned.last_took));
+            cell.notebook = Some(in_notebook(&planned.cell, planned));
         }
     }
 
@@ -226,7 +226,7 @@ impl NotebookRun {
         record.change(|report| {
             if let Some(told) = report.cells.get_mut(number) {
                 told.source.code.clone_from(&cell.source);
-                told.notebook = Some(NotebookCell { why, ..in_notebook(&cell, planned.last_took) });
+                told.notebook = Some(NotebookCell { why, ..in_notebook(&cell, &planned) });
             }
         });
         // Without an id it is found again by what it is now.
@@ -446,9 +446,16 @@ fn tell(record: &Record, number: usize, tell: impl FnOnce(&mut NotebookCell)) {
     });
 }
 
-fn in_notebook(cell: &KnownCell, last_took: Option<Duration>) -> NotebookCell {
-    let (id, written) = (cell.id.clone(), WriteBack::NotYet);
-    NotebookCell { index: cell.index, id, outputs: 0, written, last_took, why: None }
+fn in_notebook(cell: &KnownCell, planned: &Planned) -> NotebookCell {
+    NotebookCell {
+        index: cell.index,
+        id: cell.id.clone(),
+        outputs: 0,
+        written: WriteBack::NotYet,
+        may_fail: planned.on_error == OnError::GoOn,
+        last_took: planned.last_took,
+        why: None,
+    }
 }
 
 fn kept_its_kernel(report: &CellReport) -> bool {

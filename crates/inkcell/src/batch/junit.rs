@@ -43,6 +43,7 @@ enum Kind {
 fn of(row: &RowReport) -> Kind {
     match row.fate {
         Fate::Ok => Kind::Passed,
+        Fate::FailedCells => Kind::Failure,
         Fate::Unchanged | Fate::NotRun => Kind::Skipped,
         Fate::Cancelled => Kind::Error,
         Fate::Failed => match row.last().map(|last| last.exit) {
@@ -159,11 +160,12 @@ mod tests {
                 vec![tried(Exit::Failed, Some("once")), tried(Exit::Ok, None)],
             ),
             row("e.ipynb", Fate::NotRun, vec![]),
+            row("f.ipynb", Fate::FailedCells, vec![tried(Exit::Ok, Some("cell 2: no"))]),
         ]));
         let wanted = "\
 <?xml version=\"1.0\" encoding=\"UTF-8\"?>
-<testsuites name=\"inkcell\" tests=\"5\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"3.000\">
-  <testsuite name=\"inkcell\" timestamp=\"2024-01-01T00:00:00Z\" tests=\"5\" failures=\"1\" errors=\"1\" skipped=\"1\" time=\"3.000\">
+<testsuites name=\"inkcell\" tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\" time=\"3.000\">
+  <testsuite name=\"inkcell\" timestamp=\"2024-01-01T00:00:00Z\" tests=\"6\" failures=\"2\" errors=\"1\" skipped=\"1\" time=\"3.000\">
     <testcase classname=\"nb\" name=\"a.ipynb [year=2022]\" file=\"nb/a.ipynb\" time=\"1.500\"/>
     <testcase classname=\"nb\" name=\"b.ipynb [year=2022]\" file=\"nb/b.ipynb\" time=\"1.500\">
       <failure type=\"ValueError\" message=\"x &lt; &quot;y&quot; &amp; \\x1b[0m\">Traceback&#10;x &lt; &quot;y&quot; &amp; \\x1b[0m</failure>
@@ -177,6 +179,9 @@ mod tests {
     </testcase>
     <testcase classname=\"notebooks\" name=\"e.ipynb [year=2022]\" file=\"e.ipynb\" time=\"0.000\">
       <skipped message=\"not run\"/>
+    </testcase>
+    <testcase classname=\"notebooks\" name=\"f.ipynb [year=2022]\" file=\"f.ipynb\" time=\"1.500\">
+      <failure type=\"ValueError\" message=\"cell 2: no\">Traceback&#10;cell 2: no</failure>
     </testcase>
   </testsuite>
 </testsuites>

@@ -47,6 +47,8 @@ pub(crate) struct RowReport {
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Fate {
     Ok,
+    /// Cells failed, and `--allow-errors` let it go on.
+    FailedCells,
     Failed,
     /// It was stopped by whoever ran the batch.
     Cancelled,
@@ -67,6 +69,8 @@ pub(crate) struct Try {
     pub(crate) took: Duration,
     /// How many cells ran.
     pub(crate) cells: usize,
+    /// How many of them failed although the notebook does not say that they may.
+    pub(crate) failed_cells: usize,
     pub(crate) error: Option<Trouble>,
 }
 
@@ -96,10 +100,13 @@ fn seconds<S: Serializer>(time: &Duration, to: S) -> Result<S::Ok, S::Error> {
 pub(crate) struct Counts {
     pub(crate) all: usize,
     pub(crate) ok: usize,
+    pub(crate) with_failed_cells: usize,
     pub(crate) failed: usize,
     pub(crate) cancelled: usize,
     pub(crate) unchanged: usize,
     pub(crate) not_run: usize,
+    /// Cells of all rows that failed.
+    pub(crate) failed_cells: usize,
 }
 
 impl RowReport {
@@ -126,12 +133,14 @@ impl BatchReport {
         for row in &self.rows {
             let count = match row.fate {
                 Fate::Ok => &mut counts.ok,
+                Fate::FailedCells => &mut counts.with_failed_cells,
                 Fate::Failed => &mut counts.failed,
                 Fate::Cancelled => &mut counts.cancelled,
                 Fate::Unchanged => &mut counts.unchanged,
                 Fate::NotRun => &mut counts.not_run,
             };
             *count += 1;
+            counts.failed_cells += row.last().map_or(0, |last| last.failed_cells);
         }
         counts
     }
@@ -184,6 +193,11 @@ impl BatchReport {
                     lines.push(format!("failed{again}: {name}: {}", trouble.message));
                 }
                 (Fate::Failed, None) => lines.push(format!("failed{again}: {name}")),
+                (Fate::FailedCells, Some(trouble)) => {
+                    let failed = row.last().map_or(0, |last| last.failed_cells);
+                    let failed = count(failed, "failed cell");
+                    lines.push(format!("{failed}{again}: {name}: {}", trouble.message));
+                }
                 (Fate::Ok, _) if !again.is_empty() => lines.push(format!("ok{again}: {name}")),
                 _ => {}
             }
@@ -197,6 +211,7 @@ impl BatchReport {
         };
         let mut parts = vec![format!("{what}: {} ok", counts.ok)];
         for (count, word) in [
+            (counts.with_failed_cells, "with failed cells"),
             (counts.failed, "failed"),
             (counts.cancelled, "interrupted"),
             (counts.unchanged, "done before"),
@@ -222,6 +237,7 @@ pub(super) mod tests {
             exit,
             took: Duration::from_millis(1500),
             cells: 3,
+            failed_cells: usize::from(exit == Exit::Ok && trouble.is_some()),
             error: trouble.map(|message| Trouble {
                 kind: "ValueError".to_owned(),
                 message: message.to_owned(),
@@ -259,6 +275,7 @@ pub(super) mod tests {
             (vec![failed(Exit::KernelDied), failed(Exit::KernelDied)], Exit::KernelDied),
             (vec![failed(Exit::KernelDied), failed(Exit::TimedOut)], Exit::Failed),
             (vec![failed(Exit::Invalid), row("y", Fate::NotRun, vec![])], Exit::Invalid),
+            (vec![row("x", Fate::FailedCells, vec![tried(Exit::Ok, Some("x"))])], Exit::Ok),
             (vec![], Exit::Ok),
         ];
         for (rows, wanted) in table {
@@ -272,13 +289,15 @@ pub(super) mod tests {
             row("a.ipynb", Fate::Ok, vec![tried(Exit::Ok, None)]),
             row("b.ipynb", Fate::Failed, vec![tried(Exit::Failed, Some("ValueError: x")); 2]),
             row("c.ipynb", Fate::Ok, vec![tried(Exit::Failed, None), tried(Exit::Ok, None)]),
+            row("f.ipynb", Fate::FailedCells, vec![tried(Exit::Ok, Some("cell 2: KeyError"))]),
             row("d.ipynb", Fate::Unchanged, vec![]),
             row("e.ipynb", Fate::NotRun, vec![]),
         ]);
         let wanted = [
             "failed twice: b.ipynb [year=2022]: ValueError: x",
             "ok at the second try: c.ipynb [year=2022]",
-            "5 notebooks: 2 ok, 1 failed, 1 done before, 1 not run in 3 s",
+            "1 failed cell: f.ipynb [year=2022]: cell 2: KeyError",
+            "6 notebooks: 2 ok, 1 with failed cells, 1 failed, 1 done before, 1 not run in 3 s",
             "note: a note",
         ];
         assert_eq!(all.lines(|time| format!("{} s", time.as_secs())), wanted);

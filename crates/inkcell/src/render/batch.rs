@@ -282,6 +282,7 @@ mod tests {
             exit: Exit::Ok,
             took: Duration::from_millis(1200),
             cells: 3,
+            failed_cells: 0,
             error: None,
         };
         let line = finished(&row("a.ipynb"), (1, 3), &tried, Again::No);

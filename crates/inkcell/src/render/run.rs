@@ -344,9 +344,13 @@ fn stopped_at(told: &PythonReport) -> Option<&CellReport> {
     told.cells.iter().rev().find(is_failure)
 }
 
-/// What stopped a run, in parts, for whoever tells of many runs.
+/// What stopped a run, in parts, for a report of many runs.
 pub(crate) fn trouble(told: &PythonReport) -> Option<Trouble> {
-    let cell = stopped_at(told)?;
+    stopped_at(told).map(trouble_of)
+}
+
+/// What went wrong in a cell, in parts.
+pub(crate) fn trouble_of(cell: &CellReport) -> Trouble {
     let position = cell.notebook.as_ref().map(|cell| cell.index);
     let (kind, said) = match (cell.exit_status(), exception(cell)) {
         (Some(status), _) => ("SystemExit".to_owned(), format!("called exit with: {status}")),
@@ -360,15 +364,17 @@ pub(crate) fn trouble(told: &PythonReport) -> Option<Trouble> {
         ),
     };
     let message = format!("{}: {said}", name(cell));
-    let details = failure(told).unwrap_or_default();
-    Some(Trouble { kind, message, cell: position, details })
+    Trouble { kind, message, cell: position, details: failure_of(cell) }
 }
 
 /// What stopped the run: the cell, and what it said.
 fn failure(told: &PythonReport) -> Option<String> {
-    let cell = stopped_at(told)?;
+    stopped_at(told).map(failure_of)
+}
+
+fn failure_of(cell: &CellReport) -> String {
     if let Some(status) = cell.exit_status() {
-        return Some(format!("error: {} called exit with: {status}", name(cell)));
+        return format!("error: {} called exit with: {status}", name(cell));
     }
     let mut text = String::new();
     if let Some(error) = exception(cell) {
@@ -377,7 +383,7 @@ fn failure(told: &PythonReport) -> Option<String> {
         text.push('\n');
     }
     text.push_str(&format!("error: {}{}", name(cell), why(cell)));
-    Some(text)
+    text
 }
 
 /// Why a cell did not end well.

@@ -272,6 +272,7 @@ impl Dice {
             index: self.number() as usize,
             id: self.maybe(Dice::text),
             outputs: self.number() as usize,
+            may_fail: self.below(2) == 0,
             last_took: self.maybe(Dice::time),
             why: self.maybe(Dice::why),
             written: self.one(&[

@@ -22,6 +22,7 @@ fn cell(index: usize, state: State, millis: u64) -> CellReport {
             id: Some(format!("id{index}")),
             outputs: index % 3,
             written: WriteBack::Saved,
+            may_fail: false,
             last_took: Some(Duration::from_secs(10)),
             why: None,
         }),

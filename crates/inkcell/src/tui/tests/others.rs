@@ -77,6 +77,7 @@ pub(super) fn began(id: &str, index: usize, cell: usize) -> Input {
         id: Some(id.to_owned()),
         outputs: 0,
         written: WriteBack::NotYet,
+        may_fail: false,
         last_took: None,
         why: None,
     };

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant, SystemTime};
 
-use inkcell_engine::api::{PythonReport, RunStart, State};
+use inkcell_engine::api::{CellReport, PythonReport, RunStart, State};
 use inkcell_engine::{Kind, Notebooks};
 
 use super::super::stopping::Stopping;
@@ -25,7 +25,7 @@ use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, HostEvent, Refusal, RunAsk};
 use crate::log;
 use crate::render::ending::status;
-use crate::render::run::{doubts, trouble};
+use crate::render::run::{doubts, trouble, trouble_of};
 
 /// How often it is looked whether somebody wants an end.
 const TICK: Duration = Duration::from_millis(100);
@@ -410,6 +410,7 @@ impl Conductor {
         let is_stopped = self.stopping.signal().is_some() && tried.status == CANCELLED;
         let end = if is_stopped { RowEnd::Hopeless } else { end };
         self.fates[row.0] = match end {
+            RowEnd::Well if tried.failed_cells > 0 => Fate::FailedCells,
             RowEnd::Well => Fate::Ok,
             _ if is_stopped => Fate::Cancelled,
             _ => Fate::Failed,
@@ -506,9 +507,19 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
         Some((problem, _)) if report.state == State::Done => Exit::of_kind(problem.kind),
         _ => Exit::of_state(report.state),
     };
-    let error = trouble(report).or(lost);
+    let failed: Vec<&CellReport> = report.cells.iter().filter(is_unforeseen).collect();
+    let failed_cells = failed.len();
+    let allowed = || failed.first().filter(|_| exit == Exit::Ok).map(|cell| trouble_of(cell));
+    let error = trouble(report).or(lost).or_else(allowed);
     let end = if exit == Exit::Ok { RowEnd::Well } else { RowEnd::Failed };
-    (Try { status: status(report.state), exit, took, cells, error }, end)
+    (Try { status: status(report.state), exit, took, cells, failed_cells, error }, end)
+}
+
+/// Whether a cell failed although its notebook does not say that it may.
+fn is_unforeseen(cell: &&CellReport) -> bool {
+    let may_fail = cell.notebook.as_ref().is_some_and(|cell| cell.may_fail);
+    let has_failed = matches!(cell.state, State::Error | State::TimedOut | State::InputRefused);
+    has_failed && !may_fail && cell.exit_status() != Some("")
 }
 
 /// A run that was refused, as a try.
@@ -525,6 +536,7 @@ fn refused(refusal: &Refusal, took: Duration) -> Try {
         exit: *exit,
         took,
         cells: 0,
+        failed_cells: 0,
         error: Some(Trouble { kind: kind.name().to_owned(), message: first, cell: None, details }),
     }
 }
