@@ -5,6 +5,8 @@
 //! as types), `engine` (what an engine is told), `calls` (what holds for a call that does not say),
 //! `clients` (where agents' programs look).
 
+use std::fs::{DirBuilder, Permissions};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -319,6 +321,20 @@ fn usual_user_file(home: &Option<PathBuf>, surroundings: &Surroundings) -> Optio
 
 /// Where locks and records live: as told, else as XDG says, else a private folder for temporary files.
 /// A folder that was not chosen by hand and cannot be made is no reason to fail.
+/// Whether the usual state folder is there or can be made: for this user alone, whatever the umask is. One that was made
+/// for a group is closed.
+fn is_ours(dir: &Path) -> bool {
+    let Ok(found) = std::fs::metadata(dir) else {
+        return DirBuilder::new().recursive(true).mode(0o700).create(dir).is_ok();
+    };
+    let mode = found.permissions().mode();
+    if found.uid() == rustix::process::geteuid().as_raw() && mode & 0o022 != 0 {
+        // Where this fails, whatever needs the folder says so.
+        let _ = std::fs::set_permissions(dir, Permissions::from_mode(mode & !0o022));
+    }
+    found.is_dir()
+}
+
 fn state_dir(
     told: &Value,
     cwd: &Path,
@@ -331,7 +347,7 @@ fn state_dir(
     let xdg = surroundings.path("XDG_STATE_HOME").filter(|dir| dir.is_absolute());
     let usual = xdg.or_else(|| home.map(|home| home.join(".local/state")));
     match usual.map(|base| base.join("inkcell")) {
-        Some(dir) if dir.is_dir() || std::fs::create_dir_all(&dir).is_ok() => dir,
+        Some(dir) if is_ours(&dir) => dir,
         _ => {
             let user = rustix::process::geteuid().as_raw();
             surroundings

@@ -282,3 +282,24 @@ fn few_open_files_are_enough_or_are_told() {
     assert!(ran.stderr.contains("Too many open files"), "{}", ran.stderr);
     assert!(ran.stderr.contains("ulimit -n 1024"), "{}", ran.stderr);
 }
+
+/// S-021: folders of ours are closed to others, whatever the umask is, also one that was made for a group.
+#[test]
+fn the_umask_opens_no_folder_of_ours() {
+    for umask in ["000", "002"] {
+        let env = env();
+        let ours = env.path("xdg/inkcell");
+        if umask == "002" {
+            std::fs::create_dir_all(&ours).expect("a folder");
+            std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o775)).expect("a mode");
+        }
+        let mut command = env.command("sh");
+        command.args(["-c", &format!("umask {umask}; exec \"$0\" py 1+1")]).arg(env.program());
+        command.env_remove("INKCELL_STATE_DIR").env("XDG_STATE_HOME", env.path("xdg"));
+        assert_eq!(finish(command, b"").ok().stdout, "2\n");
+        for folder in [ours.clone(), ours.join("runner")] {
+            let mode = std::fs::metadata(&folder).expect("a folder").permissions().mode();
+            assert_eq!(mode & 0o022, 0, "{umask}: {} is {mode:o}", folder.display());
+        }
+    }
+}

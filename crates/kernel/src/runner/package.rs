@@ -24,11 +24,11 @@ pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
 
 fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(home)?;
-    // A group of one's own is usual for the state folder; what lies below was made by us.
-    check_own(state, 0o002)?;
-    check_own(home, 0o022)?;
+    // Whoever may write to one of them can put other code in the place of ours.
+    check_own(state)?;
+    check_own(home)?;
     if is_whole(folder) {
-        return check_own(folder, 0o022);
+        return check_own(folder);
     }
     let fresh = home.join(format!(".new-{}-{}", std::process::id(), thread_number()));
     remove(&fresh)?;
@@ -44,7 +44,7 @@ fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
         // Somebody else was quicker.
         Err(_) if is_whole(folder) => {
             remove(&fresh)?;
-            check_own(folder, 0o022)
+            check_own(folder)
         }
         // An earlier one was cut off, or somebody cleaned a part of it away.
         Err(_) => {
@@ -54,24 +54,26 @@ fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether every file is there, and as long as it should be.
+/// Whether every file is there with every byte. A machine that lost its power may leave a file of the right length with
+/// other bytes, so the bytes are read each time and the files need not be forced to the disk when they are written.
 fn is_whole(folder: &Path) -> bool {
     let is_there = |(name, text): &(&str, &str)| {
-        fs::symlink_metadata(folder.join(name))
-            .is_ok_and(|found| found.is_file() && found.len() == text.len() as u64)
+        let path = folder.join(name);
+        let is_file = fs::symlink_metadata(&path).is_ok_and(|found| found.is_file());
+        is_file && fs::read(&path).is_ok_and(|found| found == text.as_bytes())
     };
     FILES.iter().all(is_there)
 }
 
 /// A folder that somebody else owns or may write to could hold anything.
-fn check_own(folder: &Path, writers: u32) -> io::Result<()> {
+fn check_own(folder: &Path) -> io::Result<()> {
     let found = fs::metadata(folder)?;
     let problem = if !found.is_dir() {
         "is no folder"
     } else if found.uid() != rustix::process::geteuid().as_raw() {
         "belongs to another user"
-    } else if found.mode() & writers != 0 {
-        "can be written to by other users"
+    } else if found.mode() & 0o022 != 0 {
+        "can be written to by other users (`chmod go-w` closes it)"
     } else {
         return Ok(());
     };
@@ -139,7 +141,12 @@ mod tests {
         assert!(lost.is_file());
         fs::write(&lost, "cut").expect("written");
         install(state.path()).expect("a runner");
-        assert!(fs::read_to_string(&lost).expect("text").len() > 100);
+        let whole = fs::read(&lost).expect("bytes");
+        assert!(whole.len() > 100);
+        // The same length says nothing.
+        fs::write(&lost, vec![0; whole.len()]).expect("written");
+        install(state.path()).expect("a runner");
+        assert_eq!(fs::read(&lost).expect("bytes"), whole);
     }
 
     /// S-021: code from a folder that others can write to is not run.
@@ -148,10 +155,12 @@ mod tests {
         let state = tempfile::TempDir::new().expect("a folder");
         install(state.path()).expect("a runner");
         for place in [state.path().to_owned(), state.path().join("runner")] {
-            fs::set_permissions(&place, fs::Permissions::from_mode(0o777)).expect("changed");
-            let refused = install(state.path()).expect_err("it is refused");
-            assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{refused}");
-            assert!(refused.to_string().contains("INKCELL_STATE_DIR"), "{refused}");
+            for mode in [0o777, 0o770, 0o702] {
+                fs::set_permissions(&place, fs::Permissions::from_mode(mode)).expect("changed");
+                let refused = install(state.path()).expect_err("it is refused");
+                assert_eq!(refused.kind(), io::ErrorKind::PermissionDenied, "{refused}");
+                assert!(refused.to_string().contains("chmod go-w"), "{refused}");
+            }
             fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).expect("changed");
         }
     }

@@ -1,5 +1,7 @@
 //! What does not need a Python: the program, its folders and settings, and what the machine allows.
 
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 
 use inkcell_engine::output::size;
@@ -62,7 +64,7 @@ fn state(settings: &Settings) -> Check {
 
 /// Really writes, since modes do not say everything.
 fn try_writing(folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     let file = folder.join(format!(".doctor.{:016x}.tmp", system_random()));
     let written = std::fs::write(&file, b"x");
     let removed = std::fs::remove_file(&file);
