@@ -260,6 +260,24 @@ fn candidates(folder: &Path) -> Vec<(String, PathBuf)> {
 /// an agent runs.
 pub(crate) const MEMORY_HISTORY: &str = "--HistoryManager.hist_file=:memory:";
 
+/// Starts IPython's kernel as `-m ipykernel_launcher` does, without the working folder on the path: a file such as `re.py`
+/// there would take the place of a module that the start needs. The kernel adds the folder when it has started.
+const SAFE_START: &str = "import sys\nif not sys.path[0]: del sys.path[0]\nimport ipykernel_launcher\n\
+                          sys.argv[0] = ipykernel_launcher.__file__\nfrom ipykernel import kernelapp\n\
+                          kernelapp.launch_new_instance()";
+
+/// A command of IPython's kernel that nothing in the working folder can stop.
+pub(crate) fn safely(mut command: Vec<String>) -> Vec<String> {
+    let is_start = |pair: &[String]| {
+        pair[0] == "-m" && matches!(&*pair[1], "ipykernel" | "ipykernel_launcher")
+    };
+    if let Some(at) = command.windows(2).position(is_start) {
+        command[at] = "-c".to_owned();
+        command[at + 1] = SAFE_START.to_owned();
+    }
+    command
+}
+
 impl Kernelspec {
     /// Reads the one in this folder.
     pub fn read(name: &str, dir: &Path) -> Result<Kernelspec, KernelspecError> {
@@ -339,7 +357,7 @@ impl Kernelspec {
         if self.is_ipykernel() && !command.iter().any(sets_history) {
             command.push(MEMORY_HISTORY.to_owned());
         }
-        command
+        safely(command)
     }
 
     /// Whether it starts IPython's kernel.

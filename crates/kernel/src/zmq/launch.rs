@@ -20,7 +20,7 @@ use crate::cwd::check_cwd;
 use crate::error::LaunchError;
 use crate::jupyter::guest::Wires;
 use crate::jupyter::home::{Home, random_hex};
-use crate::jupyter::kernelspec::{InterruptMode, Kernelspec, MEMORY_HISTORY};
+use crate::jupyter::kernelspec::{InterruptMode, Kernelspec, MEMORY_HISTORY, safely};
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, Origin};
 use crate::process::{Mark, Process, Spawner, own_pidfd};
 use crate::runner::install;
@@ -440,7 +440,7 @@ fn ipykernel(python: &Path, file: &Path) -> Vec<String> {
     let mut argv = vec![text(python)];
     argv.extend(rest.map(str::to_owned));
     argv.push(text(file));
-    argv
+    safely(argv)
 }
 
 /// Whether it failed because somebody else had a port.

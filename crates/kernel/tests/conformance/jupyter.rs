@@ -219,6 +219,18 @@ async fn a_kernel_begins_with_what_it_is_to_have(start: Start) {
     assert_eq!(bench.run("bash('echo from a shell');").await.ok().stdout(), "from a shell\n");
 }
 
+/// S-025: a file of the working folder that is called like a module of Python's stops no start, and the folder is there
+/// for cells.
+async fn a_module_of_the_working_folder_stops_no_start(start: Start) {
+    let mut bench = Bench::empty(start);
+    for name in ["re.py", "json.py", "runpy.py", "typing.py"] {
+        std::fs::write(bench.cwd().join(name), "raise ImportError('mine')").expect("a file");
+    }
+    std::fs::write(bench.cwd().join("own.py"), "x = 5").expect("a file");
+    bench.relaunch().await;
+    assert_eq!(bench.value("import own\nown.x").await, "5");
+}
+
 /// B:Z-03 Issue 7, 1: where ipykernel is missing, the answer gives the command.
 async fn a_python_without_ipykernel_says_what_to_do(start: Start) {
     let bench = Bench::empty(start);
@@ -386,6 +398,7 @@ crate::on_jupyter!(
     characters_of_programs_are_whole,
     files_are_private_and_go_with_the_kernel,
     a_kernel_begins_with_what_it_is_to_have,
+    a_module_of_the_working_folder_stops_no_start,
     a_python_without_ipykernel_says_what_to_do,
     each_message_is_told_by_its_type,
     a_kernelspec_is_started_as_it_says,
