@@ -318,7 +318,7 @@ impl NotebookCell {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {
-    /// Not yet: it has not ended.
+    /// Not yet: it has not ended, or what it showed could not be kept anywhere.
     NotYet,
     /// It is safe, and goes into the file with the next save.
     Kept,

@@ -297,7 +297,7 @@ impl NotebookRun {
             stamps => CellStamps::of(stamps, span),
         };
         let shown = outputs.last().map_or(0, |(_, own)| own.outputs.len());
-        tell(record, number, |cell| (cell.outputs, cell.written) = (shown, WriteBack::Kept));
+        tell(record, number, |cell| cell.outputs = shown);
         let saved = self
             .with_file(move |file| {
                 let stamped = |(changed, outputs): (usize, CellOutputs)| {
@@ -308,6 +308,10 @@ impl NotebookRun {
                 file.take(outputs.into_iter().map(stamped).collect(), Some(&ran), urgency)
             })
             .await;
+        // Nobody is told that an output is safe before it is.
+        if self.file.as_ref().is_some_and(|file| file.is_kept()) {
+            tell(record, number, |cell| cell.written = WriteBack::Kept);
+        }
         self.tell_saved(record, saved);
         onward
     }

@@ -188,7 +188,7 @@ async fn work(run: &Run, asked: Asked) -> Result<Value, String> {
     let mut desk = run.desk.clone();
     desk.cwd = cwd.unwrap_or(desk.cwd);
     let cancel = CancellationToken::new();
-    let context = CallContext { owner: run.owner, cancel: cancel.clone(), progress: None };
+    let context = CallContext::new(run.owner, cancel.clone());
     // Nobody waits for what is done any more when this is dropped.
     let _given_up = cancel.drop_guard();
     guarded(spec, desk, arguments, context).await.map_err(told).and_then(value::of)

@@ -28,7 +28,7 @@ use crate::log;
 use crate::mcp::{Lines, Server, Watched};
 use crate::output::Output;
 use crate::settings::{Settings, engine_config};
-use crate::tools::Desk;
+use crate::tools::{Desk, Turns};
 
 /// How long what is under way may take once there is nothing more to read: whoever writes some requests and reads
 /// the answers is not gone yet.
@@ -81,7 +81,7 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     let gone = CancellationToken::new();
     let (stdin, stdout) = rmcp::transport::stdio();
     let (stdin, stdout) = (Watched::new(stdin, gone.clone()), Watched::new(stdout, gone.clone()));
-    let transport = Lines::new(stdin, stdout);
+    let transport = Lines::new(stdin, stdout, Turns::at(&desk));
     let ending = CancellationToken::new();
     let server = Server::new(desk, CLIENT, ending.clone());
     let mut serving = tokio::spawn(async move {

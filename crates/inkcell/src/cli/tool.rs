@@ -127,7 +127,7 @@ async fn call(
     let signals = Signals::listen()?;
     let desk = mcp::desk(exposure, settings)?;
     let cancel = CancellationToken::new();
-    let context = CallContext { owner: OWNER, cancel: cancel.clone(), progress: None };
+    let context = CallContext::new(OWNER, cancel.clone());
     let answered = guarded(spec, desk.clone(), arguments, context);
     let give_up = async {
         signals.asked(1).await;

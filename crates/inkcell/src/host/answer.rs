@@ -23,6 +23,7 @@ use crate::cli::mcp::{desk_with, exposure};
 use crate::exit::Failure;
 use crate::mcp::{Lines, Server, Watched};
 use crate::settings::{Profile, Settings, Surroundings, engine_config};
+use crate::tools::Turns;
 
 /// A caller: its settings, and the engine as these decide.
 pub(super) struct Caller {
@@ -150,9 +151,10 @@ pub(super) async fn mcp(
     let owner = host.new_owner();
     let (gone, ending) = (CancellationToken::new(), host.ending.child_token());
     let (read, write) = (Watched::new(read, gone.clone()), Watched::new(write, gone.clone()));
+    let lines = Lines::new(read, write, Turns::at(&desk));
     let server = Server::new(desk, owner, ending.clone());
     let serving = async {
-        if let Ok(running) = server.serve(Lines::new(read, write)).await {
+        if let Ok(running) = server.serve(lines).await {
             drop(running.waiting().await);
         }
     };

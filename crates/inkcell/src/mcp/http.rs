@@ -19,9 +19,10 @@ use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, Stream
 use tokio_util::sync::CancellationToken;
 
 use super::Server;
+use super::order::Ticket;
 use super::strict::{self, Taken};
 use crate::http::{Body, Caller, Methods, Policy, Routes, respond};
-use crate::tools::Desk;
+use crate::tools::{Desk, Turns};
 
 /// Where the protocol is spoken.
 pub(crate) const PATH: &str = "/mcp";
@@ -54,6 +55,7 @@ pub(crate) struct Ends {
 struct Service {
     protocol: StreamableHttpService<Server, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
+    turns: Turns,
 }
 
 /// The routes for these clients.
@@ -84,18 +86,24 @@ fn service(Client { caller, desk }: Client, ends: &Ends) -> Service {
         .with_max_request_body_bytes(MOST_BYTES)
         .with_cancellation_token(ends.streams.clone());
     let calls = ends.calls.clone();
+    let turns = Turns::at(&desk);
     let server = move || Ok(Server::new(desk.clone(), OwnerId(caller.0), calls.clone()));
     let protocol = StreamableHttpService::new(server, Arc::clone(&sessions), config);
-    Service { protocol, sessions }
+    Service { protocol, sessions, turns }
 }
 
-async fn answer(services: &HashMap<Caller, Service>, request: Request<Bytes>) -> Response<Body> {
+async fn answer(
+    services: &HashMap<Caller, Service>,
+    mut request: Request<Bytes>,
+) -> Response<Body> {
     let caller = request.extensions().get::<Caller>();
     let Some(service) = caller.and_then(|caller| services.get(caller)) else {
         return respond(StatusCode::UNAUTHORIZED, "nobody has this token");
     };
-    if let Err(refused) = check(service, &request).await {
-        return refused;
+    match check(service, &request).await {
+        Ok(None) => {}
+        Ok(Some(ticket)) => drop(request.extensions_mut().insert(ticket)),
+        Err(refused) => return refused,
     }
     let ends_session = request.method() == Method::DELETE;
     let response = service.protocol.handle(request.map(Full::new)).await;
@@ -106,25 +114,29 @@ async fn answer(services: &HashMap<Caller, Service>, request: Request<Bytes>) ->
     response
 }
 
-/// Refuses a message that could mean more than one thing, as on any other way in (S-031).
-async fn check(service: &Service, request: &Request<Bytes>) -> Result<(), Response<Body>> {
+/// Gives a message its place in the order of its client. One that could mean more than one thing is refused, as on
+/// any other way in (S-031).
+async fn check(
+    service: &Service,
+    request: &Request<Bytes>,
+) -> Result<Option<Ticket>, Response<Body>> {
     if request.method() != Method::POST {
-        return Ok(());
+        return Ok(None);
     }
     let body = request.body();
-    let taken = strict::take(body);
-    if matches!(taken, Taken::Nothing) {
+    let ticket = match strict::take(body) {
+        Taken::Message(message) => Ticket::of(&message, &service.turns),
         // As on a stream, a notification that means nothing is passed over.
-        return Err(respond(StatusCode::ACCEPTED, ""));
-    }
-    if let Taken::Refused(refusal) = taken {
-        let error = JsonRpcError::new(refusal.id, refusal.error);
-        let text = serde_json::to_vec(&error).unwrap_or_default();
-        let mut response = respond(StatusCode::BAD_REQUEST, text);
-        let json = HeaderValue::from_static("application/json");
-        response.headers_mut().insert(CONTENT_TYPE, json);
-        return Err(response);
-    }
+        Taken::Nothing => return Err(respond(StatusCode::ACCEPTED, "")),
+        Taken::Refused(refusal) => {
+            let error = JsonRpcError::new(refusal.id, refusal.error);
+            let text = serde_json::to_vec(&error).unwrap_or_default();
+            let mut response = respond(StatusCode::BAD_REQUEST, text);
+            let json = HeaderValue::from_static("application/json");
+            response.headers_mut().insert(CONTENT_TYPE, json);
+            return Err(response);
+        }
+    };
     let may_begin = !request.headers().contains_key(SESSION_ID);
     if may_begin && service.sessions.sessions.read().await.len() >= MOST_SESSIONS {
         // Only what begins a session takes a place; looking costs something, so it is done when there is none.
@@ -136,5 +148,5 @@ async fn check(service: &Service, request: &Request<Bytes>) -> Result<(), Respon
             return Err(response);
         }
     }
-    Ok(())
+    Ok(ticket)
 }

@@ -15,8 +15,10 @@ use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Mutex;
 
+use super::order::Ticket;
 use super::skim::Skim;
 use super::strict::{self, Refusal, Taken};
+use crate::tools::Turns;
 
 /// The longest message.
 const LONGEST: usize = 64 << 20;
@@ -36,6 +38,7 @@ pub(crate) struct Lines<R, W> {
     refusing: Option<BoxFuture<'static, io::Result<()>>>,
     write: Arc<Mutex<Option<W>>>,
     ids: Ids,
+    turns: Turns,
 }
 
 /// Which ids are in use.
@@ -50,7 +53,7 @@ struct Ids {
 }
 
 impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
-    pub(crate) fn new(read: R, write: W) -> Lines<R, W> {
+    pub(crate) fn new(read: R, write: W, turns: Turns) -> Lines<R, W> {
         Lines {
             read: BufReader::with_capacity(64 << 10, read),
             line: Vec::new(),
@@ -58,6 +61,7 @@ impl<R: AsyncRead + Unpin, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
             refusing: None,
             write: Arc::new(Mutex::new(Some(write))),
             ids: Ids::default(),
+            turns,
         }
     }
 
@@ -179,7 +183,10 @@ where
             }
             let taken = self.next_line().await?;
             match self.ids.admit(taken) {
-                Taken::Message(message) => return Some(*message),
+                Taken::Message(mut message) => {
+                    Ticket::give(&mut message, &self.turns);
+                    return Some(*message);
+                }
                 Taken::Refused(refusal) => self.refuse(refusal),
                 Taken::Nothing => {}
             }

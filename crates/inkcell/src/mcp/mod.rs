@@ -8,6 +8,7 @@ mod instructions;
 mod lines;
 mod markdown;
 mod offer;
+mod order;
 mod prompts;
 mod reader;
 mod resources;

@@ -18,6 +18,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use super::order::Ticket;
 use super::resources::ResourceError;
 use super::roots::ClientRoots;
 use super::{answer, instructions, offer, prompts, resources};
@@ -69,18 +70,21 @@ impl Server {
         let cancel = self.ending.child_token();
         // Whoever asked for this may stop waiting without a word, and then it is given up as well.
         let _given_up = cancel.clone().drop_guard();
-        let call = CallContext {
-            owner: self.owner,
-            cancel: cancel.clone(),
-            progress: token.is_some().then_some(progress),
-        };
+        let turn = Ticket::turn(&context.extensions);
         let giving_up = async {
             context.ct.cancelled().await;
             cancel.cancel();
             std::future::pending::<()>().await;
         };
         let desk = Desk { roots: self.roots.known().await, ..self.desk.clone() };
-        let work = guarded(spec, desk, arguments, call);
+        let progress = token.is_some().then_some(progress);
+        let work = async {
+            if let Some(turn) = &turn {
+                turn.comes().await;
+            }
+            let call = CallContext { owner: self.owner, cancel: cancel.clone(), progress, turn };
+            guarded(spec, desk, arguments, call).await
+        };
         let telling = async {
             if let Some(token) = token {
                 tell(told, &context, token).await;

@@ -111,7 +111,9 @@ impl Progress {
                 print(&json::started(number, all, cell))?;
             }
             self.begun = self.begun.max(at + 1);
-            if !cell.state.is_end() {
+            // What it showed is on its way to the disk. Only a later cell, or the end, tells that it did not get there.
+            let is_on_its_way = is_awaited(cell) && at + 1 == last && !report.state.is_end();
+            if !cell.state.is_end() || is_on_its_way {
                 break;
             }
             self.ended = at + 1;
@@ -231,6 +233,11 @@ fn is_left_out(cell: &CellReport) -> bool {
 /// Whether anything of it was run: a kernel that was not ready in time has run nothing.
 fn has_run(cell: &CellReport) -> bool {
     cell.count.is_some() || cell.state == State::KernelDied
+}
+
+/// Whether nothing is known yet of where its outputs are.
+fn is_awaited(cell: &CellReport) -> bool {
+    cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::NotYet)
 }
 
 /// Whether what it showed is in the file.

@@ -25,7 +25,7 @@ use super::details;
 use super::seconds::{Limited, Seconds, Zero};
 use super::session::{folder, profile};
 use super::{
-    Alias, CallContext, Content, Desk, Fault, Hints, ToolError, ToolReply, ToolSpec, decode, lean,
+    Alias, CallContext, Content, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean,
 };
 use crate::settings::engine_config;
 use command::{Command, End, Ran};
@@ -40,6 +40,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: true,
     },
+    order: Order::None,
     schema: lean::schema::<Arguments>,
     call,
 };

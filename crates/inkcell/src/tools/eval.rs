@@ -17,7 +17,7 @@ use super::python::{kernel, plain};
 use super::running::{self, Code};
 use super::seconds::{Seconds, Zero};
 use super::session::{place, profile};
-use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -30,6 +30,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: true,
     },
+    order: Order::Session,
     schema: lean::schema::<Arguments>,
     call,
 };

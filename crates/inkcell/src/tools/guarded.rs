@@ -32,7 +32,7 @@ mod tests {
 
     use super::*;
     use crate::tools::test_desk::TestDesk;
-    use crate::tools::{Hints, find};
+    use crate::tools::{Hints, Order, find};
 
     static BROKEN: ToolSpec = ToolSpec {
         name: "broken",
@@ -44,12 +44,13 @@ mod tests {
             idempotent: true,
             open_world: false,
         },
+        order: Order::None,
         schema: |_| Value::Null,
         call: |_, _, _| async { panic!("broken on purpose") }.boxed(),
     };
 
     fn context() -> CallContext {
-        CallContext { owner: OwnerId(1), cancel: CancellationToken::new(), progress: None }
+        CallContext::new(OwnerId(1), CancellationToken::new())
     }
 
     /// A tool that panics is answered like one that fails, and the next call is not affected.

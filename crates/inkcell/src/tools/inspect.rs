@@ -11,7 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::session::{notebook, reference};
-use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::render::inspection;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -24,6 +24,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: true,
         open_world: false,
     },
+    order: Order::Session,
     schema: lean::schema::<Arguments>,
     call,
 };

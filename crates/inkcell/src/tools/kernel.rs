@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::running;
 use super::session::{NEW, reference};
 use super::wanted::{BackendArg, wanted};
-use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::render::sessions;
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -27,6 +27,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: false,
     },
+    order: Order::Session,
     schema: lean::schema::<Arguments>,
     call,
 };

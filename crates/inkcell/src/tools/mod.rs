@@ -29,6 +29,7 @@ mod spec;
 mod table;
 #[cfg(test)]
 mod test_desk;
+mod turns;
 mod wanted;
 pub(crate) mod weight;
 
@@ -40,3 +41,4 @@ pub(crate) use spec::{CallContext, Desk, Hints, Progress, ToolSpec};
 #[cfg(test)]
 pub(crate) use table::TOOLS;
 pub(crate) use table::find;
+pub(crate) use turns::{Order, Turn, Turns};

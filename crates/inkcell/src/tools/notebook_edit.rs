@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use super::files::{self, joined, on_disk};
 use super::running::LONGEST_WAIT;
 use super::seconds::Seconds;
-use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::exposure::Exposure;
 use crate::render::report;
 
@@ -39,6 +39,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         // What it runs may do anything.
         open_world: true,
     },
+    order: Order::File,
     schema,
     call,
 };

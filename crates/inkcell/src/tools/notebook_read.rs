@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::files::{self, Reader, joined, on_disk, shown};
-use super::{Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec};
+use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{decode, lean};
 use crate::output::count;
 use crate::render::{outline, reading, report};
@@ -31,6 +31,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: true,
         open_world: false,
     },
+    order: Order::File,
     schema: lean::schema::<Args>,
     call,
 };

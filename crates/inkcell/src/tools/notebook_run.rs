@@ -14,7 +14,7 @@ use super::python::kernel;
 use super::running::LONGEST_WAIT;
 use super::seconds::{Seconds, Zero};
 use super::wanted::{BackendArg, wanted};
-use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, files, lean, running};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
@@ -27,6 +27,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: true,
     },
+    order: Order::File,
     schema: lean::schema::<Arguments>,
     call,
 };

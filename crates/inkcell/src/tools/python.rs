@@ -23,7 +23,7 @@ use super::files::{notebooks, on_disk};
 use super::running::{self, Code, LONGEST_WAIT};
 use super::seconds::{Limited, Seconds, Zero};
 use super::session::{place, profile};
-use super::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec};
+use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean};
 use crate::exposure::Exposure;
 use crate::settings::Profile;
@@ -38,6 +38,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: true,
     },
+    order: Order::Session,
     schema,
     call,
 };

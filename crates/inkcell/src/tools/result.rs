@@ -22,7 +22,7 @@ use super::answer::Readers;
 use super::running::{self, Followed, GivenUp, LONGEST_WAIT};
 use super::seconds::Seconds;
 use super::session::profile;
-use super::{Alias, CallContext, Content, Desk, Hints, ToolError, ToolReply, ToolSpec};
+use super::{Alias, CallContext, Content, Desk, Hints, Order, ToolError, ToolReply, ToolSpec};
 use super::{answer, decode, lean, weight};
 use crate::output::count;
 use crate::settings::{Images, engine_config};
@@ -37,6 +37,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: true,
         open_world: false,
     },
+    order: Order::None,
     schema: lean::schema::<Arguments>,
     call,
 };

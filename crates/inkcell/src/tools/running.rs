@@ -89,7 +89,7 @@ async fn begun_and_followed(
     desk: &Desk,
     begin: impl Future<Output = Result<Begun, ToolError>>,
     wait: Option<Duration>,
-    context: CallContext,
+    mut context: CallContext,
 ) -> Result<Followed, ToolError> {
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
     let Begun { id, asides } = tokio::select! {
@@ -97,6 +97,8 @@ async fn begun_and_followed(
         () = context.cancel.cancelled() => return Err(aborted()),
         begun = begin => begun?,
     };
+    // It has its place in the session; whatever was sent after it may take the next.
+    drop(context.turn.take());
     let report = follow(desk, &id, until, GivenUp::TakenBack, context).await?;
     Ok(Followed { report, asides })
 }

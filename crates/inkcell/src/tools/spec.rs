@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::reply::{ToolError, ToolReply};
+use super::turns::{Order, Turn};
 use crate::bridge::Bridge;
 use crate::exposure::Exposure;
 use crate::settings::Settings;
@@ -21,6 +22,8 @@ pub(crate) struct ToolSpec {
     /// A template: `mcp/offer.rs` leaves out what is not for a client.
     pub(crate) description: &'static str,
     pub(crate) hints: Hints,
+    /// What its calls keep in order.
+    pub(crate) order: Order,
     /// The JSON Schema of the arguments, as whoever is offered this sees them.
     pub(crate) schema: fn(&Exposure) -> Value,
     pub(crate) call:
@@ -59,6 +62,15 @@ pub(crate) struct CallContext {
     pub(crate) cancel: CancellationToken,
     /// Where to say how far it is; nobody listens when there is none.
     pub(crate) progress: Option<mpsc::Sender<Progress>>,
+    /// Holds back the requests that were sent after this one and mean the same session or file.
+    pub(crate) turn: Option<Turn>,
+}
+
+impl CallContext {
+    /// A call that nobody waits behind, and whose progress nobody hears of.
+    pub(crate) fn new(owner: OwnerId, cancel: CancellationToken) -> CallContext {
+        CallContext { owner, cancel, progress: None, turn: None }
+    }
 }
 
 /// How far a call is.

@@ -137,7 +137,7 @@ impl TestDesk {
         cancel: CancellationToken,
         progress: Option<mpsc::Sender<Progress>>,
     ) -> Result<ToolReply, ToolError> {
-        let context = CallContext { owner: OwnerId(1), cancel, progress };
+        let context = CallContext { progress, ..CallContext::new(OwnerId(1), cancel) };
         let spec = find(name).unwrap();
         let call = (spec.call)(&self.desk, given, context);
         tokio::time::timeout(LIMIT, call).await.expect("an answer in time")

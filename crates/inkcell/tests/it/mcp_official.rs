@@ -155,6 +155,24 @@ fn twenty_calls_over_http_get_their_own_answers() {
     passes("over_http.py", &["twenty_at_once"]);
 }
 
+/// Issue 21, 1: 200 bursts at random, with every tool that runs code or changes a file.
+#[test]
+fn requests_sent_together_are_done_in_order() {
+    passes("bursts.py", &["over_stdio"]);
+}
+
+/// Issue 21, 1: the same over HTTP.
+#[test]
+fn requests_sent_together_over_http_are_done_in_order() {
+    passes("bursts.py", &["over_http"]);
+}
+
+/// Issue 21, 1: different sessions and files do not wait for each other.
+#[test]
+fn what_is_busy_holds_up_nothing_else() {
+    passes("bursts.py", &["side_by_side"]);
+}
+
 /// Kills the client as soon as it has told the processes: the server first, then what the server started.
 fn killed(words: &str) {
     let env = env();

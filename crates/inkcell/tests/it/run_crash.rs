@@ -238,6 +238,48 @@ fn a_run_survives_a_fault_at_every_call() {
     );
 }
 
+/// Issue 21, 2: killed at every event, while every write to the disk takes its time. What an event calls kept or saved
+/// is there.
+#[test]
+fn what_an_event_calls_safe_is_safe() {
+    if !need::strace("what_an_event_calls_safe_is_safe") {
+        return;
+    }
+    let used = used();
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    for way in [Way::Saves, Way::Journal] {
+        // One event for the beginning of each cell and one for its end, and one for the end of the run.
+        for last in 1..=2 * CELLS + 1 {
+            let (env, sources) = book(Some(&used));
+            let mut command = env.command("strace");
+            // With -D the child is the program, which is to be killed, and not strace.
+            command.args(["-D", "-f", "-b", "execve", "-qq", "-o", "/dev/null"]);
+            command.args(["-e", "trace=?fsync,?fdatasync,?renameat"]);
+            command.args(["-e", "inject=?fsync,?fdatasync:delay_enter=50000"]);
+            way.slow_down(&mut command);
+            command.arg(env.program()).args(["run", "nb.ipynb", "--json"]);
+            command.env("INKCELL_PYTHON_INTERPRETER", &python);
+            let mut running = Running::start(command);
+            let mut safe = [false; CELLS];
+            for _ in 0..last {
+                let event: Value = serde_json::from_str(&running.line()).expect("an event");
+                if event["event"] == "cell_finished" {
+                    assert_ne!(event["written"], "not_yet", "{event}");
+                    assert_eq!(event["outputs"], 1, "{event}");
+                    let at = event["index"].as_u64().expect("an index") as usize;
+                    safe[at] = true;
+                }
+            }
+            running.signal(Signal::KILL);
+            running.end();
+            env.run(&["read", "nb.ipynb"]).ok();
+            let there = shown(&env, &sources, &format!("{way:?} after event {last}"));
+            let is_lost = safe.iter().zip(&there).any(|(said, there)| *said && !there);
+            assert!(!is_lost, "{way:?} after event {last}: {safe:?} was said, {there:?} is there");
+        }
+    }
+}
+
 /// F-078, F-027: killed while a cell runs, whichever it is. The cells before it are in the file, and the run goes on
 /// with it at once: nothing of the dead one is waited for.
 #[test]

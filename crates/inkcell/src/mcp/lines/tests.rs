@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use super::*;
 use serde_json::Value;
 
@@ -5,7 +7,7 @@ use serde_json::Value;
 async fn spoken(input: Vec<u8>) -> (Vec<RxJsonRpcMessage<RoleServer>>, Vec<Value>) {
     let (mut client, server) = tokio::io::duplex(1 << 16);
     let (read, write) = tokio::io::split(server);
-    let mut lines = Lines::new(read, write);
+    let mut lines = Lines::new(read, write, Turns::new(Path::new("/"), None));
     let sending = tokio::spawn(async move {
         client.write_all(&input).await.unwrap();
         client.shutdown().await.unwrap();

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::tools::files::{self, on_disk};
-use crate::tools::{CallContext, Desk, Fault, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{CallContext, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "NotebookEdit",
@@ -20,6 +20,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: false,
     },
+    order: Order::File,
     schema: lean::schema::<Args>,
     call,
 };

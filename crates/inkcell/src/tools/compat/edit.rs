@@ -12,7 +12,7 @@ use super::write::{self, RULES};
 use crate::output::count;
 use crate::render::report;
 use crate::tools::files::{self, joined, on_disk, told};
-use crate::tools::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "edit",
@@ -24,6 +24,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: false,
     },
+    order: Order::File,
     schema: lean::schema::<Args>,
     call,
 };

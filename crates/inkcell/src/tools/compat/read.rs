@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::tools::files::{self, PAGE, Reader, on_disk, shown, told};
-use crate::tools::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "read",
@@ -25,6 +25,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: true,
         open_world: false,
     },
+    order: Order::File,
     schema: lean::schema::<Args>,
     call,
 };

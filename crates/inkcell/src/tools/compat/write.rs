@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::output::count;
 use crate::render::report;
 use crate::tools::files::{self, joined, on_disk, told};
-use crate::tools::{Alias, CallContext, Desk, Hints, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "write",
@@ -26,6 +26,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: true,
         open_world: false,
     },
+    order: Order::File,
     schema: lean::schema::<Args>,
     call,
 };

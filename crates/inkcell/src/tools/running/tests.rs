@@ -423,7 +423,7 @@ async fn code_cannot_wait_for_itself() {
     let inner = desk.desk.bridge.desk_within(&desk.desk, key, KernelMode::Session);
     let call = |arguments| {
         let cancel = CancellationToken::new();
-        let context = CallContext { owner: OwnerId(1), cancel, progress: None };
+        let context = CallContext::new(OwnerId(1), cancel);
         (find("python").expect("a tool").call)(&inner, arguments, context)
     };
     let refused = call(json!({"code": "x"})).await.expect_err("it is busy");

@@ -1,0 +1,45 @@
+//! The place of a message in the order of its client, from where it is read to where it is carried out.
+//!
+//! Owns how a place travels through the protocol's library. What is kept in order is in `tools/turns.rs`.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hyper::http::request::Parts;
+use rmcp::model::{ClientRequest, Extensions, JsonRpcMessage};
+use rmcp::service::{RoleServer, RxJsonRpcMessage};
+use serde_json::Map;
+
+use crate::tools::{Turn, Turns, find};
+
+/// A place that whoever carries the request out takes over. With the last of its clones the place is free.
+#[derive(Clone)]
+pub(super) struct Ticket(Arc<Mutex<Option<Turn>>>);
+
+impl Ticket {
+    /// A place for this message, if it is the call of a tool.
+    pub(super) fn of(message: &RxJsonRpcMessage<RoleServer>, turns: &Turns) -> Option<Ticket> {
+        let JsonRpcMessage::Request(request) = message else { return None };
+        let ClientRequest::CallToolRequest(call) = &request.request else { return None };
+        let order = find(&call.params.name)?.order;
+        let none = Map::new();
+        let turn = turns.take(order, call.params.arguments.as_ref().unwrap_or(&none));
+        Some(Ticket(Arc::new(Mutex::new(Some(turn)))))
+    }
+
+    /// Gives the message its place, to travel with it.
+    pub(super) fn give(message: &mut RxJsonRpcMessage<RoleServer>, turns: &Turns) {
+        let ticket = Ticket::of(message, turns);
+        if let (JsonRpcMessage::Request(request), Some(ticket)) = (message, ticket)
+            && let ClientRequest::CallToolRequest(call) = &mut request.request
+        {
+            call.extensions.insert(ticket);
+        }
+    }
+
+    /// The place that came with a request: with its message, or with its HTTP request.
+    pub(super) fn turn(extensions: &Extensions) -> Option<Turn> {
+        let of_http = || extensions.get::<Parts>()?.extensions.get::<Ticket>();
+        let Ticket(turn) = extensions.get::<Ticket>().or_else(of_http)?;
+        turn.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,246 @@
+//! The order of requests: those that mean one session or one file begin in the order in which they were sent.
+//!
+//! Owns the queues. A request takes its place when its message is read, before anything is waited for. It leaves the
+//! queue when its code has a place in its session, or when its work on a file is done.
+
+use std::collections::{HashMap, VecDeque};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use inkcell_engine::is_notebook_path;
+use inkcell_engine::notebook::split_selector;
+use serde_json::{Map, Value};
+use tokio::sync::Notify;
+
+use super::Desk;
+
+/// The arguments that name a file, in every tool.
+const PATHS: [&str; 4] = ["path", "notebook_path", "file_path", "output"];
+/// The arguments that name a session.
+const SESSIONS: [&str; 2] = ["session", "kernelId"];
+
+/// What a tool keeps in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Order {
+    /// Nothing: its calls mean neither a session nor a file.
+    None,
+    /// Its calls that name one file. A notebook's own session has the name of the file.
+    File,
+    /// Its calls in one session, and those that name one file.
+    Session,
+}
+
+/// What is kept in order: a file, with links followed, or a session.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+enum Lane {
+    File(PathBuf),
+    Session(String),
+}
+
+/// The requests of one client that have not begun. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Turns {
+    /// Where relative paths begin.
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+    lanes: Arc<Mutex<HashMap<Lane, VecDeque<Arc<Place>>>>>,
+}
+
+/// The place of one request. Dropped, it lets the next one begin.
+pub(crate) struct Turn {
+    place: Arc<Place>,
+    turns: Turns,
+}
+
+struct Place {
+    lanes: Vec<Lane>,
+    /// Told when it became the first of a lane.
+    moved: Notify,
+}
+
+impl Turns {
+    /// For whoever works at this desk.
+    pub(crate) fn at(desk: &Desk) -> Turns {
+        Turns::new(&desk.cwd, desk.settings.home.as_deref())
+    }
+
+    pub(crate) fn new(cwd: &Path, home: Option<&Path>) -> Turns {
+        let (cwd, home) = (cwd.to_owned(), home.map(Path::to_owned));
+        Turns { cwd, home, lanes: Arc::default() }
+    }
+
+    /// Takes a place for a call with these arguments, behind all that were taken before.
+    pub(crate) fn take(&self, order: Order, arguments: &Map<String, Value>) -> Turn {
+        let mut wanted = self.wanted(order, arguments);
+        wanted.sort();
+        wanted.dedup();
+        let place = Arc::new(Place { lanes: wanted, moved: Notify::new() });
+        let mut lanes = self.lanes();
+        for lane in &place.lanes {
+            lanes.entry(lane.clone()).or_default().push_back(Arc::clone(&place));
+        }
+        drop(lanes);
+        Turn { place, turns: self.clone() }
+    }
+
+    fn lanes(&self) -> MutexGuard<'_, HashMap<Lane, VecDeque<Arc<Place>>>> {
+        self.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wanted(&self, order: Order, arguments: &Map<String, Value>) -> Vec<Lane> {
+        if order == Order::None {
+            return Vec::new();
+        }
+        let given = |name: &&str| arguments.get(*name).and_then(Value::as_str);
+        let mut wanted: Vec<Lane> =
+            PATHS.iter().filter_map(given).map(|path| Lane::File(self.file(path))).collect();
+        if order == Order::Session {
+            wanted.push(match SESSIONS.iter().find_map(given) {
+                Some(path) if is_notebook_path(path) => Lane::File(self.file(path)),
+                name => Lane::Session(name.unwrap_or_default().to_owned()),
+            });
+        }
+        wanted
+    }
+
+    /// The file that is meant, by one name. One that does not exist yet is named by its folder.
+    fn file(&self, given: &str) -> PathBuf {
+        let given = split_selector(given).map_or(given, |(path, _)| path);
+        let path = match (given.strip_prefix("~/"), &self.home) {
+            (Some(rest), Some(home)) => home.join(rest),
+            _ => self.cwd.join(given),
+        };
+        if let Ok(real) = path.canonicalize() {
+            return real;
+        }
+        match (path.parent().map(Path::canonicalize), path.file_name()) {
+            (Some(Ok(folder)), Some(name)) => folder.join(name),
+            _ => path,
+        }
+    }
+}
+
+impl Turn {
+    /// Waits until every request that was sent before, and means the same, has begun.
+    pub(crate) async fn comes(&self) {
+        while !self.is_first() {
+            // A wake that came before this is kept.
+            self.place.moved.notified().await;
+        }
+    }
+
+    fn is_first(&self) -> bool {
+        let lanes = self.turns.lanes();
+        let is_first = |lane: &Lane| {
+            let first = lanes.get(lane).and_then(VecDeque::front);
+            first.is_some_and(|first| Arc::ptr_eq(first, &self.place))
+        };
+        self.place.lanes.iter().all(is_first)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut lanes = self.turns.lanes();
+        for lane in &self.place.lanes {
+            let Some(queue) = lanes.get_mut(lane) else { continue };
+            queue.retain(|place| !Arc::ptr_eq(place, &self.place));
+            match queue.front() {
+                Some(first) => first.moved.notify_one(),
+                None => drop(lanes.remove(lane)),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use super::*;
+
+    fn named(given: &[(&str, &str)]) -> Map<String, Value> {
+        given.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect()
+    }
+
+    fn turns() -> (tempfile::TempDir, Turns) {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.ipynb"), "").unwrap();
+        std::os::unix::fs::symlink("a.ipynb", folder.path().join("link.ipynb")).unwrap();
+        let turns = Turns::new(folder.path(), Some(folder.path()));
+        (folder, turns)
+    }
+
+    fn has_come(turn: &Turn) -> bool {
+        turn.comes().now_or_never().is_some()
+    }
+
+    /// Issue 21, 1: what means the same begins in order, and nothing else waits.
+    #[test]
+    fn requests_wait_for_those_that_mean_the_same() {
+        let (_folder, turns) = turns();
+        let edit = |path: &str| turns.take(Order::File, &named(&[("path", path)]));
+        let python = |session: &str| turns.take(Order::Session, &named(&[("session", session)]));
+        let first = edit("a.ipynb");
+        let by_link = edit("./link.ipynb");
+        let from_home = edit("~/a.ipynb");
+        let in_its_session = python("a.ipynb");
+        let other = [edit("b.ipynb"), python("x"), turns.take(Order::Session, &named(&[]))];
+        let new = [edit("b.ipynb"), python("x"), turns.take(Order::Session, &named(&[]))];
+        let nothing = turns.take(Order::None, &named(&[("path", "a.ipynb")]));
+        assert!(has_come(&first) && has_come(&nothing));
+        assert!(other.iter().all(has_come) && !new.iter().any(has_come));
+        assert!(!has_come(&by_link) && !has_come(&from_home) && !has_come(&in_its_session));
+        drop(first);
+        assert!(has_come(&by_link) && !has_come(&from_home));
+        // One that is given up in the middle changes nothing for the others.
+        drop(from_home);
+        assert!(!has_come(&in_its_session));
+        drop(by_link);
+        assert!(has_come(&in_its_session));
+        drop(other);
+        assert!(new.iter().all(has_come));
+        drop((new, in_its_session, nothing));
+        assert!(turns.lanes().is_empty());
+    }
+
+    /// One that means several things waits for all of them, and is waited for in all.
+    #[test]
+    fn one_request_may_stand_in_several_queues() {
+        let (_folder, turns) = turns();
+        let edit = turns.take(Order::File, &named(&[("path", "a.ipynb")]));
+        let python = turns.take(Order::Session, &named(&[("session", "x")]));
+        let both = turns.take(Order::Session, &named(&[("session", "x"), ("path", "a.ipynb")]));
+        let next = turns.take(Order::Session, &named(&[("session", "x")]));
+        drop(edit);
+        assert!(has_come(&python) && !has_come(&both));
+        drop(python);
+        assert!(has_come(&both) && !has_come(&next));
+        drop(both);
+        assert!(has_come(&next));
+    }
+
+    /// Whoever waits is woken, also when the wake comes before it sleeps.
+    #[tokio::test]
+    async fn a_thousand_requests_take_their_turns() {
+        let (_folder, turns) = turns();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let mut tasks = Vec::new();
+        for number in 0..1000 {
+            let session = format!("s{}", number % 3);
+            let turn = turns.take(Order::Session, &named(&[("session", &session)]));
+            let seen = Arc::clone(&seen);
+            tasks.push(tokio::spawn(async move {
+                turn.comes().await;
+                tokio::task::yield_now().await;
+                seen.lock().unwrap().push(number);
+            }));
+        }
+        futures_util::future::join_all(tasks).await;
+        let seen = seen.lock().unwrap();
+        for lane in 0..3 {
+            let one: Vec<i32> = seen.iter().copied().filter(|number| number % 3 == lane).collect();
+            assert!(one.is_sorted(), "{one:?}");
+        }
+        assert_eq!(seen.len(), 1000);
+    }
+}
