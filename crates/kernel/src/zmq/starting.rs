@@ -155,7 +155,9 @@ impl Starting {
                 (cause.unwrap_or(DeathCause::Unknown), young.tail.last_words().await)
             }
         };
-        if stderr_tail.contains("No module named ipykernel") {
+        // With quotes or without: an import says it in one way, `python -m` in the other.
+        let is_missing = |name: &str| stderr_tail.contains(&format!("No module named {name}"));
+        if is_missing("ipykernel") || is_missing("'ipykernel") {
             let python = &self.program;
             let reason = format!(
                 "ipykernel is not installed in {python}: install it there with `{python} -m pip install \
