@@ -262,6 +262,8 @@ impl Engine {
         // Kernels that belong to one call end with it.
         shared.tasks.close();
         shared.tasks.wait().await;
+        // Last, since a fork server tells how its copies ended.
+        self.kernels.end().await;
     }
 
     fn record(&self, id: &ExecutionId) -> Result<Arc<Record>, EngineError> {

@@ -149,6 +149,11 @@ impl Kernels {
         self.backends.close().await;
     }
 
+    /// Ends what makes kernels, once there are none.
+    pub(crate) async fn end(&self) {
+        self.backends.runner().close().await;
+    }
+
     /// The backend of those who do not name one.
     pub(crate) fn usual(&self) -> BackendKind {
         self.backends.usual()

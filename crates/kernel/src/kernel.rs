@@ -43,6 +43,11 @@ pub trait Backend: Send + Sync {
         spec: &'a KernelSpec,
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>>;
+
+    /// Ends the processes that are there for kernels to come, such as a fork server, and takes their statuses.
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// The three ways to get a kernel.

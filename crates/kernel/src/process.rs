@@ -138,6 +138,17 @@ pub(crate) fn adopt_orphans() {
     }
 }
 
+/// Takes the statuses of children that have ended, orphans that became ours among them. For the end of this process:
+/// where nobody else takes them, as in many containers, they would stay for ever.
+pub fn reap_ended() {
+    // Bounded, as whoever starts processes without end could keep us here.
+    for _ in 0..10_000 {
+        if !matches!(rustix::process::wait(WaitOptions::NOHANG), Ok(Some(_))) {
+            return;
+        }
+    }
+}
+
 /// Signals a whole group; a group that is gone is no error.
 pub(crate) fn kill_group(leader: u32, signal: Signal) {
     if let Some(pid) = i32::try_from(leader).ok().and_then(Pid::from_raw) {

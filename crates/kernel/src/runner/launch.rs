@@ -169,6 +169,10 @@ impl Backend for RunnerBackend {
     ) -> BoxFuture<'a, Result<Launched, LaunchError>> {
         self.start(spec, cancel).boxed()
     }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        self.supply.close().boxed()
+    }
 }
 
 pub(super) fn nonce() -> io::Result<String> {

@@ -8,8 +8,12 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio_util::task::TaskTracker;
 
 use crate::environ::MANAGED;
 use crate::kernel::{KernelSpec, Origin};
@@ -63,6 +67,10 @@ pub(crate) struct Supply {
     spares_wanted: usize,
     servers: tokio::sync::Mutex<HashMap<Kind, Server>>,
     spares: Mutex<Spares>,
+    /// The tasks that make spares.
+    refills: TaskTracker,
+    /// Nothing is made ahead of time any more.
+    is_closed: AtomicBool,
     trace: Option<Arc<dyn Trace>>,
 }
 
@@ -99,6 +107,8 @@ impl Supply {
             spares_wanted,
             servers: tokio::sync::Mutex::default(),
             spares: Mutex::default(),
+            refills: TaskTracker::new(),
+            is_closed: AtomicBool::new(false),
             trace,
         })
     }
@@ -115,15 +125,32 @@ impl Supply {
         if let Ok(fresh) = &mut taken {
             fresh.notice = self.untold(kind).await;
         }
-        if self.spares_wanted > 0 {
+        if self.spares_wanted > 0 && !self.is_closed() {
             let (supply, kind) = (Arc::clone(self), kind.clone());
-            tokio::spawn(async move {
+            self.refills.spawn(async move {
                 // The kernel that was just taken has its first cell to run, which is waited for.
                 tokio::time::sleep(REFILL_AFTER).await;
                 supply.refill(kind).await;
             });
         }
         taken
+    }
+
+    /// Ends the fork servers and the spares, and takes their statuses. A kernel that is wanted later is started by itself.
+    pub(crate) async fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+        let servers = std::mem::take(&mut *self.servers.lock().await);
+        join_all(servers.values().map(|server| server.zygote.end())).await;
+        self.refills.close();
+        self.refills.wait().await;
+        let spares = std::mem::take(&mut self.waiting().waiting);
+        for fresh in spares.into_values().flatten() {
+            fresh.process.destroy();
+        }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::SeqCst)
     }
 
     /// The fork servers, with their processes.
@@ -171,6 +198,10 @@ impl Supply {
     /// The fork server of this kind. One that is not there is started, and not waited for.
     async fn server(&self, kind: &Kind) -> Result<Arc<Zygote>, Reason> {
         let mut servers = self.servers.lock().await;
+        // Looked at with the lock held, so that none is put in once they were all taken out.
+        if self.is_closed() {
+            return Err(Reason::passing("everything ends"));
+        }
         servers.retain(|_, server| server.zygote.state() != ZygoteState::Gone);
         if let Some(server) = servers.get_mut(kind) {
             server.used = Instant::now();
@@ -249,7 +280,8 @@ impl Supply {
     }
 
     fn is_short_of(&self, kind: &Kind) -> bool {
-        self.waiting().waiting.get(kind).map_or(0, Vec::len) < self.spares_wanted
+        !self.is_closed()
+            && self.waiting().waiting.get(kind).map_or(0, Vec::len) < self.spares_wanted
     }
 
     fn waiting(&self) -> MutexGuard<'_, Spares> {

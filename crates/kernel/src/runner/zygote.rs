@@ -33,6 +33,9 @@ pub(crate) struct Zygote {
     state: watch::Receiver<ZygoteState>,
     failed: Arc<OnceLock<BTreeMap<String, String>>>,
     pid: u32,
+    unwanted: CancellationToken,
+    /// Set when its process has ended and its status was taken.
+    over: CancellationToken,
     /// Ends it with this value, also when it does not answer.
     _wanted: DropGuard,
 }
@@ -108,18 +111,28 @@ impl Zygote {
         let (requests, queue) = mpsc::channel(16);
         let (sender, state) = watch::channel(ZygoteState::Starting);
         let unwanted = CancellationToken::new();
-        let wanted = unwanted.clone().drop_guard();
+        let over = CancellationToken::new();
         let failed = Arc::<OnceLock<_>>::default();
         let told = Arc::clone(&failed);
+        // Whoever waits for its end is told also where the runtime ends first.
+        let (given_up, has_ended) = (unwanted.clone(), over.clone().drop_guard());
         tokio::spawn(async move {
             tokio::select! {
                 () = serve(stream, queue, &sender, &told) => {}
-                () = unwanted.cancelled() => {}
+                () = given_up.cancelled() => {}
             }
             sender.send_replace(ZygoteState::Gone);
             end();
+            drop(has_ended);
         });
-        Zygote { requests, state, failed, pid, _wanted: wanted }
+        let wanted = unwanted.clone().drop_guard();
+        Zygote { requests, state, failed, pid, unwanted, over, _wanted: wanted }
+    }
+
+    /// Ends it, and returns when nothing of it is left.
+    pub(crate) async fn end(&self) {
+        self.unwanted.cancel();
+        self.over.cancelled().await;
     }
 
     pub(crate) fn state(&self) -> ZygoteState {

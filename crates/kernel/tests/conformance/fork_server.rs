@@ -1,6 +1,8 @@
 //! The fork server: kernels depend on the host, never on it; copies are independent of each other.
 
-use inkcell_kernel::{DeathCause, ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
+use inkcell_kernel::{
+    Backend as _, DeathCause, ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState,
+};
 use inkcell_testkit::wait::until_async;
 
 use crate::bench::{Bench, LIMIT, Start, state_dir};
@@ -55,6 +57,29 @@ async fn a_stuck_fork_server_holds_nobody_up() {
     assert_eq!(bench.kernel().info().origin, Origin::Started { reason });
     bench.run("1").await.ok();
     assert!(crate::ledger::is_gone_soon(stuck).await, "the stuck server is ended");
+}
+
+/// F-022: whoever closes a backend has waited for everything it started: neither the fork server nor a spare is left, not
+/// even as a status that nobody took, and a kernel that is wanted all the same comes by itself.
+async fn nothing_is_left_of_a_closed_supply() {
+    let mut bench = Bench::empty(Start::Forked);
+    let fork_server = ForkServer::On { wait: LIMIT };
+    let config = RunnerConfig { state_dir: state_dir(), fork_server, spares: 2 };
+    bench.backend = RunnerBackend::new(config).expect("a backend");
+    bench.begin(Start::Forked).await;
+    until_async("a spare", async || bench.backend.spares() > 0).await;
+    let server = bench.backend.fork_servers().await[0].1;
+    // Also one that does not answer.
+    signal(server, "-STOP");
+    bench.backend.close().await;
+    let is_there = std::path::Path::new("/proc").join(server.to_string()).exists();
+    assert!(!is_there, "the fork server, or its status");
+    assert_eq!(bench.backend.spares(), 0);
+    bench.run("1").await.ok();
+    bench.relaunch().await;
+    assert!(matches!(bench.kernel().info().origin, Origin::Started { .. }));
+    assert_eq!(bench.backend.fork_servers().await.len(), 0);
+    bench.run("1").await.ok();
 }
 
 async fn copies_are_independent() {
@@ -200,6 +225,7 @@ crate::alone!(
     a_preload_that_fails_is_told,
     a_cell_of_a_copy_can_fork_beside_threads,
     a_stuck_fork_server_holds_nobody_up,
+    nothing_is_left_of_a_closed_supply,
     a_kernel_outlives_its_fork_server,
     copies_are_independent,
     a_kernel_has_only_its_own_descriptors
