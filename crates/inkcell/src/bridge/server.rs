@@ -18,19 +18,18 @@ use inkcell_engine::Lent;
 use inkcell_engine::registry::{OwnerId, SessionKey};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::request::{Asked, answered, key, refused, told};
 use super::runs::{Run, Runs};
 use super::{offered, value};
-use crate::http::{Body, BodyError, BodyLimits, Guard, Policy, Token, Tokens};
+use crate::http::{Body, BodyError, BodyLimits, Guard, Pass, Place, Places, Policy, Token, Tokens};
 use crate::tools::{CallContext, Desk, find, guarded};
 
 /// The only place there is.
 const PATH: &str = "/v1/tool";
 
-/// How many connections there may be at once; more wait until they are looked at.
+/// How many connections there may be at once; who has shown no token makes room for the next.
 const CONNECTIONS: usize = 128;
 
 /// How long the head of a request may take to come.
@@ -85,38 +84,36 @@ impl Server {
 
 /// Takes connections until it is told to stop.
 async fn accept(listener: TcpListener, front: Arc<Front>, stop: CancellationToken) {
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let places = Places::new(CONNECTIONS);
     loop {
-        let next = async {
-            let place = Arc::clone(&places).acquire_owned().await;
-            (place, listener.accept().await)
-        };
+        let next = async { (places.free().await, listener.accept().await) };
         let taken = tokio::select! {
             () = stop.cancelled() => return,
             taken = next => taken,
         };
-        let (Ok(place), Ok((stream, _))) = taken else {
+        let (Some(place), Ok((stream, _))) = taken else {
             tokio::time::sleep(SHORTAGE).await;
             continue;
         };
-        let (front, stop) = (Arc::clone(&front), stop.clone());
+        let (front, stop, place) = (Arc::clone(&front), stop.clone(), place.taken());
         tokio::spawn(async move {
             tokio::select! {
+                biased;
                 () = stop.cancelled() => {}
-                () = serve(stream, &front) => {}
+                () = serve(stream, &front, &place) => {}
+                () = place.is_lost() => {}
             }
-            drop(place);
         });
     }
 }
 
 /// One connection with one request. Whoever closes it has given its call up.
-async fn serve(stream: TcpStream, front: &Arc<Front>) {
+async fn serve(stream: TcpStream, front: &Arc<Front>, place: &Place) {
     // Answers are small and somebody waits for each.
     let _ = stream.set_nodelay(true);
     let service = service_fn(|request| {
-        let front = Arc::clone(front);
-        async move { Ok::<_, Infallible>(front.answer(request).await) }
+        let (front, pass) = (Arc::clone(front), place.pass());
+        async move { Ok::<_, Infallible>(front.answer(request, &pass).await) }
     });
     let mut connection = http1::Builder::new();
     connection.timer(TokioTimer::new()).header_read_timeout(HEAD).keep_alive(false);
@@ -131,7 +128,7 @@ struct Front {
 }
 
 impl Front {
-    async fn answer(&self, request: Request<Incoming>) -> Response<Body> {
+    async fn answer(&self, request: Request<Incoming>, pass: &Pass) -> Response<Body> {
         let (head, body) = request.into_parts();
         if head.uri.path() != PATH || head.method != Method::POST {
             return refused(StatusCode::NOT_FOUND, "Not found");
@@ -140,6 +137,7 @@ impl Front {
         let Ok(Some(caller)) = checked else {
             return refused(StatusCode::FORBIDDEN, "Forbidden");
         };
+        pass.shown();
         let body = match LIMITS.read(&head.headers, body).await {
             Ok(body) => body,
             Err(BodyError::TooLarge) => {

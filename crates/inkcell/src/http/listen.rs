@@ -1,27 +1,28 @@
 //! Connections: taken, bounded, and ended.
 //!
-//! Owns how many there are and how long they may be idle. A connection carries one request at a time, so the
+//! Owns how long they may be idle; who gets one of the places for them is decided in `places`. A connection carries one request at a time, so the
 //! number of connections bounds that of requests too. It must not know what requests ask for.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Request;
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::places::{Place, Places};
 use super::routes::Guarded;
 
 /// What connections may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ConnectionLimits {
-    /// So many at once; more wait to be taken.
+    /// So many at once. Who has shown a token keeps its place, and who has not makes room for the next.
     pub(crate) connections: usize,
-    /// How long the head of a request may take to come, the first one as any later one.
+    /// How long the head of a request may take to come once a token was shown.
     pub(crate) head_time: Duration,
     /// How much the head of a request may hold.
     pub(crate) head_bytes: usize,
@@ -50,16 +51,15 @@ pub(crate) async fn serve(
     ending: CancellationToken,
     closing: CancellationToken,
 ) {
-    let places = Arc::new(Semaphore::new(limits.connections));
+    let places = Places::new(limits.connections);
     let mut open = JoinSet::new();
     loop {
-        // The place is taken before the connection, so that those who wait do so in the system's queue.
         let place = tokio::select! {
             biased;
             () = ending.cancelled() => break,
-            place = Arc::clone(&places).acquire_owned() => place,
+            place = places.free() => place,
         };
-        let Ok(place) = place else { break };
+        let Some(place) = place else { break };
         let taken = tokio::select! {
             biased;
             () = ending.cancelled() => break,
@@ -71,10 +71,7 @@ pub(crate) async fn serve(
             continue;
         };
         let (site, ending) = (site.clone(), ending.clone());
-        open.spawn(async move {
-            converse(stream, site, limits, ending).await;
-            drop(place);
-        });
+        open.spawn(converse(stream, place.taken(), site, limits, ending));
     }
     drop(listener);
     let finish = async {
@@ -93,13 +90,17 @@ pub(crate) async fn serve(
 
 async fn converse(
     stream: TcpStream,
+    place: Place,
     site: Guarded,
     limits: ConnectionLimits,
     ending: CancellationToken,
 ) {
     // Answers are small and somebody waits for each.
     let _ = stream.set_nodelay(true);
-    let answer = service_fn(move |request| {
+    let pass = place.pass();
+    let answer = service_fn(move |mut request: Request<Incoming>| {
+        // The guard finds out who is calling.
+        request.extensions_mut().insert(pass.clone());
         let site = site.clone();
         async move { site.answer(request).await }
     });
@@ -111,8 +112,10 @@ async fn converse(
     tokio::pin!(connection);
     // What goes wrong on a connection is its client's to know, and the client has seen it.
     tokio::select! {
+        biased;
         _ = connection.as_mut() => return,
         () = ending.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = place.is_lost() => return,
     }
     let _ = connection.await;
 }

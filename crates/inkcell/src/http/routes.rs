@@ -18,6 +18,7 @@ use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 
 use super::body::{Body, BodyError, BodyLimits, respond};
 use super::guard::{Guard, Policy, Refusal};
+use super::places::Pass;
 
 /// The methods of a route.
 #[derive(Clone, Copy, Debug)]
@@ -113,8 +114,13 @@ impl Guarded {
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
     {
         let (mut head, body) = request.into_parts();
+        let pass = head.extensions.remove::<Pass>();
         let checked = self.guard.check(&head.uri, &head.headers, policy, Instant::now());
         if let Some(caller) = checked.map_err(refusal)? {
+            // Before its body comes, which may take a while.
+            if let Some(pass) = pass {
+                pass.shown();
+            }
             head.extensions.insert(caller);
         }
         if head.method == Method::POST && !is_json(&head.headers) {

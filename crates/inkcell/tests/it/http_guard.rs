@@ -1,6 +1,7 @@
 //! Who gets into `inkcell mcp --http`, over bare sockets.
 
 use std::io::Write;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
 
@@ -150,6 +151,21 @@ fn guesses_are_limited() {
     assert!(limited.field("retry-after").is_some(), "{limited:?}");
     let session = Session::open(&server, ONE);
     assert!(session.ask("tools/list", json!({}))["result"]["tools"].is_array());
+}
+
+/// S-018: connections that never say anything, more than there are places for, do not keep whoever has a token waiting
+/// until their time is over.
+#[test]
+fn silent_connections_keep_nobody_out() {
+    let env = env();
+    let server = HttpServer::with_two_tokens(&env, &[]);
+    let silent: Vec<_> = (0..300).map(|_| server.connect()).collect();
+    let began = Instant::now();
+    let session = Session::open(&server, ONE);
+    assert!(session.ask("tools/list", json!({}))["result"]["tools"].is_array());
+    // A head may take thirty seconds where a token was shown before.
+    assert!(began.elapsed() < Duration::from_secs(25), "{:?}", began.elapsed());
+    drop(silent);
 }
 
 /// F-032: a message has a largest size, whether it is announced or comes in pieces.

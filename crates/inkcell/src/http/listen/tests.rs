@@ -1,4 +1,5 @@
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use hyper::StatusCode;
 use inkcell_testkit::wait::{on_skipping_clock, skip_time};
@@ -6,13 +7,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::task::JoinHandle;
 
 use super::*;
-use crate::http::{BodyLimits, Guard, Methods, Policy, Routes, Tokens, respond};
+use crate::http::{BodyLimits, Caller, Guard, Methods, Policy, Routes, Token, Tokens, respond};
 
 /// Nothing here takes longer, unless it never comes.
 const LIMIT: Duration = Duration::from_secs(180);
 
 struct Site {
     at: SocketAddr,
+    token: String,
     ending: CancellationToken,
     closing: CancellationToken,
     serving: JoinHandle<()>,
@@ -21,7 +23,9 @@ struct Site {
 async fn site(limits: ConnectionLimits) -> Site {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
-    let guard = Guard::new(vec![at.to_string()], Tokens::new().unwrap());
+    let (tokens, token) = (Tokens::new().unwrap(), Token::make().unwrap());
+    tokens.admit(&token, Caller(1));
+    let guard = Guard::new(vec![at.to_string()], tokens);
     let body = BodyLimits { bytes: 64, time: LIMIT };
     let health = |_| async { respond(StatusCode::NO_CONTENT, "") };
     let never = |_| async {
@@ -30,11 +34,12 @@ async fn site(limits: ConnectionLimits) -> Site {
     };
     let site = Routes::new()
         .add("/health", Policy::Open, Methods::READ, health)
-        .add("/never", Policy::Open, Methods::READ, never)
+        .add("/mine", Policy::Token, Methods::READ, health)
+        .add("/never", Policy::Token, Methods::READ, never)
         .behind(Arc::new(guard), body);
     let (ending, closing) = (CancellationToken::new(), CancellationToken::new());
     let serving = tokio::spawn(serve(listener, site, limits, ending.clone(), closing.clone()));
-    Site { at, ending, closing, serving }
+    Site { at, token: token.reveal().to_owned(), ending, closing, serving }
 }
 
 impl Site {
@@ -46,6 +51,19 @@ impl Site {
 
     async fn ask(&self, path: &str) -> TcpStream {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.at)).await
+    }
+
+    /// A request of somebody who has the token.
+    fn with_token(&self, path: &str) -> String {
+        let Site { at, token, .. } = self;
+        format!("GET {path} HTTP/1.1\r\nHost: {at}\r\nAuthorization: Bearer {token}\r\n\r\n")
+    }
+
+    /// A connection whose client has shown the token.
+    async fn guest(&self) -> TcpStream {
+        let mut guest = self.send(&self.with_token("/mine")).await;
+        assert!(heard(&mut guest).await.starts_with("HTTP/1.1 204"));
+        guest
     }
 }
 
@@ -77,19 +95,51 @@ async fn a_slow_client_loses_its_place() {
         skip_time(FEW.head_time + Duration::from_secs(1)).await;
         assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"), "{said:?}");
     }
-    // The same between two requests.
-    let mut kept = site.ask("/health").await;
-    assert!(heard(&mut kept).await.starts_with("HTTP/1.1 204"));
+    // The same between two requests, whether it has shown a token or not.
+    let mut stranger = site.ask("/health").await;
+    assert!(heard(&mut stranger).await.starts_with("HTTP/1.1 204"));
+    let _guest = site.guest().await;
     let mut next = site.ask("/health").await;
     skip_time(FEW.head_time + Duration::from_secs(1)).await;
     assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"));
 }
 
-/// Who comes when all places are taken waits for one.
+/// S-018: however many say nothing, or only half of it, whoever has the token comes in at once, and whoever came in stays.
+#[tokio::test]
+async fn strangers_make_room() {
+    let limits = ConnectionLimits { connections: 4, head_time: 100 * LIMIT, ..FEW };
+    let site = site(limits).await;
+    let mut guest = site.guest().await;
+    let mut strangers = Vec::new();
+    for number in 0..40 {
+        let half = format!("GET /health HTTP/1.1\r\nHost: {}", site.at);
+        strangers.push(site.send(if number % 2 == 0 { "" } else { &half }).await);
+    }
+    let _another = site.guest().await;
+    guest.write_all(site.with_token("/mine").as_bytes()).await.unwrap();
+    assert!(heard(&mut guest).await.starts_with("HTTP/1.1 204"));
+}
+
+/// S-018: who shows nothing does not stay, also where nobody else comes.
+#[tokio::test]
+async fn a_stranger_does_not_stay() {
+    let limits = ConnectionLimits { head_time: 100 * LIMIT, ..ConnectionLimits::USUAL };
+    let site = site(limits).await;
+    let mut guest = site.guest().await;
+    let mut stranger = site.ask("/health").await;
+    assert!(heard(&mut stranger).await.starts_with("HTTP/1.1 204"));
+    skip_time(LIMIT).await;
+    assert_eq!(heard(&mut stranger).await, "", "it is closed");
+    guest.write_all(site.with_token("/mine").as_bytes()).await.unwrap();
+    assert!(heard(&mut guest).await.starts_with("HTTP/1.1 204"));
+}
+
+/// Who comes when all places are taken by those who may have them waits for one.
 #[tokio::test]
 async fn there_are_only_so_many_places() {
     let site = site(FEW).await;
-    let first = site.ask("/never").await;
+    let mut first = site.guest().await;
+    first.write_all(site.with_token("/never").as_bytes()).await.unwrap();
     let mut second = site.ask("/health").await;
     let waiting = tokio::time::timeout(FEW.head_time / 2, heard(&mut second));
     let early = on_skipping_clock(waiting).await;
@@ -116,7 +166,7 @@ async fn it_ends_when_it_is_told_to() {
     let site = site(ConnectionLimits::USUAL).await;
     let mut idle = site.ask("/health").await;
     assert!(heard(&mut idle).await.starts_with("HTTP/1.1 204"));
-    let _never = site.ask("/never").await;
+    let _never = site.send(&site.with_token("/never")).await;
     site.ending.cancel();
     assert_eq!(heard(&mut idle).await, "", "a connection with nothing under way is closed");
     site.closing.cancel();
