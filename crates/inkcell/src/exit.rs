@@ -7,10 +7,11 @@ use std::process::ExitCode;
 
 use inkcell_engine::api::State;
 use inkcell_engine::artifact::ArtifactError;
+use inkcell_engine::kernel::reap_ended;
 use inkcell_engine::{EngineError, Kind, is_notebook_path};
 use serde::{Deserialize, Serialize};
 
-use crate::output::{Form, Output, visible};
+use crate::output::{Form, Output, Unread, visible};
 use crate::render::hint;
 
 /// How a command ended, by the code the caller's shell sees.
@@ -121,6 +122,9 @@ impl Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Failure::Pipe;
         }
+        if let Some(Unread { signal }) = error.get_ref().and_then(|inner| inner.downcast_ref()) {
+            return Failure::Signal(*signal);
+        }
         Failure::Io("cannot write the answer", error)
     }
 
@@ -134,6 +138,7 @@ impl Failure {
 /// Ends a command: what is left of its output, then its error, then its code.
 pub(crate) fn finish(mut output: Output, done: Result<Exit, Failure>) -> ExitCode {
     let closed = output.close().map_err(Failure::of_output);
+    reap_ended();
     let done = done.and_then(|exit| closed.map(|()| exit));
     let exit = match done {
         Ok(exit) => exit,

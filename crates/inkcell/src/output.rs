@@ -1,10 +1,13 @@
 //! Where answers go: standard output for what was asked for, standard error for the rest.
 //!
-//! Owns both streams and the choice between text for people and JSON for programs.
+//! Owns both streams, the choice between text for people and JSON for programs, and for how long a reader that does not
+//! read is waited for: as long as it takes, until a signal asks us to end.
 
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::os::fd::BorrowedFd;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::Kind;
@@ -14,6 +17,33 @@ use serde_json::{Value, json};
 
 /// What a pipe that has any room takes without waiting.
 const PIECE: usize = 4096;
+
+/// How long a reader that takes nothing is waited for once a signal has asked us to end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How often is looked whether one has, while there is no room.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+
+/// The signal that asked this process to end; 0 as long as none has. Both streams are the process's, and so is this.
+static ENDING: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
+
+/// Whether nobody has read for so long then that no more is waited for.
+static STDOUT_GIVEN_UP: AtomicBool = AtomicBool::new(false);
+static STDERR_GIVEN_UP: AtomicBool = AtomicBool::new(false);
+
+/// Lets this signal ask the process to end: from then on whoever does not read holds it up no longer. It is noted by the
+/// handler itself, as the thread that hears of signals may be the one that waits for a reader.
+pub(crate) fn end_on(signal: i32) -> io::Result<()> {
+    let value = usize::try_from(signal).unwrap_or_default();
+    signal_hook::flag::register_usize(signal, Arc::clone(&ENDING), value).map(drop)
+}
+
+/// Nobody read what was written, and a signal has asked us to end.
+#[derive(Debug, thiserror::Error)]
+#[error("nobody reads it")]
+pub(crate) struct Unread {
+    pub(crate) signal: i32,
+}
 
 /// For whom the answer is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,10 +66,9 @@ pub(crate) struct Output {
 
 impl Output {
     pub(crate) fn new(form: Form) -> Output {
-        let stdout = io::stdout();
-        let is_terminal = stdout.is_terminal();
+        let is_terminal = io::stdout().is_terminal();
         Output {
-            stdout: BufWriter::with_capacity(1 << 16, Sink::Stdout(stdout)),
+            stdout: BufWriter::with_capacity(1 << 16, Sink::Stdout(Stream::stdout())),
             form,
             is_terminal,
             is_mid_line: false,
@@ -75,7 +104,8 @@ impl Output {
     /// Everything is written; whoever turns pages is waited for.
     pub(crate) fn close(&mut self) -> io::Result<()> {
         let flushed = self.flush();
-        let sink = std::mem::replace(&mut self.stdout, BufWriter::new(Sink::Stdout(io::stdout())));
+        let stdout = Sink::Stdout(Stream::stdout());
+        let sink = std::mem::replace(&mut self.stdout, BufWriter::new(stdout));
         if let (Sink::Pager(mut child), _) = sink.into_parts() {
             drop(child.stdin.take());
             let _ = child.wait();
@@ -129,7 +159,7 @@ impl Output {
     pub(crate) fn aside(&mut self, line: &str) {
         if self.form == Form::Text {
             // Standard error may be closed; that is no reason to fail.
-            drop(writeln!(io::stderr(), "{}", visible(line)));
+            drop(Stream::stderr().write_all(format!("{}\n", visible(line)).as_bytes()));
         }
     }
 
@@ -158,13 +188,13 @@ impl Output {
         if let Some(hint) = hint {
             text.push_str(&format!("hint: {}\n", visible(hint)));
         }
-        drop(io::stderr().write_all(text.as_bytes()));
+        drop(Stream::stderr().write_all(text.as_bytes()));
     }
 }
 
 /// Where an answer goes.
 enum Sink {
-    Stdout(Stdout),
+    Stdout(Stream),
     /// To a program that shows it page by page.
     Pager(Child),
 }
@@ -172,7 +202,7 @@ enum Sink {
 impl Write for Sink {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
-            Sink::Stdout(stdout) => stdout.write(bytes),
+            Sink::Stdout(stdout) => stdout.write_some(bytes),
             Sink::Pager(child) => match &mut child.stdin {
                 Some(stdin) => stdin.write(bytes),
                 None => Err(io::ErrorKind::BrokenPipe.into()),
@@ -181,30 +211,28 @@ impl Write for Sink {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Sink::Stdout(stdout) => stdout.flush(),
-            Sink::Pager(_) => Ok(()),
-        }
+        Ok(())
     }
 }
 
-/// One of our own streams without a buffer, for bytes as they come.
+/// One of our own streams without a buffer, for bytes as they come. The standard library's lock is not taken: somebody who
+/// waits for a reader may hold it.
 #[derive(Debug)]
 pub(crate) struct Stream(Which);
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Which {
-    Stdout(Stdout),
-    Stderr(io::Stderr),
+    Stdout,
+    Stderr,
 }
 
 impl Stream {
     pub(crate) fn stdout() -> Stream {
-        Stream(Which::Stdout(io::stdout()))
+        Stream(Which::Stdout)
     }
 
     pub(crate) fn stderr() -> Stream {
-        Stream(Which::Stderr(io::stderr()))
+        Stream(Which::Stderr)
     }
 
     /// Writes what there is room for, and waits no longer than this for more room: whoever reads may have
@@ -214,42 +242,74 @@ impl Stream {
         for piece in bytes.chunks(PIECE) {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(left) = Timespec::try_from(left) else { return };
-            let fd = self.fd();
-            let mut wanted = [PollFd::new(&fd, PollFlags::OUT)];
-            let has_room = poll(&mut wanted, Some(&left)).is_ok_and(|ready| ready > 0);
-            if !has_room || self.write_all(piece).is_err() {
+            if !matches!(self.has_room(&left), Ok(true)) || self.write_all(piece).is_err() {
                 return;
             }
         }
     }
 
-    fn fd(&self) -> BorrowedFd<'_> {
-        match &self.0 {
-            Which::Stdout(stdout) => stdout.as_fd(),
-            Which::Stderr(stderr) => stderr.as_fd(),
+    /// Writes everything, and waits for room also where whoever started us made the stream one that does
+    /// not wait. Once a signal has asked us to end, a reader that takes nothing is not waited for.
+    pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let size = self.write_some(bytes)?;
+            bytes = &bytes[size..];
         }
+        Ok(())
     }
 
-    /// Writes everything, and waits for room also where whoever started us made the stream one that does
-    /// not wait.
-    pub(crate) fn write_all(&mut self, mut bytes: &[u8]) -> io::Result<()> {
-        let fd = self.fd();
-        while !bytes.is_empty() {
-            match rustix::io::write(fd, bytes) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(size) => bytes = &bytes[size..],
-                Err(Errno::INTR) => {}
-                Err(Errno::AGAIN) => {
-                    let mut wanted = [PollFd::new(&fd, PollFlags::OUT)];
-                    match poll(&mut wanted, None) {
-                        Ok(_) | Err(Errno::INTR) => {}
-                        Err(error) => return Err(error.into()),
-                    }
-                }
+    /// Writes some of it, at least a byte.
+    fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        loop {
+            self.wait_for_room()?;
+            match rustix::io::write(self.fd(), piece) {
+                Ok(0) if !piece.is_empty() => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(size) => return Ok(size),
+                Err(Errno::INTR | Errno::AGAIN) => {}
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+    }
+
+    fn wait_for_room(&self) -> io::Result<()> {
+        let mut until = None;
+        loop {
+            if self.has_room(&LOOK)? {
+                return Ok(());
+            }
+            let signal = i32::try_from(ENDING.load(Ordering::SeqCst)).unwrap_or_default();
+            if signal == 0 {
+                continue;
+            }
+            let until = *until.get_or_insert_with(|| Instant::now() + LAST_WORDS);
+            let is_given_up = match self.0 {
+                Which::Stdout => &STDOUT_GIVEN_UP,
+                Which::Stderr => &STDERR_GIVEN_UP,
+            };
+            if is_given_up.load(Ordering::SeqCst) || Instant::now() >= until {
+                is_given_up.store(true, Ordering::SeqCst);
+                return Err(io::Error::new(io::ErrorKind::TimedOut, Unread { signal }));
+            }
+        }
+    }
+
+    /// Whether there is room within this time, or an error that the next write tells.
+    fn has_room(&self, wait: &Timespec) -> io::Result<bool> {
+        let fd = self.fd();
+        let mut wanted = [PollFd::new(&fd, PollFlags::OUT)];
+        match poll(&mut wanted, Some(wait)) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn fd(&self) -> BorrowedFd<'static> {
+        match self.0 {
+            Which::Stdout => rustix::stdio::stdout(),
+            Which::Stderr => rustix::stdio::stderr(),
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use std::io::Read as _;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -14,11 +14,13 @@ use rustix::process::Signal;
 
 use super::signals::{HEARD, PATIENCE, ignored_signals};
 use crate::exit::Failure;
+use crate::output::end_on;
 
 /// The signal that asked this command to end, if one did.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Heard {
     first: Arc<AtomicI32>,
+    times: Arc<AtomicU32>,
 }
 
 impl Heard {
@@ -35,22 +37,30 @@ impl Heard {
             }
             let (read, write) = UnixStream::pair().map_err(failed)?;
             signal_hook::low_level::pipe::register(number, write).map_err(failed)?;
+            end_on(number).map_err(failed)?;
             pipes.push((number, read));
         }
         let heard = Heard::default();
-        let first = Arc::clone(&heard.first);
+        let (first, times) = (Arc::clone(&heard.first), Arc::clone(&heard.times));
         let listen = move || {
             let Some(number) = next(&mut pipes, None) else { return };
             first.store(number, Ordering::SeqCst);
+            times.store(1, Ordering::SeqCst);
             asked(1);
             // Somebody waits for us after a signal that is no key: code has this long to listen.
             let patience = (number != Signal::INT.as_raw()).then_some(PATIENCE);
             next(&mut pipes, patience);
+            times.store(2, Ordering::SeqCst);
             asked(2);
         };
         let thread = std::thread::Builder::new().name("signals".to_owned()).spawn(listen);
         thread.map_err(failed)?;
         Ok(heard)
+    }
+
+    /// How often somebody has asked for an end: once, or twice for one at once.
+    pub(crate) fn times(&self) -> u32 {
+        self.times.load(Ordering::SeqCst)
     }
 
     /// The one that came first.

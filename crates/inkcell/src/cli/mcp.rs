@@ -4,8 +4,8 @@
 //! come over HTTP are in `http`.
 
 mod http;
+mod kept;
 
-use std::io::{Read as _, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,12 +20,11 @@ use super::signals::Signals;
 use crate::args::{Mcp, PythonArgs};
 use crate::backends::backends;
 use crate::bridge::Bridge;
-use crate::client::{Client, Step};
 use crate::exit::{Exit, Failure};
 use crate::exposure::{Exposure, ToolSet};
-use crate::host::{Ask, Host, HostEvent, HostKind, HostPlace, Hosts, Life, McpAsk, listen};
+use crate::host::{Host, HostKind, HostPlace, Hosts, Life, listen};
 use crate::log;
-use crate::mcp::{Lines, Server, Watched};
+use crate::mcp::{Calls, Lines, Moved, Server, Watched, on_hang_up};
 use crate::output::Output;
 use crate::settings::{Settings, engine_config};
 use crate::tools::{Desk, Turns};
@@ -46,7 +45,7 @@ pub(crate) fn run(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     if args.keep {
-        return serve_in_host(args, settings);
+        return kept::serve(args, settings);
     }
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
@@ -81,18 +80,24 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     let gone = CancellationToken::new();
     let (stdin, stdout) = rmcp::transport::stdio();
     let (stdin, stdout) = (Watched::new(stdin, gone.clone()), Watched::new(stdout, gone.clone()));
+    let written = stdout.moved();
     let transport = Lines::new(stdin, stdout, Turns::at(&desk));
-    let ending = CancellationToken::new();
-    let server = Server::new(desk, CLIENT, ending.clone());
+    let calls = Calls::default();
+    let server = Server::new(desk, CLIENT, calls.clone());
     let mut serving = tokio::spawn(async move {
         // A client that never said who it is has nothing to be told.
         if let Ok(running) = server.serve(transport).await {
             drop(running.waiting().await);
         }
     });
+    let mut is_deaf = false;
     let mut is_over = tokio::select! {
         _ = &mut serving => true,
         () = gone.cancelled() => false,
+        () = deaf(&written) => {
+            is_deaf = true;
+            false
+        }
         () = signals.asked(1) => false,
     };
     if !is_over {
@@ -103,13 +108,14 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
         };
     }
     // Whatever still runs is given up, so that nothing waits for it.
-    ending.cancel();
+    calls.ending.cancel();
     host.ending.cancel();
     drop(listening);
     let last = async {
         engine.shutdown().await;
+        calls.are_over().await;
         // What was under way is answered, if somebody still listens.
-        if !is_over && signals.first().is_none() {
+        if !(is_over || is_deaf) && signals.first().is_none() {
             let _ = serving.await;
         }
     };
@@ -118,6 +124,22 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     match signals.first() {
         Some(signal) => Err(Failure::Signal(signal)),
         None => Ok(Exit::Ok),
+    }
+}
+
+/// Returns when the client has hung up and does not take what is written either: no more is read then, so that the end of
+/// what it wrote would never be seen.
+async fn deaf(written: &Moved) {
+    let hung_up = CancellationToken::new();
+    let told = hung_up.clone();
+    on_hang_up(move || told.cancel());
+    hung_up.cancelled().await;
+    loop {
+        let before = written.so_far();
+        tokio::time::sleep(LAST_CALLS).await;
+        if written.so_far() == before {
+            return;
+        }
     }
 }
 
@@ -135,48 +157,6 @@ fn also_listen(host: &Host, settings: &Settings) -> Option<HostPlace> {
     let listener = tokio::net::UnixListener::from_std(listener).ok()?;
     tokio::spawn(listen(host.clone(), listener));
     Some(place)
-}
-
-/// Passes what a client says to the host that commands share, and its answers back: its sessions are there, and stay
-/// when it goes.
-fn serve_in_host(args: &Mcp, settings: &Settings) -> Result<Exit, Failure> {
-    let client = Client::shared(settings)?;
-    let mut asked = client.ask(Ask::Mcp(McpAsk { tools: args.tools.into() }))?;
-    loop {
-        match asked.next(None) {
-            Step::Event(event) if *event == HostEvent::Serving => break,
-            Step::Event(_) | Step::Nothing => {}
-            Step::Done(Ok(_)) => return Ok(Exit::Ok),
-            Step::Done(Err(refusal)) => return Err(refusal.into()),
-        }
-    }
-    let (stream, first) = asked.into_parts();
-    let failed = |error| Failure::Io("cannot pass messages on", error);
-    let said = Arc::clone(&stream);
-    let pass = move || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut &*said);
-        // There is nothing more to read; what is under way is answered.
-        let _ = said.shutdown(std::net::Shutdown::Write);
-    };
-    std::thread::Builder::new().name("stdin".to_owned()).spawn(pass).map_err(failed)?;
-    let mut stdout = std::io::stdout().lock();
-    let passed = stdout.write_all(&first).and_then(|()| stdout.flush());
-    let mut piece = [0; 64 << 10];
-    let passed = passed.and_then(|()| {
-        loop {
-            match (&*stream).read(&mut piece) {
-                Ok(0) => return Ok(()),
-                Ok(length) => {
-                    stdout.write_all(&piece[..length])?;
-                    stdout.flush()?;
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
-        }
-    });
-    passed.map_err(Failure::of_output)?;
-    Ok(Exit::Ok)
 }
 
 /// Which tools are offered here.

@@ -12,6 +12,7 @@ use tokio::signal::unix::{Signal as Heard, SignalKind, signal};
 use tokio::sync::watch;
 
 use crate::exit::Failure;
+use crate::output::end_on;
 
 /// After a signal that asks us to end, code has this long to listen; somebody waits for us.
 pub(super) const PATIENCE: Duration = Duration::from_secs(2);
@@ -37,6 +38,7 @@ impl Signals {
             let kind = number.as_raw();
             if ignored & (1 << (kind - 1)) == 0 {
                 heard.push((kind, signal(SignalKind::from_raw(kind)).map_err(failed)?));
+                end_on(kind).map_err(failed)?;
             }
         }
         let (asked, times) = watch::channel(0);

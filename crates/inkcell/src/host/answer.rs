@@ -149,10 +149,10 @@ pub(super) async fn mcp(
     send(&mut write, &FromHost::Event(Box::new(HostEvent::Serving))).await?;
     let desk = desk_with(engine, Arc::new(exposure), &settings);
     let owner = host.new_owner();
-    let (gone, ending) = (CancellationToken::new(), host.ending.child_token());
+    let gone = CancellationToken::new();
     let (read, write) = (Watched::new(read, gone.clone()), Watched::new(write, gone.clone()));
     let lines = Lines::new(read, write, Turns::at(&desk));
-    let server = Server::new(desk, owner, ending.clone());
+    let server = Server::new(desk, owner, host.calls.clone());
     let serving = async {
         if let Ok(running) = server.serve(lines).await {
             drop(running.waiting().await);
@@ -163,7 +163,7 @@ pub(super) async fn mcp(
     tokio::select! {
         () = &mut serving => {}
         () = gone.cancelled() => {}
-        () = ending.cancelled() => {}
+        () = host.ending.cancelled() => {}
     }
     host.engine.release(owner);
     Ok(())

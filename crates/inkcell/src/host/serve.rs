@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 use super::answer::answer;
 use super::frames::{Answer, Ask, FromHost, Hello, HostEvent, Refusal, ToHost, WINDOW};
 use crate::exit::Failure;
+use crate::mcp::Calls;
 use crate::settings::{Profile, Surroundings};
 
 /// How many frames may wait for a client; whoever makes them waits beyond that.
@@ -37,6 +38,8 @@ pub(crate) struct Host {
     pub(crate) life: Life,
     /// Set when it is to end.
     pub(crate) ending: CancellationToken,
+    /// The calls of agents' clients.
+    pub(crate) calls: Calls,
     pub(super) started: Instant,
     pub(super) clients: Arc<AtomicUsize>,
     owners: Arc<AtomicU64>,
@@ -56,11 +59,13 @@ const FIRST_OWNER: u64 = 1 << 32;
 
 impl Host {
     pub(crate) fn new(engine: Engine, profile: Profile, life: Life) -> Host {
+        let calls = Calls::default();
         Host {
             engine,
             profile,
             life,
-            ending: CancellationToken::new(),
+            ending: calls.ending.clone(),
+            calls,
             started: Instant::now(),
             clients: Arc::default(),
             owners: Arc::new(AtomicU64::new(FIRST_OWNER)),

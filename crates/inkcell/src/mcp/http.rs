@@ -18,9 +18,9 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
-use super::Server;
 use super::order::Ticket;
 use super::strict::{self, Taken};
+use super::{Calls, Server};
 use crate::http::{Body, Caller, Methods, Policy, Routes, respond};
 use crate::tools::{Desk, Turns};
 
@@ -47,7 +47,7 @@ pub(crate) struct Client {
 /// When calls are given up, and when connections are.
 #[derive(Clone)]
 pub(crate) struct Ends {
-    pub(crate) calls: CancellationToken,
+    pub(crate) calls: Calls,
     pub(crate) streams: CancellationToken,
 }
 

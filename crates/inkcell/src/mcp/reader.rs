@@ -1,12 +1,17 @@
 //! The pipes of a client, with word of their end.
 //!
 //! Owns noticing that a client is gone: there is nothing more to read, or nobody who takes what is written. The
-//! protocol's own loop first answers what is under way, and a cell may run for hours.
+//! protocol's own loop first answers what is under way, and a cell may run for hours. While an answer finds no room
+//! nothing is read, so that the end of what can be read is looked for beside that.
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_util::sync::CancellationToken;
 
@@ -14,12 +19,49 @@ use tokio_util::sync::CancellationToken;
 pub(crate) struct Watched<R> {
     inner: R,
     ended: CancellationToken,
+    moved: Moved,
+}
+
+/// How many bytes went through. Clones count the same.
+#[derive(Clone, Default)]
+pub(crate) struct Moved(Arc<AtomicU64>);
+
+impl Moved {
+    pub(crate) fn add(&self, bytes: usize) {
+        self.0.fetch_add(bytes as u64, Ordering::SeqCst);
+    }
+
+    pub(crate) fn so_far(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
 }
 
 impl<R> Watched<R> {
     pub(crate) fn new(inner: R, ended: CancellationToken) -> Watched<R> {
-        Watched { inner, ended }
+        Watched { inner, ended, moved: Moved::default() }
     }
+
+    pub(crate) fn moved(&self) -> Moved {
+        self.moved.clone()
+    }
+}
+
+/// Says so when whoever writes to our standard input has closed it, though what was written before may still wait to be
+/// read. Where input is a file there is no such moment.
+pub(crate) fn on_hang_up(tell: impl FnOnce() + Send + 'static) {
+    let watch = move || {
+        let stdin = rustix::stdio::stdin();
+        loop {
+            let mut polled = [PollFd::new(&stdin, PollFlags::RDHUP)];
+            match poll(&mut polled, None) {
+                Ok(_) => return tell(),
+                Err(Errno::INTR) => {}
+                Err(_) => return,
+            }
+        }
+    };
+    // Without a thread the end is noticed when it is read.
+    let _ = std::thread::Builder::new().name("hang-up".to_owned()).spawn(watch);
 }
 
 impl<R: AsyncRead + Unpin> AsyncRead for Watched<R> {
@@ -59,6 +101,9 @@ impl<W: AsyncWrite + Unpin> AsyncWrite for Watched<W> {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.inner).poll_write(cx, bytes);
+        if let Poll::Ready(Ok(size)) = written {
+            self.moved.add(size);
+        }
         self.told(written)
     }
 

@@ -17,6 +17,7 @@ use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 
 use super::order::Ticket;
 use super::resources::ResourceError;
@@ -33,16 +34,31 @@ pub(crate) struct Server {
     desk: Desk,
     owner: OwnerId,
     tools: Arc<Vec<Tool>>,
-    /// Set when everything ends: whatever is under way is given up then.
-    ending: CancellationToken,
+    calls: Calls,
     roots: ClientRoots,
 }
 
+/// The calls of those who end together. Clones are the same calls.
+#[derive(Clone, Default)]
+pub(crate) struct Calls {
+    /// Set when everything ends: whatever is under way is given up then.
+    pub(crate) ending: CancellationToken,
+    under_way: TaskTracker,
+}
+
+impl Calls {
+    /// Returns when none is under way: what a call has started was waited for then.
+    pub(crate) async fn are_over(&self) {
+        self.under_way.close();
+        self.under_way.wait().await;
+    }
+}
+
 impl Server {
-    /// A server whose calls are given up when `ending` is set.
-    pub(crate) fn new(desk: Desk, owner: OwnerId, ending: CancellationToken) -> Server {
+    /// A server whose calls are some of these.
+    pub(crate) fn new(desk: Desk, owner: OwnerId, calls: Calls) -> Server {
         let tools = Arc::new(offer::offered(&desk.exposure));
-        Server { desk, owner, tools, ending, roots: ClientRoots::new() }
+        Server { desk, owner, tools, calls, roots: ClientRoots::new() }
     }
 
     async fn call(
@@ -67,7 +83,7 @@ impl Server {
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let (progress, told) = mpsc::channel(PROGRESS_QUEUE);
         let token = context.meta.get_progress_token();
-        let cancel = self.ending.child_token();
+        let cancel = self.calls.ending.child_token();
         // Whoever asked for this may stop waiting without a word, and then it is given up as well.
         let _given_up = cancel.clone().drop_guard();
         let turn = Ticket::turn(&context.extensions);
@@ -78,13 +94,13 @@ impl Server {
         };
         let desk = Desk { roots: self.roots.known().await, ..self.desk.clone() };
         let progress = token.is_some().then_some(progress);
-        let work = async {
+        let work = self.calls.under_way.track_future(async {
             if let Some(turn) = &turn {
                 turn.comes().await;
             }
             let call = CallContext { owner: self.owner, cancel: cancel.clone(), progress, turn };
             guarded(spec, desk, arguments, call).await
-        };
+        });
         let telling = async {
             if let Some(token) = token {
                 tell(told, &context, token).await;

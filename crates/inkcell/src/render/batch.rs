@@ -4,7 +4,7 @@
 //! rows are run.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, IsTerminal as _};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{PythonReport, State};
@@ -15,7 +15,7 @@ use super::repaint::{Repaint, Size};
 use super::run::{Following, cut, duration};
 use crate::batch::{Again, BatchReport, Row, Try};
 use crate::host::HostEvent;
-use crate::output::Output;
+use crate::output::{Output, Stream};
 
 pub(crate) struct Board {
     following: Following,
@@ -186,9 +186,7 @@ impl Board {
         let live = self.block(size);
         let Some(repaint) = &mut self.live else { return Ok(()) };
         let bytes = repaint.paint(settled, &live, size);
-        let mut stderr = io::stderr().lock();
-        stderr.write_all(bytes.as_bytes())?;
-        stderr.flush()
+        Stream::stderr().write_all(bytes.as_bytes())
     }
 
     /// The block: how far all of it is, and a line for each row that runs.
@@ -217,9 +215,7 @@ impl Board {
     pub(crate) fn end(&mut self, report: &BatchReport, output: &mut Output) -> io::Result<()> {
         if let Some(repaint) = &mut self.live {
             let bytes = repaint.wipe(Size::of(io::stderr()));
-            let mut stderr = io::stderr().lock();
-            stderr.write_all(bytes.as_bytes())?;
-            stderr.flush()?;
+            Stream::stderr().write_all(bytes.as_bytes())?;
         }
         match self.following {
             Following::Json => output.json(&report.to_json()),

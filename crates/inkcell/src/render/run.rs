@@ -2,7 +2,7 @@
 //!
 //! Owns what is said about a run. It must not know how a run is made: reports and events come in, text goes out.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::api::{
@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::ending::{exception, status};
 use super::{freshness, words};
 use crate::batch::Trouble;
-use crate::output::{Output, count, visible};
+use crate::output::{Output, Stream, count, visible};
 use crate::setup::quoted;
 
 mod json;
@@ -122,7 +122,8 @@ impl Progress {
                 Following::Lines if self.status.is_none() => {
                     let line = finished_line(number, all, cell);
                     // Nobody may be there to read it, which is no reason to stop.
-                    drop(writeln!(io::stderr(), "{}", visible(&line)));
+                    let line = format!("{}\n", visible(&line));
+                    drop(Stream::stderr().write_all(line.as_bytes()));
                 }
                 Following::Lines | Following::Quiet => {}
             }
@@ -216,9 +217,7 @@ pub(crate) enum Answer {
 }
 
 fn print(value: &Value) -> io::Result<()> {
-    let mut stdout = io::stdout().lock();
-    writeln!(stdout, "{value}")?;
-    stdout.flush()
+    Stream::stdout().write_all(format!("{value}\n").as_bytes())
 }
 
 fn has_begun(cell: &CellReport) -> bool {

@@ -21,6 +21,7 @@ use super::outside;
 use super::screen::Screen;
 use super::session::{Inbox, Opening, Session};
 use crate::exit::{Exit, Failure};
+use crate::output::end_on;
 use crate::screen::Looks;
 use crate::settings::Settings;
 
@@ -70,6 +71,7 @@ pub(crate) fn run(opening: &Arc<Opening>) -> Result<Exit, Failure> {
         let value = usize::try_from(number).unwrap_or(0);
         signal_hook::flag::register_usize(number, Arc::clone(&ended_by), value).map_err(failed)?;
         signal_hook::low_level::pipe::register(number, wake).map_err(failed)?;
+        end_on(number).map_err(failed)?;
     }
     let inbox = Inbox::new(sender, wake);
     let mut model = Model::new(&opening.path, notebook, document.version(), opening.lasting());

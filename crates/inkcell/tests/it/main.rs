@@ -46,6 +46,7 @@ mod python;
 mod python_edges;
 mod python_signals;
 mod reading;
+mod reaping;
 mod recipes;
 mod repl;
 mod run_crash;

@@ -1,9 +1,12 @@
 //! How soon `inkcell mcp` ends when its client is gone in the middle of something.
 
-use std::io::{Read, Write};
-use std::process::Stdio;
+use std::io::{ErrorKind, PipeReader, PipeWriter, Read, Write};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Stdio};
 
 use inkcell_testkit::wait::until;
+use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
 use crate::client::Client;
@@ -64,4 +67,88 @@ fn a_client_that_reads_no_more_is_gone() {
     writeln!(stdin, "{ready}\n{call}").expect("it is read");
     until("the end of the server", || child.try_wait().expect("a child"));
     drop(stdin);
+}
+
+/// A pipe that holds as much as it can. What it is given to does not know that.
+pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    let flags = fcntl_getfl(&writer).expect("flags");
+    fcntl_setfl(&writer, flags | OFlags::NONBLOCK).expect("flags");
+    let refused = loop {
+        match writer.write(&[b'x'; 4096]) {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+    fcntl_setfl(&writer, flags).expect("flags");
+    (reader, writer)
+}
+
+fn ended(mut child: Child) -> std::process::ExitStatus {
+    until("the end of the server", || child.try_wait().expect("a child"))
+}
+
+/// F-022, F-023: a client that reads nothing is gone when it has hung up, or when a signal comes, though answers find no
+/// room; its kernel is gone with it.
+#[test]
+fn a_client_that_does_not_read_does_not_keep_the_server() {
+    for signal in [None, Some(Signal::TERM)] {
+        let env = env();
+        let mut command = command(&env, &[]);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("started");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        let mut stdout = child.stdout.take().expect("a pipe");
+        writeln!(stdin, "{}", hello()).expect("it is read");
+        stdout.read_exact(&mut [0; 1]).expect("an answer");
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let code = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(6000)";
+        let arguments = json!({"code": code, "timeout": 600, "wait": 600});
+        let params = json!({"name": "python", "arguments": arguments});
+        let call = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
+        writeln!(stdin, "{ready}\n{call}").expect("it is read");
+        let kernel = Process::open(&crate::python::wait_for(&env.path("pid")));
+        // More than any pipe holds by itself.
+        for id in 3..400 {
+            let list = json!({"jsonrpc": "2.0", "id": id, "method": "tools/list"});
+            writeln!(stdin, "{list}").expect("it is read");
+        }
+        until("a full pipe", || rustix::io::ioctl_fionread(&stdout).expect("a pipe") > 60_000);
+        match signal {
+            None => drop(stdin),
+            Some(signal) => {
+                kill_process(Pid::from_child(&child), signal).expect("a signal");
+                // The other end is still there.
+                std::mem::forget(stdin);
+            }
+        }
+        let status = ended(child);
+        assert_eq!(status.signal(), signal.map(Signal::as_raw), "{status:?}");
+        kernel.is_gone();
+        drop(stdout);
+    }
+}
+
+/// F-022, F-023: the same where not even the first answer, or a refusal, found room: the server reads no more then, and
+/// sees all the same that its client has hung up. With `--keep` as well.
+#[test]
+fn a_client_that_never_read_does_not_keep_the_server() {
+    let hosted = crate::hosts::Hosted::new();
+    let refused = r#"{"jsonrpc":"2.0","id":1,"method":"ping","method":"tools/list"}"#;
+    let refused = format!("{refused}\n").repeat(500);
+    for args in [["mcp"].as_slice(), &["mcp", "--keep"]] {
+        for said in [format!("{}\n", hello()), refused.clone()] {
+            let (reader, writer) = full_pipe();
+            let mut command = hosted.command(args);
+            command.stdin(Stdio::piped()).stdout(writer).stderr(Stdio::null());
+            let mut child = command.spawn().expect("started");
+            drop(command);
+            let mut stdin = child.stdin.take().expect("a pipe");
+            stdin.write_all(said.as_bytes()).expect("it has room");
+            drop(stdin);
+            assert_eq!(ended(child).code(), Some(0), "{args:?}");
+            drop(reader);
+        }
+    }
 }

@@ -1,14 +1,16 @@
 //! `inkcell tool`: every tool from a shell, its answer, its code, and nothing left behind.
 
 use std::os::unix::process::ExitStatusExt;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::notebooks::small;
-use rustix::process::Signal;
+use inkcell_testkit::wait::until;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::env;
+use crate::mcp_end::full_pipe;
 use crate::running::{Process, Running};
 
 fn tool(env: &TestEnv, args: &[&str]) -> Command {
@@ -131,6 +133,23 @@ fn sessions_end_with_the_command() {
     assert!(!ran.stdout.contains("result"), "nobody can ask again: {}", ran.stdout);
     let told = "note: what was still running was stopped; sessions end with the command\n";
     assert_eq!(ran.stderr, told);
+}
+
+/// F-021, F-023: an answer that nobody reads does not keep a command that was told to end, whether it has begun to write or
+/// not.
+#[test]
+fn an_answer_that_nobody_reads_does_not_keep_a_command() {
+    let env = env();
+    let (reader, writer) = full_pipe();
+    let mut command = tool(&env, &["bash", r#"{"command": "echo yes > begun"}"#]);
+    command.stdin(Stdio::null()).stdout(writer).stderr(Stdio::null());
+    let mut child = command.spawn().expect("started");
+    drop(command);
+    crate::python::wait_for(&env.path("begun"));
+    kill_process(Pid::from_child(&child), Signal::TERM).expect("a signal");
+    let status = until("the end", || child.try_wait().expect("a child"));
+    assert_eq!(status.signal(), Some(15), "{status:?}");
+    drop(reader);
 }
 
 /// Ctrl-C stops the code as it does for `inkcell py`; what there is of an answer is shown.

@@ -89,9 +89,10 @@ pub(super) async fn serve(
     drop(secrets);
     // Nobody is taken any more, what is under way is given up and answered, and then streams end.
     ending.cancel();
-    ends.calls.cancel();
+    ends.calls.ending.cancel();
     let last = async {
         join_all(engines.iter().map(Engine::shutdown)).await;
+        ends.calls.are_over().await;
         ends.streams.cancel();
         if !is_over {
             let _ = serving.await;

@@ -1,10 +1,11 @@
 //! A notebook that was piped in, in a folder that nobody else sees, with everything that is noted about it.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _};
 use std::path::PathBuf;
 
 use super::STANDARD_INPUT;
 use crate::exit::Failure;
+use crate::output::Stream;
 use crate::scratch::Scratch;
 use crate::settings::Settings;
 
@@ -35,8 +36,6 @@ impl Piped {
 
     pub(super) fn show(&self) -> std::io::Result<()> {
         let bytes = std::fs::read(&self.path)?;
-        let mut stdout = std::io::stdout().lock();
-        stdout.write_all(&bytes)?;
-        stdout.flush()
+        Stream::stdout().write_all(&bytes)
     }
 }

@@ -2,11 +2,11 @@
 //!
 //! Owns its place at the bottom of what was written: it is drawn over and taken away, and leaves nothing behind.
 
-use std::io::{self, Write as _};
+use std::io;
 
 use unicode_width::UnicodeWidthChar as _;
 
-use crate::output::visible;
+use crate::output::{Stream, visible};
 use crate::render::repaint::Size;
 
 #[derive(Default)]
@@ -19,18 +19,14 @@ impl StatusLine {
         let width = Size::of(io::stderr()).columns.saturating_sub(1);
         let line = cut(&visible(text), width);
         self.is_shown = true;
-        let mut stderr = io::stderr().lock();
-        write!(stderr, "\r{line}\x1b[K")?;
-        stderr.flush()
+        Stream::stderr().write_all(format!("\r{line}\x1b[K").as_bytes())
     }
 
     pub(super) fn clear(&mut self) -> io::Result<()> {
         if !std::mem::take(&mut self.is_shown) {
             return Ok(());
         }
-        let mut stderr = io::stderr().lock();
-        write!(stderr, "\r\x1b[K")?;
-        stderr.flush()
+        Stream::stderr().write_all(b"\r\x1b[K")
     }
 }
 
