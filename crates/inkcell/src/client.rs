@@ -18,14 +18,20 @@ use tokio::sync::mpsc;
 
 use crate::exit::{Exit, Failure};
 use crate::host::{
-    Answer, Ask, Found, FromHost, Hello, Host, HostEvent, Hosts, Life, Refusal, SpawnError, ToHost,
-    serve_one, spawn,
+    Answer, Ask, Found, FromHost, Hello, Host, HostEvent, Hosts, LOOK, Life, Refusal, Silence,
+    Silent, SpawnError, ToHost, serve_one, spawn,
 };
 use crate::render::hint;
 use crate::settings::{Profile, Settings, Surroundings};
 
 /// Room that is made for what a host says next.
 const READ_BYTES: usize = 64 << 10;
+
+/// How long is waited until a host that has no room for one more is tried again.
+const CROWDED: Duration = Duration::from_millis(5);
+
+/// After so long without a word it is looked whether a host is stopped.
+const STILL: Duration = Duration::from_secs(1);
 
 /// Whom a command asks.
 pub(crate) enum Client {
@@ -35,7 +41,7 @@ pub(crate) enum Client {
     Remote(RemoteHost),
 }
 
-/// A host that listens, and on whose behalf it is asked.
+/// A host that listens, and on whose behalf it is asked. It may stop at any moment, and is not waited for then.
 pub(crate) struct RemoteHost {
     found: Found,
     caller: Surroundings,
@@ -101,8 +107,9 @@ impl Client {
     pub(crate) fn shared(settings: &Settings) -> Result<Client, Failure> {
         let hosts = Hosts::of(settings);
         let found = hosts.shared();
-        let stream = match found.connect() {
-            Ok(stream) => stream,
+        let stream = match connect(&found, &mut Silence::of(&found)) {
+            Ok(Some(stream)) => stream,
+            Ok(None) => return Err(Silent::of(&found).failure()),
             Err(_) => spawn(&hosts, settings).map_err(|error| not_started(&error))?,
         };
         let caller = settings.surroundings.clone();
@@ -122,24 +129,37 @@ impl Client {
 
     /// Asks; what happens meanwhile comes as events until the answer. Many may be open at once.
     pub(crate) fn ask(&self, ask: Ask) -> Result<Asked, Failure> {
-        let (stream, caller) = match self {
+        match self {
             Client::Local(host) => {
                 let (ours, theirs) = UnixStream::pair().map_err(|error| no_connection(&error))?;
                 let sent = host.connections.as_ref().map(|connections| connections.send(theirs));
                 if !matches!(sent, Some(Ok(()))) {
                     return Err(gone());
                 }
-                (ours, &host.caller)
+                Asked::begin(ours, &host.caller, ask, None)?.ok_or_else(gone)
             }
             Client::Remote(host) => {
+                let (found, mut silence) = (&host.found, Silence::of(&host.found));
                 let stream = match host.ready.take() {
-                    Some(stream) => stream,
-                    None => host.found.connect().map_err(|_| gone())?,
+                    Some(stream) => Some(stream),
+                    None => connect(found, &mut silence).map_err(|_| gone())?,
                 };
-                (stream, &host.caller)
+                let asked = match stream {
+                    Some(stream) => Asked::begin(stream, &host.caller, ask, Some(&mut silence))?,
+                    None => None,
+                };
+                let asked = asked.ok_or_else(|| Silent::of(found).failure())?;
+                Ok(Asked { host: Some(Watch::of(found)), ..asked })
             }
-        };
-        Asked::begin(stream, caller, ask, None)?.ok_or_else(gone)
+        }
+    }
+
+    /// The host that is asked, where it is none of this command's own.
+    pub(crate) fn found(&self) -> Option<&Found> {
+        match self {
+            Client::Local(_) => None,
+            Client::Remote(host) => Some(&host.found),
+        }
     }
 
     /// Asks and waits for the answer alone.
@@ -154,28 +174,36 @@ impl Client {
     }
 }
 
-/// Asks a host that was found and waits for the answer, but no longer than this; none where it says nothing meanwhile.
-pub(crate) fn answer_within(
+/// A connection to a host; none where it takes nobody and was waited for long enough.
+fn connect(found: &Found, silence: &mut Silence<'_>) -> io::Result<Option<UnixStream>> {
+    loop {
+        match found.connect_at_once() {
+            Ok(stream) => return Ok(Some(stream)),
+            // It has no room for one more, and takes those that wait as soon as it can.
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+        if silence.is_over() {
+            return Ok(None);
+        }
+        std::thread::sleep(CROWDED);
+    }
+}
+
+/// Asks a host that was found what it knows at once; none where it says nothing and was waited for long enough.
+pub(crate) fn answer_at_once(
     found: &Found,
     settings: &Settings,
     ask: Ask,
-    limit: Duration,
 ) -> Result<Option<Answer>, Failure> {
-    let until = Instant::now() + limit;
-    let stream = match found.connect_at_once() {
-        Ok(stream) => stream,
-        // It has no room for one more: nobody takes those that wait.
-        Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(None),
-        Err(_) => return Err(gone()),
-    };
-    stream.set_write_timeout(Some(limit)).map_err(|_| gone())?;
-    let begun = Asked::begin(stream, &settings.surroundings, ask, Some(limit))?;
+    let mut silence = Silence::of(found);
+    let Some(stream) = connect(found, &mut silence).map_err(|_| gone())? else { return Ok(None) };
+    let begun = Asked::begin(stream, &settings.surroundings, ask, Some(&mut silence))?;
     let Some(mut asked) = begun else { return Ok(None) };
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        match asked.next(Some(left)) {
+        match asked.next(Some(LOOK)) {
             Step::Event(_) => {}
-            Step::Nothing if left.is_zero() => return Ok(None),
+            Step::Nothing if silence.is_over() => return Ok(None),
             Step::Nothing => {}
             Step::Done(done) => return done.map(Some).map_err(Failure::from),
         }
@@ -230,6 +258,42 @@ pub(crate) struct Asked {
     read: usize,
     seen: usize,
     wait: Option<Duration>,
+    /// The host, where it is another process.
+    host: Option<Watch>,
+}
+
+/// How a host in another process fares while it answers.
+struct Watch {
+    found: Found,
+    /// When it was heard of last, or looked at.
+    heard: Instant,
+    /// It was seen to be stopped the last time, and its client was told.
+    is_stopped: bool,
+    is_told: bool,
+}
+
+impl Watch {
+    fn of(found: &Found) -> Watch {
+        let (found, heard) = (found.clone(), Instant::now());
+        Watch { found, heard, is_stopped: false, is_told: false }
+    }
+
+    fn is_heard(&mut self) {
+        (self.heard, self.is_stopped, self.is_told) = (Instant::now(), false, false);
+    }
+
+    /// What to tell of a host that is silent, once: it may be stopped, and goes on with the call when somebody lets it.
+    fn look(&mut self) -> Option<HostEvent> {
+        if self.is_told || self.heard.elapsed() < STILL {
+            return None;
+        }
+        self.heard = Instant::now();
+        // Twice, since one that was stopped together with us goes on a moment later.
+        let was_stopped = std::mem::replace(&mut self.is_stopped, self.found.is_stopped());
+        self.is_told = was_stopped && self.is_stopped;
+        let told = || HostEvent::Aside(format!("note: {}", Silent::of(&self.found).told()));
+        self.is_told.then(told)
+    }
 }
 
 /// Says something about a question that was asked, from any thread.
@@ -239,18 +303,27 @@ pub(crate) struct AskHandle {
 }
 
 impl Asked {
-    /// Asks a host that has greeted; none if it does not do so, or takes nothing, within the time that was given.
+    /// Asks a host that has greeted; none if it does not do so, or takes nothing, until it was waited for long enough.
     fn begin(
         stream: UnixStream,
         caller: &Surroundings,
         ask: Ask,
-        wait: Option<Duration>,
+        mut silence: Option<&mut Silence<'_>>,
     ) -> Result<Option<Asked>, Failure> {
+        let stream = Arc::new(stream);
         let mut asked =
-            Asked { stream: Arc::new(stream), bytes: Vec::new(), read: 0, seen: 0, wait: None };
+            Asked { stream, bytes: Vec::new(), read: 0, seen: 0, wait: None, host: None };
         let is_about_host = matches!(ask, Ask::Shutdown | Ask::Status);
-        match asked.frame(wait) {
-            Ok(None) => return Ok(None),
+        let greeted = loop {
+            let frame = asked.frame(silence.is_some().then_some(LOOK));
+            if !matches!(frame, Ok(None)) {
+                break frame;
+            }
+            if silence.as_mut().is_some_and(|silence| silence.is_over()) {
+                return Ok(None);
+            }
+        };
+        match greeted {
             Ok(Some(FromHost::Hello(hello))) => {
                 let own = Hello::own();
                 if hello.version != own.version && !is_about_host {
@@ -260,20 +333,36 @@ impl Asked {
             _ => return Err(gone()),
         }
         let call = ToHost::Call { caller: Box::new(caller.clone()), ask: Box::new(ask) };
-        match asked.handle().say(&call) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(None),
-            said => said.map(|()| Some(asked)).map_err(|_| gone()),
+        let said = match silence {
+            None => asked.handle().say(&call).map(|()| true),
+            Some(silence) => asked.handle().say_unless(&call, || silence.is_over()),
+        };
+        said.map(|said| said.then_some(asked)).map_err(|_| gone())
+    }
+
+    /// The next step; waits no longer than `wait` when there is a limit. Also without one it may be nothing, so that a host
+    /// in another process is looked at.
+    pub(crate) fn next(&mut self, wait: Option<Duration>) -> Step {
+        let wait = wait.or(self.host.as_ref().map(|_| STILL));
+        let frame = self.frame(wait);
+        if let (Ok(Some(_)), Some(host)) = (&frame, &mut self.host) {
+            host.is_heard();
+        }
+        match frame {
+            Ok(Some(FromHost::Event(event))) => Step::Event(event),
+            Ok(Some(FromHost::Done(done))) => Step::Done(done.map(|answer| *answer)),
+            Ok(Some(FromHost::Hello(_))) => Step::Nothing,
+            Ok(None) => match self.host.as_mut().and_then(Watch::look) {
+                Some(event) => Step::Event(Box::new(event)),
+                None => Step::Nothing,
+            },
+            Err(_) => Step::Done(Err(Refusal::from(gone()))),
         }
     }
 
-    /// The next step; waits no longer than `wait` when there is a limit.
-    pub(crate) fn next(&mut self, wait: Option<Duration>) -> Step {
-        match self.frame(wait) {
-            Ok(Some(FromHost::Event(event))) => Step::Event(event),
-            Ok(Some(FromHost::Done(done))) => Step::Done(done.map(|answer| *answer)),
-            Ok(Some(FromHost::Hello(_))) | Ok(None) => Step::Nothing,
-            Err(_) => Step::Done(Err(Refusal::from(gone()))),
-        }
+    /// The host, where it is another process.
+    pub(crate) fn found(&self) -> Option<&Found> {
+        self.host.as_ref().map(|host| &host.found)
     }
 
     pub(crate) fn handle(&self) -> AskHandle {
@@ -283,6 +372,8 @@ impl Asked {
     /// The connection, once it is the caller's own, with what has come on it already.
     pub(crate) fn into_parts(self) -> (Arc<UnixStream>, Vec<u8>) {
         let rest = self.bytes[self.read..].to_vec();
+        // Whoever reads on waits for as long as it takes.
+        let _ = self.stream.set_read_timeout(None);
         (self.stream, rest)
     }
 
@@ -347,10 +438,36 @@ impl AskHandle {
     }
 
     fn say(&self, frame: &ToHost) -> io::Result<()> {
-        let mut bytes = serde_json::to_vec(frame).map_err(io::Error::other)?;
-        bytes.push(b'\n');
-        (&*self.stream).write_all(&bytes)
+        (&*self.stream).write_all(&bytes_of(frame)?)
     }
+
+    /// The same, unless the host takes nothing and is given up; whether it was said.
+    fn say_unless(&self, frame: &ToHost, mut is_over: impl FnMut() -> bool) -> io::Result<bool> {
+        let bytes = bytes_of(frame)?;
+        let mut rest = &*bytes;
+        self.stream.set_write_timeout(Some(LOOK))?;
+        while !rest.is_empty() {
+            match (&*self.stream).write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(size) => rest = &rest[size..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    if is_over() {
+                        return Ok(false);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.stream.set_write_timeout(None)?;
+        Ok(true)
+    }
+}
+
+fn bytes_of(frame: &ToHost) -> io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(frame).map_err(io::Error::other)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 /// Nobody can know what another version says.

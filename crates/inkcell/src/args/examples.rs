@@ -44,7 +44,7 @@ const EXAMPLES: [(&[&str], &[&str]); 27] = [
     (&["stop"], &["inkcell stop", "inkcell stop report.ipynb"]),
     (&["host"], &["inkcell host status", "inkcell host stop"]),
     (&["host", "start"], &["inkcell host start"]),
-    (&["host", "stop"], &["inkcell host stop"]),
+    (&["host", "stop"], &["inkcell host stop", "inkcell host stop --force"]),
     (&["host", "status"], &["inkcell host status", "inkcell host status --json"]),
     (&["env"], &["inkcell env", "inkcell env --cwd ~/work --python .venv"]),
     (&["env", "setup"], &["inkcell env setup pandas matplotlib", "inkcell env setup --fresh"]),

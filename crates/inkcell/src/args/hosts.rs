@@ -22,7 +22,11 @@ pub(crate) enum HostVerb {
     /// Start the host that commands share, if it does not run.
     Start,
     /// End it, with every session in it.
-    Stop,
+    Stop {
+        /// Kill it where it does not answer, such as one that is stopped.
+        #[arg(long)]
+        force: bool,
+    },
     /// Show every host there is: the shared one, and those of agents.
     Status,
     /// Be the host that commands share, until it is idle or told to end.

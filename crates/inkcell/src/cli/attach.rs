@@ -13,7 +13,7 @@ use super::hosts::{self, Met};
 use crate::args::Attach;
 use crate::client::{Asked, Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{Ask, HostEvent};
+use crate::host::{Answer, Ask, HostEvent};
 use crate::output::Output;
 use crate::render::execution::{Area, Expansion};
 use crate::render::live::Colour;
@@ -78,6 +78,8 @@ fn told(
         let event = match asked.next(Some(wait)) {
             Step::Event(event) => *event,
             Step::Nothing if args.no_follow => return Ok(Exit::Ok),
+            // The host does not say that it has let us go; it may be stopped.
+            Step::Nothing if signals.times() > 1 => return Ok(Exit::Ok),
             Step::Nothing => {
                 output.flush().map_err(Failure::of_output)?;
                 continue;
@@ -128,6 +130,8 @@ fn watched(
                 }
                 None
             }
+            // The host does not say that it has let us go; it may be stopped.
+            Step::Nothing if signals.times() > 1 => Some(Ok(Answer::Nothing)),
             Step::Nothing => None,
             Step::Done(done) => Some(done),
         };

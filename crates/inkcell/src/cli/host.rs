@@ -4,20 +4,21 @@
 //! `host/`.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use inkcell_engine::{Engine, Kind};
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 
-use super::hosts::{Silent, ask_at_once};
+use super::hosts::ask_all;
 use super::signals::Signals;
 use crate::args::{HostCommand, HostVerb};
 use crate::backends::backends;
-use crate::client::Client;
+use crate::client::{Client, answer_at_once};
 use crate::exit::{Exit, Failure};
 use crate::host::{
-    Answer, Ask, Found, Host, HostKind, HostStatus, Hosts, IdleEnd, Life, PlaceError, listen,
-    until_idle,
+    Answer, Ask, Found, Host, HostKind, HostStatus, Hosts, IdleEnd, Life, PlaceError, Silent,
+    listen, until_idle,
 };
 use crate::output::{Output, count};
 use crate::settings::{Profile, Settings, engine_config};
@@ -32,10 +33,12 @@ pub(crate) fn run(
 ) -> Result<Exit, Failure> {
     match args.command {
         HostVerb::Start => {
-            let status = status_of(&Client::shared(settings)?)?;
+            let status = status_of(&Client::shared(settings)?, settings)?;
             show(&[(HostKind::Shared, status)], output)
         }
-        HostVerb::Stop => stop(settings, output),
+        HostVerb::Stop { force } => {
+            stop(if force { Stop::ByForce } else { Stop::Asked }, settings, output)
+        }
         HostVerb::Status => {
             let (hosts, silent) = all(settings);
             let shown = show(&hosts, output)?;
@@ -46,18 +49,30 @@ pub(crate) fn run(
     }
 }
 
-fn status_of(client: &Client) -> Result<HostStatus, Failure> {
-    match client.answer(Ask::Status)? {
-        Answer::Status(status) => Ok(status),
-        _ => Err(Failure::Pipe),
+/// How a host is ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stop {
+    /// It is asked to.
+    Asked,
+    /// The same, and one that does not answer is killed.
+    ByForce,
+}
+
+/// What a host says of itself. One that was just started has greeted already.
+fn status_of(client: &Client, settings: &Settings) -> Result<HostStatus, Failure> {
+    let Some(found) = client.found() else { return Err(Failure::Pipe) };
+    match answer_at_once(found, settings, Ask::Status)? {
+        Some(Answer::Status(status)) => Ok(status),
+        Some(_) => Err(Failure::Pipe),
+        None => Err(Silent::of(found).failure()),
     }
 }
 
 /// Every host that answers, and those that do not.
 fn all(settings: &Settings) -> (Vec<(HostKind, HostStatus)>, Vec<Silent>) {
     let (mut hosts, mut silent) = (Vec::new(), Vec::new());
-    for found in Hosts::of(settings).all() {
-        match ask_at_once(&found, Ask::Status, settings) {
+    for (found, answer) in ask_all(|| Ask::Status, settings) {
+        match answer {
             Ok(Some(Answer::Status(status))) => hosts.push((found.kind, status)),
             Ok(None) => silent.push(Silent::of(&found)),
             Ok(Some(_)) | Err(_) => {}
@@ -94,10 +109,10 @@ fn line(kind: HostKind, status: &HostStatus) -> String {
     format!("{what}: process {pid}, inkcell {version}, {sessions}, {clients}, for {minutes} min")
 }
 
-fn stop(settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
+fn stop(how: Stop, settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
     let shared = Hosts::of(settings).all().into_iter().find(|found| found.kind == HostKind::Shared);
     let ended = match shared {
-        Some(found) => end(found, settings)?,
+        Some(found) => end(&found, how, settings)?,
         None => 0,
     };
     let shown = match (output.is_json(), ended) {
@@ -110,28 +125,33 @@ fn stop(settings: &Settings, output: &mut Output) -> Result<Exit, Failure> {
 }
 
 /// Ends a host and waits until it is gone.
-fn end(found: Found, settings: &Settings) -> Result<usize, Failure> {
-    if found.is_stopped() {
-        return Err(Failure::Told {
-            exit: Exit::Unavailable,
-            kind: Kind::Unavailable,
-            message: Silent::of(&found).told(),
-            hint: None,
-        });
-    }
-    let client = Client::of_host(found, settings);
-    match client.answer(Ask::Shutdown) {
-        Ok(_) => {}
+fn end(found: &Found, how: Stop, settings: &Settings) -> Result<usize, Failure> {
+    match answer_at_once(found, settings, Ask::Shutdown) {
+        Ok(Some(_)) => {}
+        Ok(None) if how == Stop::Asked => return Err(Silent::of(found).failure()),
+        Ok(None) => kill(found)?,
         // It was about to end already.
         Err(Failure::Told { kind: Kind::Unavailable, .. }) => {}
         Err(failure) => return Err(failure),
     }
-    let until = std::time::Instant::now() + LAST_WORDS;
+    let until = Instant::now() + LAST_WORDS;
     let hosts = Hosts::of(settings);
-    while hosts.shared().connect().is_ok() && std::time::Instant::now() < until {
+    while hosts.all().contains(found) && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(5));
     }
     Ok(1)
+}
+
+/// Kills a host that does not answer; its kernels end with it.
+fn kill(found: &Found) -> Result<(), Failure> {
+    let failed = |error| Failure::Io("cannot end the host", error);
+    let process = found.listener().map_err(failed)?;
+    // From here on the number cannot become another process's; it was the host's if that is still there.
+    let handle = pidfd_open(process, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
+    if found.listener().is_ok_and(|now| now == process) {
+        pidfd_send_signal(&handle, Signal::KILL).map_err(|error| failed(error.into()))?;
+    }
+    Ok(())
 }
 
 fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure> {
@@ -176,6 +196,7 @@ fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure>
         host.ending.cancel();
         let last = async {
             host.engine.shutdown().await;
+            host.calls.are_over().await;
             // Whoever has asked for the end is answered.
             while host.clients() > 0 {
                 tokio::time::sleep(Duration::from_millis(5)).await;

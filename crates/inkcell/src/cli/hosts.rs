@@ -2,8 +2,9 @@
 //!
 //! Owns the choice. How a host is asked is `client`'s.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread::ScopedJoinHandle;
 
 use clap::Args as ClapArgs;
 use inkcell_engine::Kind;
@@ -14,9 +15,9 @@ use inkcell_engine::is_notebook_path;
 use inkcell_engine::registry::SessionName;
 
 use super::python;
-use crate::client::{Client, answer_within};
+use crate::client::{Client, answer_at_once};
 use crate::exit::{Exit, Failure};
-use crate::host::{Answer, Ask, Found, HostKind, Hosts, Life};
+use crate::host::{Answer, Ask, Found, HostKind, Hosts, Life, Silent};
 use crate::settings::Settings;
 use crate::tools::NAME_CHARS;
 
@@ -138,53 +139,40 @@ pub(crate) struct Everywhere {
     pub(crate) silent: Vec<Silent>,
 }
 
-/// A host that is there and does not answer.
-pub(crate) struct Silent {
-    pub(crate) kind: HostKind,
-    pub(crate) pid: Option<u32>,
-    pub(crate) is_stopped: bool,
-}
-
-impl Silent {
-    pub(crate) fn of(found: &Found) -> Silent {
-        Silent { kind: found.kind, pid: found.pid(), is_stopped: found.is_stopped() }
-    }
-
-    /// Which it is, and what can be done.
-    pub(crate) fn told(&self) -> String {
-        let what = self.kind.described();
-        let process = self.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
-        match (self.is_stopped, self.pid) {
-            (true, Some(pid)) => {
-                format!(
-                    "{what}{process} is stopped and does not answer; kill -CONT {pid} lets it go on"
-                )
-            }
-            _ => format!("{what}{process} does not answer"),
-        }
-    }
-}
-
-/// How long a host may take to say what it has, and one that is stopped to go on.
-const PATIENCE: Duration = Duration::from_secs(10);
-const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
-
-/// Asks a host what it knows at once, and no longer than that takes; none where it is silent.
-pub(crate) fn ask_at_once(
-    found: &Found,
-    ask: Ask,
+/// Asks every host what it knows at once; none where one is silent. Any number that is silent is waited for together.
+pub(crate) fn ask_all(
+    ask: impl Fn() -> Ask,
     settings: &Settings,
-) -> Result<Option<Answer>, Failure> {
-    let limit = if found.is_stopped() { STOPPED_PATIENCE } else { PATIENCE };
-    answer_within(found, settings, ask, limit)
+) -> Vec<(Found, Result<Option<Answer>, Failure>)> {
+    let found = Hosts::of(settings).all();
+    if let [only] = &*found {
+        let answer = answer_at_once(only, settings, ask());
+        return vec![(only.clone(), answer)];
+    }
+    let answers: Vec<_> = std::thread::scope(|scope| {
+        let begin = |found| {
+            let ask = ask();
+            let work = move || answer_at_once(found, settings, ask);
+            std::thread::Builder::new().name("asking".to_owned()).spawn_scoped(scope, work)
+        };
+        let asked: Vec<_> = found.iter().map(begin).collect();
+        // One that could not be asked has not answered.
+        let answer =
+            |asked: io::Result<ScopedJoinHandle<'_, _>>| match asked.map(ScopedJoinHandle::join) {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_)) | Err(_) => Ok(None),
+            };
+        asked.into_iter().map(answer).collect()
+    });
+    found.into_iter().zip(answers).collect()
 }
 
 /// The sessions of every host that answers.
 pub(crate) fn everywhere(settings: &Settings) -> Everywhere {
     let mut all = Everywhere { sessions: Vec::new(), silent: Vec::new() };
-    for found in Hosts::of(settings).all() {
-        let list = Ask::Engine(Request::Kernel(KernelRequest::List));
-        match ask_at_once(&found, list, settings) {
+    let list = || Ask::Engine(Request::Kernel(KernelRequest::List));
+    for (found, answer) in ask_all(list, settings) {
+        match answer {
             Ok(Some(Answer::Engine(Response::Kernel(KernelReport::Sessions(sessions))))) => {
                 let met = |session| Met { found: found.clone(), session };
                 all.sessions.extend(sessions.into_iter().map(met));

@@ -18,7 +18,10 @@ use super::{code, hosts, python};
 use crate::args::{Py, View};
 use crate::client::{AskHandle, Asked, Client, Step};
 use crate::exit::{Exit, Failure};
-use crate::host::{Answer, Ask, Attention, Detached, HostEvent, PythonAsk, PythonDone};
+use crate::host::{
+    self, Answer, Ask, Attention, Detached, Found, HostEvent, PythonAsk, PythonDone, Silence,
+    Silent,
+};
 use crate::output::{Output, Stream};
 use crate::render::blocks::Blocks;
 use crate::render::ending::Summary;
@@ -136,7 +139,8 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let reader = std::thread::Builder::new().name("reader".to_owned());
     let reading = reader.spawn(move || read(asked, &events, &news));
     reading.map_err(|error| Failure::Io("cannot start a thread", error))?;
-    let done = follow(&heard, &handle, output);
+    let limit = timeout.map(|timeout| began + timeout);
+    let done = follow(&heard, &handle, output, (whom.client.found(), limit));
     let PythonDone { report, took, python } = match done {
         Ok(done) => *done,
         // What a signal cut short is no failure of its own.
@@ -160,8 +164,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
     let had_to_stop = matches!(state, State::TimedOut | State::Cancelled);
     let mut words = last_words(&summary, colour);
     let stopping = settings.python().ladder.rungs()[4].0;
-    let limit =
-        reading_limit(state, Instant::now(), timeout.map(|timeout| began + timeout), stopping);
+    let limit = reading_limit(state, Instant::now(), limit, stopping);
     rest.end(summary);
     let shown = loop {
         match rest.wait(LOOK) {
@@ -272,18 +275,43 @@ fn read(
     }
 }
 
-/// Waits for the end, and takes the call back when somebody asks for it.
+/// Waits for the end, and takes the call back when somebody asks for it. A host that is stopped neither takes it back nor
+/// counts the time of the code; it is left then.
 fn follow(
     heard: &mpsc::Receiver<News>,
     handle: &AskHandle,
     output: &mut Output,
+    (host, limit): (Option<&Found>, Option<Instant>),
 ) -> Result<Box<PythonDone>, Failure> {
+    let (mut asked, mut silence) = (0, None);
     loop {
-        match heard.recv() {
-            Ok(News::Aside(line)) => output.aside(&line),
-            Ok(News::Asked) => handle.cancel(),
-            Ok(News::Done(done)) => return done,
-            Err(_) => return Err(Failure::Pipe),
+        let may_be_left = host.is_some() && (asked > 1 || limit.is_some());
+        let next = match may_be_left {
+            false => heard.recv().map_err(|_| mpsc::RecvTimeoutError::Disconnected),
+            true => heard.recv_timeout(host::LOOK),
+        };
+        match (next, host) {
+            (Ok(News::Aside(line)), _) => output.aside(&line),
+            (Ok(News::Asked), _) => {
+                handle.cancel();
+                asked += 1;
+                if asked > 1 {
+                    silence = host.map(Silence::of);
+                }
+            }
+            (Ok(News::Done(done)), _) => return done,
+            (Err(mpsc::RecvTimeoutError::Timeout), Some(host)) => {
+                let is_late = limit.is_some_and(|limit| Instant::now() >= limit);
+                if silence.is_none() && is_late && host.is_stopped() {
+                    silence = Some(Silence::of(host));
+                } else if silence.is_some() && asked < 2 && !host.is_stopped() {
+                    // It goes on, and counts the time itself.
+                    silence = None;
+                } else if silence.as_mut().is_some_and(Silence::is_over) {
+                    return Err(Silent::of(host).failure());
+                }
+            }
+            (Err(_), _) => return Err(Failure::Pipe),
         }
     }
 }

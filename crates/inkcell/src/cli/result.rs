@@ -16,11 +16,10 @@ use inkcell_engine::notebook::{Form, LineRange, split_selector};
 use serde_json::{Value, json};
 
 use super::artifacts;
-use super::hosts::Silent;
 use crate::args::ShowResult;
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
-use crate::host::{Answer, Ask, Hosts};
+use crate::host::{Answer, Ask, Hosts, Silent};
 use crate::output::{Output, count};
 use crate::render::reply;
 use crate::settings::Settings;

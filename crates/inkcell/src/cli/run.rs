@@ -253,7 +253,7 @@ fn conduct(
             cwd: None,
         },
     };
-    let life = if whom.client.is_remote() { RunLife::Elsewhere } else { RunLife::Ours };
+    let life = whom.client.found().map_or(RunLife::Ours, |host| RunLife::Elsewhere(host.clone()));
     let ask = RunAsk {
         request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },
         kernel: python::options(&args.kernel),

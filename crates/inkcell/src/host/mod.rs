@@ -12,6 +12,7 @@ mod place;
 mod python;
 mod run;
 mod serve;
+mod silence;
 mod spawn;
 mod watch;
 
@@ -23,4 +24,5 @@ pub(crate) use frames::{
 pub(crate) use life::{IdleEnd, until_idle};
 pub(crate) use place::{Found, HostKind, HostPlace, Hosts, PlaceError};
 pub(crate) use serve::{Host, Life, listen, serve_one};
+pub(crate) use silence::{LOOK, Silence, Silent};
 pub(crate) use spawn::{SpawnError, spawn};

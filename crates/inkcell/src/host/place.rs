@@ -85,11 +85,7 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    pub(crate) fn connect(&self) -> io::Result<UnixStream> {
-        UnixStream::connect(&self.socket)
-    }
-
-    /// The same without waiting for a host that has no room for one more.
+    /// A connection, without waiting for a host that has no room for one more.
     pub(crate) fn connect_at_once(&self) -> io::Result<UnixStream> {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -97,6 +93,11 @@ impl Found {
         let stream = UnixStream::from(socket);
         stream.set_nonblocking(false)?;
         Ok(stream)
+    }
+
+    /// The process that listens there, as the system says and no file.
+    pub(crate) fn listener(&self) -> io::Result<rustix::process::Pid> {
+        Ok(rustix::net::sockopt::socket_peercred(&self.connect_at_once()?)?.pid)
     }
 
     /// Whether its process is stopped, as far as the system says so. It lives all the same: only its lock tells that.
@@ -296,7 +297,8 @@ mod tests {
         let (place, _listener) = hosts.take(HostKind::Shared).unwrap();
         assert!(matches!(hosts.take(HostKind::Shared), Err(PlaceError::Taken)));
         assert_eq!(hosts.all(), [hosts.shared()]);
-        assert!(hosts.shared().connect().is_ok());
+        assert!(hosts.shared().connect_at_once().is_ok());
+        assert_eq!(hosts.shared().listener().unwrap(), rustix::process::getpid());
         drop(place);
         assert_eq!(hosts.all(), []);
         // One that was killed leaves everything but its lock.

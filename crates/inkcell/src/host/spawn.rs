@@ -49,13 +49,19 @@ pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, Sp
     let until = Instant::now() + PATIENCE;
     let shared = hosts.shared();
     loop {
-        if let Ok(stream) = shared.connect() {
+        if let Ok(stream) = shared.connect_at_once() {
             return Ok(stream);
         }
         if let Ok(Some(status)) = child.try_wait() {
             // It may have found that another one was quicker.
-            if let Ok(stream) = shared.connect() {
-                return Ok(stream);
+            match shared.connect_at_once() {
+                Ok(stream) => return Ok(stream),
+                // More are waiting for it at this moment than it has room for.
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    std::thread::sleep(LOOK);
+                    continue;
+                }
+                Err(_) => {}
             }
             return Err(SpawnError::Ended { status: status.to_string(), log });
         }

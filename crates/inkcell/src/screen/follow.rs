@@ -9,7 +9,7 @@ use inkcell_engine::kernel::{ExecEvent, InputReply};
 
 use crate::client::{Asked, Step};
 use crate::exit::Failure;
-use crate::host::{Answer, HostEvent, PythonDone};
+use crate::host::{Answer, HostEvent, PythonDone, Silence, Silent};
 
 /// How often a watcher is asked what it wants while nothing happens.
 const TICK: Duration = Duration::from_millis(50);
@@ -70,9 +70,14 @@ pub(crate) fn follow(
 ) -> Result<PythonDone, Failure> {
     let handle = asked.handle();
     let (mut early, mut shown) = (None, 0);
+    let found = asked.found().cloned();
+    let (mut stops, mut silence) = (0, None);
     loop {
         let step = early.take().unwrap_or_else(|| asked.next(Some(TICK)));
         let is_quiet = matches!(step, Step::Nothing);
+        if !is_quiet && silence.is_some() {
+            silence = found.as_ref().map(Silence::of);
+        }
         match step {
             Step::Nothing => {}
             Step::Done(Ok(Answer::Python(done))) => return Ok(*done),
@@ -114,6 +119,14 @@ pub(crate) fn follow(
         }
         if watcher.look()? == Wish::Stop {
             handle.cancel();
+            stops += 1;
+            if stops > 1 {
+                silence = found.as_ref().map(Silence::of);
+            }
+        }
+        // A host that is stopped takes nothing back, and is left.
+        if let (Some(found), true) = (&found, silence.as_mut().is_some_and(Silence::is_over)) {
+            return Err(Silent::of(found).failure());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! A host through what may happen to it: nobody reads what it says, it stands still, the clock jumps, nobody needs it.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Command, Stdio};
 
 use inkcell_testkit::env::finish;
@@ -98,7 +99,10 @@ fn a_host_that_stood_still_goes_on() {
         drop(standing);
         assert_eq!(running.line(), "42");
         let ended = running.end();
-        assert!(ended.status.success() && ended.stderr.is_empty(), "{ended:?}");
+        // A busy machine may let it stand still for so long that its client says so.
+        let is_about_host = |line: &str| line.contains("is stopped and does not answer");
+        let said_nothing_else = ended.stderr.lines().all(is_about_host);
+        assert!(ended.status.success() && said_nothing_else, "{ended:?}");
         std::fs::remove_file(hosted.env.path("go")).expect("it was there");
     }
     assert_eq!(hosted.host().pid, host.pid);
@@ -126,6 +130,90 @@ impl Drop for Stopped {
     fn drop(&mut self) {
         signal(self.pid, Signal::CONT);
     }
+}
+
+/// F-025: nobody who runs something waits for a host that stands still, with any limit or none: each is told which it is
+/// and what can be done, and does without it by one flag. One that is ended by force makes room for another.
+#[test]
+fn nobody_who_runs_something_waits_for_a_host_that_stands_still() {
+    let hosted = Hosted::new();
+    hosted.run(&["py", "kept = 6"]).ok();
+    hosted.env.put("nb.ipynb", crate::notebook_runs::notebook(&["6 * 7"]));
+    let host = hosted.host();
+    let stopped = Stopped::new(host.pid);
+    let said = format!("the shared host (process {}) is stopped and does not answer", host.pid);
+    let commands = [
+        ["py", "--timeout", "2", "1"].as_slice(),
+        &["py", "1"],
+        &["py", "--detach", "1"],
+        &["py", "--session", "other", "1"],
+        &["run", "--keep", "nb.ipynb"],
+        &["host", "start"],
+        &["mcp", "--keep"],
+    ];
+    for args in commands {
+        let ran = hosted.run(args).exits(3);
+        assert!(ran.stderr.contains(&said), "{args:?}: {ran:?}");
+        let hint = "hint: inkcell host stop --force ends it";
+        assert!(ran.stderr.contains(hint) && ran.stderr.contains("--no-host"), "{args:?}: {ran:?}");
+    }
+    assert_eq!(hosted.run(&["py", "--no-host", "6 * 7"]).ok().stdout, "42\n");
+    hosted.run(&["run", "nb.ipynb"]).ok();
+    let ended = hosted.run(&["host", "stop", "--force"]).ok();
+    assert_eq!(ended.stdout, "The shared host has ended.\n");
+    host.is_gone();
+    std::mem::forget(stopped);
+    assert_eq!(hosted.run(&["py", "'kept' in globals()"]).ok().stdout, "False\n");
+    assert_ne!(hosted.host().pid, host.pid);
+}
+
+/// F-021, F-025: a client whose host stands still in the middle of its call ends when it is told to, and when its time is
+/// over; it says which host it is.
+#[test]
+fn a_client_of_a_host_that_stands_still_can_be_ended() {
+    let hosted = Hosted::new();
+    let cell = "open('begun', 'w').write('yes'); import time; time.sleep(6000)";
+    hosted.env.put("nb.ipynb", crate::notebook_runs::notebook(&[cell]));
+    let code = "import time\nprint('begun', flush=True)\ntime.sleep(6000)";
+    hosted.run(&["py", "1"]).ok();
+    let host = hosted.host();
+    let begun = |args: &[&str]| {
+        let mut running = Running::start(hosted.command(args));
+        assert_eq!(running.line(), "begun");
+        running
+    };
+    let limited = begun(&["py", "--session", "limited", "--timeout", "10", code]);
+    let stopped = Stopped::new(host.pid);
+    let ended = limited.end();
+    let said = format!("the shared host (process {}) is stopped and does not answer", host.pid);
+    assert!(ended.stderr.contains(&said) && ended.status.code() == Some(3), "{ended:?}");
+    drop(stopped);
+    let waiting = begun(&["py", "--session", "waiting", code]);
+    let kept = Running::start(hosted.command(&["run", "--keep", "nb.ipynb"]));
+    let attached = Running::start(hosted.command(&["attach", "waiting"]));
+    crate::python::wait_for(&hosted.env.path("begun"));
+    let stopped = Stopped::new(host.pid);
+    for running in [waiting, kept] {
+        running.signal(Signal::TERM);
+        let ended = running.end();
+        assert_eq!(ended.status.signal(), Some(15), "{ended:?}");
+    }
+    attached.signal(Signal::TERM);
+    attached.end();
+    drop(stopped);
+}
+
+/// F-021, F-023: whoever watches a session and does not read what is shown ends all the same when told to.
+#[test]
+fn a_watcher_that_nobody_reads_can_be_ended() {
+    let hosted = Hosted::new();
+    let code = "import time\nwhile True: print('x' * 999, flush=True); time.sleep(0.001)";
+    hosted.run(&["py", "--detach", "--session", "a", code]).ok();
+    let watching = Running::start(hosted.command(&["attach", "a", "--json"]));
+    until("a full pipe", || watching.waiting() > 60_000);
+    watching.signal(Signal::TERM);
+    let ended = watching.end_unread();
+    assert_eq!(ended.status.signal(), Some(15), "{ended:?}");
 }
 
 /// F-025: nobody who lists sessions or hosts, ends a host or edits a notebook waits for a host that stands still; they

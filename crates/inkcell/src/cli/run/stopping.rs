@@ -11,17 +11,19 @@ use rustix::process::Signal;
 use super::super::heard::Heard;
 use crate::client::AskHandle;
 use crate::exit::{Failure, end_by};
+use crate::host::{Found, LOOK, Silence};
 
-/// How long a reader that does not read is waited for after a signal.
-const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How long the thread that shows may take after a signal: it waits for a reader that does not read, though not as long,
+/// and then for what was started.
+const LAST_WORDS: Duration = Duration::from_secs(4);
 
 /// Where a run is, which decides what becomes of it when our terminal does.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(in crate::cli) enum RunLife {
     /// In this process.
     Ours,
-    /// In a host, where it goes on while nobody watches.
-    Elsewhere,
+    /// In this host, where it goes on while nobody watches.
+    Elsewhere(Found),
 }
 
 /// Clones are the same.
@@ -59,7 +61,7 @@ impl Stopping {
     pub(in crate::cli) fn listen(life: RunLife) -> Result<Stopping, Failure> {
         let shared = Arc::<Shared>::default();
         let stopping = Stopping { shared: Arc::clone(&shared) };
-        let heard = Heard::listen(move |times| asked(&shared, life, times))?;
+        let heard = Heard::listen(move |times| asked(&shared, &life, times))?;
         stopping.shared.state().heard = Some(heard);
         Ok(stopping)
     }
@@ -98,12 +100,12 @@ impl Stopping {
     }
 }
 
-fn asked(shared: &Arc<Shared>, life: RunLife, times: u32) {
+fn asked(shared: &Arc<Shared>, life: &RunLife, times: u32) {
     let signal = {
         let mut state = shared.state();
         state.asked = times;
         let signal = state.heard.as_ref().and_then(Heard::first);
-        if life == RunLife::Elsewhere && signal == Some(Signal::HUP.as_raw()) {
+        if matches!(life, RunLife::Elsewhere(_)) && signal == Some(Signal::HUP.as_raw()) {
             // Nobody watches any more, and the run goes on.
             let _ = end_by(Signal::HUP.as_raw());
         }
@@ -111,6 +113,9 @@ fn asked(shared: &Arc<Shared>, life: RunLife, times: u32) {
         signal
     };
     if times > 1 {
+        if let RunLife::Elsewhere(found) = life {
+            end_without(found, shared, signal);
+        }
         return;
     }
     let shared = Arc::clone(shared);
@@ -127,4 +132,16 @@ fn asked(shared: &Arc<Shared>, life: RunLife, times: u32) {
     };
     // Without a thread the command ends when everything was shown.
     let _ = std::thread::Builder::new().name("stopping".to_owned()).spawn(wait);
+}
+
+/// Ends the process where a host does not say that the run is over, as one that is stopped does not. No more signals are
+/// listened to meanwhile: two have come.
+fn end_without(found: &Found, shared: &Shared, signal: Option<i32>) {
+    let mut silence = Silence::of(found);
+    while !shared.state().is_over {
+        std::thread::sleep(LOOK);
+        if let (Some(signal), true) = (signal, silence.is_over()) {
+            let _ = end_by(signal);
+        }
+    }
 }
