@@ -27,10 +27,10 @@ use crate::output::{CallBudget, Content, ModelOutput, OutputLimits, OutputSink, 
 use crate::run::{Begun, NotebookRun, Onward, foresee};
 use crate::session::{
     CellEnd, CellRequest, NotRun, Note, Ran, ResetEnd, RunEnd, STUCK, Session, Turn, Waiting,
-    shown_bytes,
 };
 use crate::staleness::Generation;
 use crate::tap::{Tap, TapState, a_while_after, gone};
+use crate::weight;
 
 /// How many events may wait between a kernel and its sink.
 const EVENT_QUEUE: usize = 64;
@@ -402,11 +402,13 @@ impl Call {
             let count = *count;
             self.change_cell(index, |cell| cell.count = count);
         }
+        let event = weight::kept(event);
+        let size_bytes = weight::of_event(&event);
         if let Some(feed) = &self.feed {
             let (execution, event) = (self.record.execution.clone(), event.clone());
             feed.publish(SessionEvent::Happened { execution, cell: index, event });
         }
-        self.record.journal.push((index, event.clone()), weight(event));
+        self.record.journal.push((index, event), size_bytes);
     }
 
     /// What a reader gets of a cell. Pictures are decoded and scaled down then, which may take seconds; all
@@ -520,9 +522,4 @@ async fn kernel_of(session: &Session, index: usize) -> Option<Generation> {
 
 fn is_question(event: &KernelEvent) -> bool {
     matches!(event, KernelEvent::Exec { event: ExecEvent::InputRequested { .. }, .. })
-}
-
-/// About what an event weighs in a journal: also one that shows nothing takes some room.
-pub(crate) fn weight(event: &ExecEvent) -> usize {
-    64 + shown_bytes(event)
 }

@@ -27,7 +27,7 @@ use crate::kernels::{Chosen, Kernels, KernelsConfig};
 use crate::lent::Lent;
 use crate::output::{ModelOutput, OutputLimits};
 use crate::registry::{
-    AttachError, Keep, Limits, Listed, OwnerId, Registry, SessionKey, SessionName,
+    AttachError, Attached, Keep, Limits, Listed, OwnerId, Registry, SessionKey, SessionName,
 };
 use crate::run::PreparedRun;
 use crate::session::{Loss, Policy, ResetEnd, Session};
@@ -216,6 +216,12 @@ impl Engine {
         &self.shared.executions
     }
 
+    /// About what is remembered weighs, in bytes: calls that are over, and what happened in sessions. However many calls
+    /// there were, it has a bound.
+    pub fn remembered_bytes(&self) -> usize {
+        self.shared.executions.size_bytes() + self.shared.feeds.size_bytes()
+    }
+
     /// Where outputs are stored.
     pub fn artifacts(&self) -> &Artifacts {
         &self.shared.artifacts
@@ -267,11 +273,15 @@ impl Engine {
     }
 
     fn record(&self, id: &ExecutionId) -> Result<Arc<Record>, EngineError> {
-        let unknown = || {
-            let known = self.shared.executions.ids().into_iter().map(|id| id.0).collect();
-            SessionError::NoExecution { id: id.clone(), known }.into()
+        let executions = &self.shared.executions;
+        let unknown = || match executions.was_let_go(id) {
+            true => SessionError::LetGo { id: id.clone() },
+            false => {
+                let known = executions.latest().into_iter().map(|id| id.0).collect();
+                SessionError::NoExecution { id: id.clone(), known }
+            }
         };
-        self.shared.executions.find(id).ok_or_else(unknown)
+        executions.find(id).ok_or_else(|| unknown().into())
     }
 
     /// A kernel that somebody else has started cannot be made new.
@@ -386,7 +396,13 @@ impl Engine {
         let enter = |session: &Session| (session.clone(), session.enter());
         let (session, waiting) = match request.mode {
             KernelMode::Session => {
-                self.attach_with(&key, owner, chosen, request.wait, enter).await?
+                let attached = self.attach_with(&key, owner, chosen, request.wait, enter).await?;
+                record.change(|report| {
+                    if let Some(first) = report.cells.first_mut() {
+                        first.notes.extend(attached.notes);
+                    }
+                });
+                attached.taken
             }
             KernelMode::PerCall if shared.registry.is_ending() => {
                 return Err(SessionError::Attach(AttachError::Ending).into());
@@ -394,6 +410,7 @@ impl Engine {
             KernelMode::PerCall => enter(&self.session_with_file(&key, owner, chosen, None, &file)),
         };
         shared.executions.add(id.clone(), record);
+        let engine = Arc::clone(shared);
         shared.tasks.spawn(async move {
             let state = call.run(&session, waiting, &mut beside).await;
             drop(lent);
@@ -404,6 +421,7 @@ impl Engine {
                 call.close(&session, &mut beside.tap).await;
             }
             call.finish(state, beside.tap);
+            engine.executions.ended(&call.record.execution);
         });
         Ok(id)
     }
@@ -414,7 +432,7 @@ impl Engine {
         owner: OwnerId,
         chosen: &Chosen,
         wait: Option<Duration>,
-    ) -> Result<Session, EngineError> {
+    ) -> Result<Attached<Session>, EngineError> {
         self.attach_with(key, owner, chosen, wait, Session::clone).await
     }
 
@@ -425,7 +443,7 @@ impl Engine {
         chosen: &Chosen,
         wait: Option<Duration>,
         take: impl Fn(&Session) -> T,
-    ) -> Result<T, EngineError> {
+    ) -> Result<Attached<T>, EngineError> {
         let shared = &self.shared;
         let file = self.session_file(key);
         let make = |loss| self.session_with_file(key, owner, chosen, loss, &file);

@@ -2,8 +2,7 @@
 //!
 //! Owns the records and how long they are kept. Who fills them is in `call.rs`.
 
-use std::collections::HashMap;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,10 +12,10 @@ use tokio::time::Instant;
 
 use crate::api::{CellReport, ExecutionId, PythonReport, State};
 use crate::journal::Journal;
-use crate::output::RichKind;
 use crate::registry::{SessionKey, SessionName};
 use crate::run::RunningRun;
 use crate::session::{Canceller, Replier};
+use crate::weight;
 
 /// What a watcher of a call sees: which of its cells, and what happened in it.
 pub type CallEvent = (usize, ExecEvent);
@@ -24,9 +23,22 @@ pub type CallEvent = (usize, ExecEvent);
 /// How much of what happened is kept for watchers that are late.
 const JOURNAL_BYTES: usize = 256 << 10;
 
-/// How much calls that are over may weigh together. The oldest are forgotten first, also before their time:
+/// How much calls that are over may weigh together. The oldest are let go of first, also before their time:
 /// what was too large for an answer is stored and outlives them.
-const KEPT_BYTES: usize = 64 << 20;
+const KEPT_BYTES: usize = 16 << 20;
+
+/// What a record takes besides what its report says and its journal holds.
+const RECORD_BYTES: usize = 4 << 10;
+
+/// Of so many calls that ended last, what happened is kept for watchers that are late. Of the others the report says
+/// what became of them.
+const WATCHED_LATE: usize = 16;
+
+/// For how many calls that were let go of it is remembered that there were such.
+const LET_GO: usize = 4096;
+
+/// How many calls are named to somebody who asks for one that there is not.
+const NAMED: usize = 10;
 
 /// One call.
 pub(crate) struct Record {
@@ -80,19 +92,17 @@ impl Record {
 
     /// About how much it takes to remember it.
     fn weight_bytes(&self) -> usize {
-        let rich = |kind: &RichKind| match kind {
-            RichKind::Image(image) => image.data.as_ref().map_or(0, |data| data.len()),
-            RichKind::Json(json) => json.shown.len(),
-            RichKind::Status(json) => json.len(),
-            RichKind::Digest { .. } => 0,
-        };
-        let cell = |cell: &CellReport| {
-            let text = usize::try_from(cell.output.counts.output_bytes).unwrap_or(usize::MAX);
-            let rich = cell.output.rich.iter().map(|item| rich(&item.kind));
-            cell.source.code.len().saturating_add(text).saturating_add(rich.sum())
-        };
-        let cells = self.report.borrow().cells.iter().map(cell).fold(0, usize::saturating_add);
-        cells.saturating_add(self.journal.size_bytes())
+        RECORD_BYTES + weight::of_value(&*self.report.borrow()) + self.journal.size_bytes()
+    }
+
+    /// It is over: nobody can take it back or answer it any more, and what that takes is let go of.
+    fn end(&self) {
+        *self.canceller() = None;
+        self.set_replier(None);
+        if self.journal.size_bytes() > JOURNAL_BYTES {
+            // One thing that is larger than the rest of what happened; the report has what a reader gets of it.
+            self.journal.forget();
+        }
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut PythonReport)) {
@@ -167,28 +177,90 @@ impl Record {
 
 /// All calls that are remembered.
 pub(crate) struct Executions {
-    records: Mutex<HashMap<ExecutionId, Kept>>,
-    added: AtomicU32,
+    records: Mutex<Records>,
     keep: Duration,
     random: fn() -> u64,
 }
 
-/// After how many new calls the old ones are looked through.
-const SWEEP_EVERY: u32 = 16;
+#[derive(Default)]
+struct Records {
+    all: HashMap<ExecutionId, Kept>,
+    /// Those that are over, in the order in which they ended.
+    ended: VecDeque<ExecutionId>,
+    /// What these weigh together.
+    ended_bytes: usize,
+    /// Those that were let go of last.
+    let_go: VecDeque<ExecutionId>,
+}
 
 struct Kept {
     record: Arc<Record>,
-    /// When it was seen to be over, and what it weighs since.
+    /// When it was over, and what it weighs since.
     over: Option<(Instant, usize)>,
+}
+
+impl Records {
+    /// A call is over, and weighs something from here on.
+    fn end(&mut self, id: &ExecutionId, now: Instant) {
+        let Some(kept) = self.all.get_mut(id).filter(|kept| kept.over.is_none()) else { return };
+        kept.record.end();
+        let weight = kept.record.weight_bytes();
+        kept.over = Some((now, weight));
+        self.ended.push_back(id.clone());
+        self.ended_bytes += weight;
+        let late = self.ended.len().checked_sub(WATCHED_LATE + 1);
+        if let Some(late) = late.and_then(|late| self.ended.get(late)).cloned() {
+            self.forget_events(&late);
+        }
+    }
+
+    /// Keeps only the report of a call.
+    fn forget_events(&mut self, id: &ExecutionId) {
+        let Some(Kept { record, over: Some((_, weight)) }) = self.all.get_mut(id) else { return };
+        let bytes = record.journal.size_bytes();
+        record.journal.forget();
+        *weight = weight.saturating_sub(bytes);
+        self.ended_bytes = self.ended_bytes.saturating_sub(bytes);
+    }
+
+    /// Lets go of the oldest until what is left is not too much. The last one stays, whatever it weighs.
+    fn make_room(&mut self) {
+        while self.ended_bytes > KEPT_BYTES && self.ended.len() > 1 {
+            self.forget_first();
+        }
+    }
+
+    /// Lets go of those that have been over for so long. Whoever began one may not have asked for it yet, so the last
+    /// ones stay.
+    fn forget_old(&mut self, now: Instant, keep: Duration) {
+        while self.ended.len() > WATCHED_LATE {
+            let first = self.ended.front().and_then(|id| self.all.get(id)).and_then(|it| it.over);
+            match first {
+                Some((over, _)) if now.duration_since(over) < keep => return,
+                _ => self.forget_first(),
+            }
+        }
+    }
+
+    fn forget_first(&mut self) {
+        let Some(id) = self.ended.pop_front() else { return };
+        if let Some(Kept { over: Some((_, weight)), .. }) = self.all.remove(&id) {
+            self.ended_bytes = self.ended_bytes.saturating_sub(weight);
+        }
+        if self.let_go.len() >= LET_GO {
+            self.let_go.pop_front();
+        }
+        self.let_go.push_back(id);
+    }
 }
 
 impl Executions {
     /// Keeps what is over for so long.
     pub(crate) fn new(keep: Duration, random: fn() -> u64) -> Executions {
-        Executions { records: Mutex::default(), added: AtomicU32::new(0), keep, random }
+        Executions { records: Mutex::default(), keep, random }
     }
 
-    fn records(&self) -> MutexGuard<'_, HashMap<ExecutionId, Kept>> {
+    fn records(&self) -> MutexGuard<'_, Records> {
         self.records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -207,19 +279,20 @@ impl Executions {
 
     pub(crate) fn add(&self, id: ExecutionId, record: Arc<Record>) {
         let mut records = self.records();
-        records.insert(id, Kept { record, over: None });
-        // Looking through all of them takes longer than a short cell.
-        if !self.added.fetch_add(1, Ordering::Relaxed).is_multiple_of(SWEEP_EVERY) {
-            return;
-        }
-        let now = Instant::now();
-        records.retain(|_, kept| {
-            if kept.over.is_none() && kept.record.is_over() {
-                kept.over = Some((now, kept.record.weight_bytes()));
-            }
-            kept.over.is_none_or(|(over, _)| now.duration_since(over) < self.keep)
-        });
-        forget_oldest(&mut records);
+        records.all.insert(id, Kept { record, over: None });
+        records.forget_old(Instant::now(), self.keep);
+    }
+
+    /// A call is over; older ones make room for what it said.
+    pub(crate) fn ended(&self, id: &ExecutionId) {
+        let mut records = self.records();
+        records.end(id, Instant::now());
+        records.make_room();
+    }
+
+    /// What calls that are over weigh together.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.records().ended_bytes
     }
 
     /// The call whose cell runs this code in a session, and the cell's title.
@@ -229,7 +302,7 @@ impl Executions {
         code: &str,
     ) -> Option<(ExecutionId, Option<String>)> {
         let is_it = |cell: &&CellReport| cell.state == State::Running && cell.source.code == code;
-        self.records().iter().find_map(|(id, kept)| {
+        self.records().all.iter().find_map(|(id, kept)| {
             let record = &kept.record;
             if record.session.as_ref() != Some(session) {
                 return None;
@@ -242,7 +315,7 @@ impl Executions {
 
     /// The run of a notebook in the session of this name, if one is not over.
     pub(crate) fn run_in(&self, session: &SessionName) -> Option<RunningRun> {
-        self.records().iter().find_map(|(id, kept)| {
+        self.records().all.iter().find_map(|(id, kept)| {
             let report = kept.record.report.borrow();
             let is_it = report.session == *session && report.notebook.is_some();
             let running = report.cells.iter().find(|cell| cell.state == State::Running);
@@ -254,12 +327,12 @@ impl Executions {
     }
 
     pub(crate) fn find(&self, id: &ExecutionId) -> Option<Arc<Record>> {
-        self.records().get(id).map(|kept| Arc::clone(&kept.record))
+        self.records().all.get(id).map(|kept| Arc::clone(&kept.record))
     }
 
     /// Takes every call back, by force.
     pub(crate) fn cancel_all(&self) {
-        for kept in self.records().values() {
+        for kept in self.records().all.values() {
             if !kept.record.is_over() {
                 kept.record.cancel();
                 kept.record.cancel();
@@ -267,30 +340,16 @@ impl Executions {
         }
     }
 
-    /// The ids that are remembered.
-    pub(crate) fn ids(&self) -> Vec<ExecutionId> {
-        let mut ids: Vec<ExecutionId> = self.records().keys().cloned().collect();
-        ids.sort();
-        ids
+    /// Whether there was such a call, and what is known of it was let go of.
+    pub(crate) fn was_let_go(&self, id: &ExecutionId) -> bool {
+        self.records().let_go.contains(id)
     }
-}
 
-/// Lets go of calls that are over until the rest is not too much.
-fn forget_oldest(records: &mut HashMap<ExecutionId, Kept>) {
-    let mut total: usize =
-        records.values().filter_map(|kept| kept.over).map(|(_, weight)| weight).sum();
-    if total <= KEPT_BYTES {
-        return;
-    }
-    let ended = records.iter().filter_map(|(id, kept)| Some((kept.over?, id.clone())));
-    let mut ended: Vec<((Instant, usize), ExecutionId)> = ended.collect();
-    ended.sort();
-    for ((_, weight), id) in ended {
-        if total <= KEPT_BYTES {
-            break;
-        }
-        records.remove(&id);
-        total -= weight;
+    /// Some that can be asked for: those that run, and those that ended last.
+    pub(crate) fn latest(&self) -> Vec<ExecutionId> {
+        let records = self.records();
+        let running = records.all.iter().filter(|(_, kept)| kept.over.is_none()).map(|(id, _)| id);
+        running.chain(records.ended.iter().rev()).take(NAMED).cloned().collect()
     }
 }
 
@@ -362,27 +421,77 @@ mod tests {
         assert_eq!(executions.running_in(&key("/a"), "other()"), None);
     }
 
-    /// Calls that said much are forgotten before their time, the oldest first, and one that runs never is.
+    fn id(n: usize) -> ExecutionId {
+        ExecutionId(format!("{n:06}"))
+    }
+
+    /// A call that is over and had this to say.
+    fn add_ended(executions: &Executions, n: usize, said: &Bytes) {
+        let id = id(n);
+        let record = record(None, &id.0, State::Done);
+        let event = ExecEvent::Stream { name: StreamName::Stdout, data: said.clone() };
+        record.journal.push((0, event), said.len());
+        executions.add(id.clone(), record);
+        executions.ended(&id);
+    }
+
+    /// However many calls there were and whatever they said, what is kept has a bound. The oldest go first, one that runs
+    /// never does, and whoever asks for one that is gone can be told so.
     #[test]
     fn what_is_remembered_has_a_bound() {
         let executions = executions();
-        executions.add(ExecutionId("running".to_owned()), record(None, "running", State::Running));
-        let most = KEPT_BYTES / JOURNAL_BYTES;
-        let data = Bytes::from(vec![b'x'; JOURNAL_BYTES]);
-        let said = ExecEvent::Stream { name: StreamName::Stdout, data };
-        let all = most + 2 * SWEEP_EVERY as usize;
-        for n in 0..all {
-            let id = format!("{n:06}");
-            let record = record(None, &id, State::Done);
-            record.journal.push((0, said.clone()), JOURNAL_BYTES);
-            executions.add(ExecutionId(id), record);
+        let running = ExecutionId("running".to_owned());
+        executions.add(running.clone(), record(None, "running", State::Running));
+        let much = Bytes::from(vec![b'x'; 300 << 10]);
+        let little = Bytes::from_static(b"2");
+        for n in 0..10_000 {
+            add_ended(&executions, n, if n % 3 == 0 { &much } else { &little });
+            assert!(executions.size_bytes() <= KEPT_BYTES, "{} after {n}", executions.size_bytes());
         }
-        let ids = executions.ids();
-        let bound = most + 2 + SWEEP_EVERY as usize;
-        assert!(ids.len() <= bound, "{} of {most}", ids.len());
-        assert!(executions.find(&ExecutionId("running".to_owned())).is_some());
-        assert!(executions.find(&ExecutionId("000000".to_owned())).is_none());
-        let last = format!("{:06}", all - 1);
-        assert!(executions.find(&ExecutionId(last)).is_some());
+        let weighed: usize = {
+            let records = executions.records();
+            records.ended.iter().map(|id| records.all[id].record.weight_bytes()).sum()
+        };
+        assert_eq!(executions.size_bytes(), weighed, "the sum is kept as it changes");
+        assert!(executions.find(&running).is_some());
+        assert!(executions.find(&id(0)).is_none() && executions.find(&id(9_999)).is_some());
+        let kept = executions.records().ended.len();
+        assert!(kept > 1000, "{kept} reports that say little are kept");
+        assert!(executions.was_let_go(&id(9_999 - kept)) && !executions.was_let_go(&id(9_999)));
+        assert!(!executions.was_let_go(&running));
+        assert_eq!(executions.records().let_go.len(), LET_GO);
+        assert_eq!(executions.latest()[..2], [running, id(9_999)]);
+    }
+
+    /// What happened is kept for the calls that ended last, and one of them that weighs more than all others may does
+    /// not take their place for good.
+    #[test]
+    fn what_happened_is_kept_for_the_latest() {
+        let executions = executions();
+        let said = Bytes::from(vec![b'x'; 1000]);
+        for n in 0..=WATCHED_LATE {
+            add_ended(&executions, n, &said);
+        }
+        let of = |n: usize| executions.find(&id(n)).map(|record| record.journal.size_bytes());
+        assert_eq!((of(0), of(1)), (Some(0), Some(1000)));
+        let huge = Bytes::from(vec![b'x'; 2 * KEPT_BYTES]);
+        add_ended(&executions, 20, &huge);
+        assert_eq!((of(20), of(2)), (Some(0), Some(1000)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_over_is_kept_for_its_time() {
+        let executions = executions();
+        let said = Bytes::from_static(b"1");
+        for n in 0..100 {
+            add_ended(&executions, n, &said);
+        }
+        tokio::time::advance(Duration::from_secs(3599)).await;
+        executions.add(id(100), record(None, "100", State::Running));
+        assert!(executions.find(&id(0)).is_some());
+        tokio::time::advance(Duration::from_secs(1)).await;
+        executions.add(id(101), record(None, "101", State::Running));
+        assert!(executions.was_let_go(&id(0)) && executions.find(&id(99)).is_some());
+        assert_eq!(executions.records().ended.len(), WATCHED_LATE);
     }
 }

@@ -16,14 +16,20 @@ use inkcell_notebook::CellKind;
 use serde::{Deserialize, Serialize};
 
 use crate::api::{CellReport, CellSource, ExecutionId, NotebookCell};
-use crate::call::weight;
-use crate::journal::{Journal, Seq, Watch};
-use crate::registry::SessionName;
+use crate::journal::{Item, Journal, Seq, Watch};
+use crate::registry::{SessionName, Watching};
+use crate::weight;
 
 pub(crate) use edits::edits;
 
 /// How much of what happened in a session is kept for watchers that come late.
 const KEPT_BYTES: usize = 1 << 20;
+
+/// How much of all sessions together. What happened in those that are quiet for longest is forgotten first.
+const ALL_BYTES: usize = 8 << 20;
+
+/// What an event takes besides its texts.
+const EVENT_BYTES: usize = 256;
 
 /// How many sessions have a journal; the one in which nothing has happened for longest goes first.
 const MOST: usize = 64;
@@ -154,6 +160,28 @@ impl Feed {
     }
 }
 
+/// Somebody who watches one session. As long as that lasts, the session is not closed to make room for another.
+pub struct SessionWatch {
+    watch: Watch<SessionEvent>,
+    _watching: Watching,
+}
+
+impl SessionWatch {
+    pub(crate) fn new(watch: Watch<SessionEvent>, watching: Watching) -> SessionWatch {
+        SessionWatch { watch, _watching: watching }
+    }
+
+    /// The next thing that happens. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Item<SessionEvent>> {
+        self.watch.next().await
+    }
+
+    /// The next thing, if it has happened already.
+    pub fn ready(&mut self) -> Option<Item<SessionEvent>> {
+        self.watch.ready()
+    }
+}
+
 /// The journals of all sessions. Clones are the same.
 #[derive(Clone, Default)]
 pub struct Feeds {
@@ -169,6 +197,7 @@ impl Feeds {
     /// The one of this session, made when there is none.
     pub fn of(&self, name: &SessionName, cwd: &Path) -> Feed {
         let mut feeds = self.feeds();
+        forget_quiet(&feeds);
         let key = (name.clone(), cwd.to_owned());
         if let Some(feed) = feeds.get(&key) {
             return feed.clone();
@@ -187,6 +216,11 @@ impl Feeds {
         };
         feeds.insert(key, feed.clone());
         feed
+    }
+
+    /// About what they weigh together.
+    pub(crate) fn size_bytes(&self) -> usize {
+        self.feeds().values().map(|feed| feed.journal.size_bytes()).sum()
     }
 
     /// Tells whoever watches the sessions of a notebook that it was changed.
@@ -214,6 +248,23 @@ impl Feeds {
     }
 }
 
+/// Lets go of what happened in sessions until the rest is not too much. Whoever watches one is told how much it missed.
+fn forget_quiet(feeds: &HashMap<(SessionName, PathBuf), Feed>) {
+    let mut total: usize = feeds.values().map(|feed| feed.journal.size_bytes()).sum();
+    if total <= ALL_BYTES {
+        return;
+    }
+    let mut quiet: Vec<&Feed> = feeds.values().collect();
+    quiet.sort_by_key(|feed| feed.used.load(Ordering::Relaxed));
+    for feed in quiet {
+        if total <= ALL_BYTES {
+            break;
+        }
+        total -= feed.journal.size_bytes().min(total);
+        feed.journal.forget();
+    }
+}
+
 impl std::fmt::Debug for Feeds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Feeds").field("sessions", &self.feeds().len()).finish()
@@ -222,21 +273,17 @@ impl std::fmt::Debug for Feeds {
 
 fn size_bytes(event: &SessionEvent) -> usize {
     match event {
-        SessionEvent::Began { source, .. } => 128 + source.code.len(),
-        SessionEvent::Happened { event, .. } => 64 + weight(event),
-        SessionEvent::Ended { report, .. } => {
-            let output = usize::try_from(report.output.counts.output_bytes).unwrap_or(KEPT_BYTES);
-            512 + report.source.code.len() + output
-        }
-        SessionEvent::Edited(edit) => 128 + edit.source.len(),
-        SessionEvent::Kernel(_) => 64,
+        SessionEvent::Began { source, .. } => EVENT_BYTES + source.code.len(),
+        SessionEvent::Happened { event, .. } => 64 + weight::of_event(event),
+        SessionEvent::Ended { report, .. } => 512 + weight::of_value(report),
+        SessionEvent::Edited(edit) => EVENT_BYTES + edit.source.len(),
+        SessionEvent::Kernel(_) => EVENT_BYTES,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Item;
 
     fn edit(path: &str, source: &str) -> NotebookEdit {
         NotebookEdit {
@@ -267,6 +314,25 @@ mod tests {
         assert!(feeds.edited_elsewhere(&edit("/work/b.ipynb", "y")));
         assert_eq!(own.end(), Seq(2));
         assert!(!feeds.edited_elsewhere(&edit("/work/c.ipynb", "z")), "nobody has it here");
+    }
+
+    /// However many sessions have said much, what is kept of all of them has a bound; the one that spoke last is heard
+    /// whole, and whoever watches another is told what it missed.
+    #[tokio::test]
+    async fn all_together_have_a_bound() {
+        let feeds = Feeds::default();
+        let of = |n: usize| feeds.of(&SessionName(format!("s{n}")), Path::new("/"));
+        let mut first = of(0).watch(Seq(0));
+        for n in 0..MOST {
+            let feed = of(n);
+            for _ in 0..4 {
+                feed.publish(SessionEvent::Edited(edit("/a.ipynb", &"x".repeat(KEPT_BYTES / 5))));
+            }
+            assert!(feeds.size_bytes() <= ALL_BYTES + KEPT_BYTES, "{}", feeds.size_bytes());
+        }
+        assert_eq!(first.next().await, Some(Item::Gap { missed: 4 }));
+        let last = of(MOST - 1).watch(Seq(0)).next().await;
+        assert!(matches!(last, Some(Item::Entry(Seq(0), _))));
     }
 
     /// Sessions come and go; the journals of those in which nothing happens any more go first.

@@ -87,6 +87,14 @@ impl<T: Clone> Journal<T> {
         self.shared.changed.notify_waiters();
     }
 
+    /// Forgets what is there. What happens next has the numbers that it would have had.
+    pub fn forget(&self) {
+        let mut ring = self.shared.ring();
+        ring.first += ring.entries.len() as u64;
+        // Not only emptied: the room goes back, too.
+        (ring.entries, ring.bytes) = (VecDeque::new(), 0);
+    }
+
     /// About what the entries weigh that are still there.
     pub fn size_bytes(&self) -> usize {
         self.shared.ring().bytes
@@ -200,5 +208,11 @@ mod tests {
         assert_eq!(watch.next().await, Some(Item::Gap { missed: 2 }));
         assert_eq!(watch.next().await, entry(10, "huge"), "the newest is always there");
         assert_eq!(journal.end(), Seq(11));
+        journal.push("gone".to_owned(), 10);
+        journal.forget();
+        assert_eq!((journal.size_bytes(), journal.end()), (0, Seq(12)));
+        assert_eq!(watch.next().await, Some(Item::Gap { missed: 1 }));
+        journal.push("next".to_owned(), 10);
+        assert_eq!(watch.next().await, entry(12, "next"));
     }
 }

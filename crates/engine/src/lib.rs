@@ -34,6 +34,7 @@ mod session_file;
 mod staleness;
 mod tap;
 mod verbs;
+mod weight;
 
 pub use backends::{Backends, GatewayChoice};
 pub use change::{Backup, Base, Effect, IfMissing, Mode, SaveOptions, Saved};

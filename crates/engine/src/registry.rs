@@ -4,6 +4,7 @@
 
 mod entries;
 mod scarce;
+mod watching;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -17,8 +18,10 @@ use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use crate::api::KernelName;
-use crate::session::{CloseReason, Closing, Loss, Session, SessionState};
+use crate::session::{CloseReason, Closing, Loss, Note, Session, SessionState};
 use entries::{Entry, State, now};
+
+pub use watching::Watching;
 
 /// How long a session that is being closed is waited for at least; its kernel is gone by then.
 const ENDING: Duration = Duration::from_secs(5);
@@ -87,21 +90,36 @@ pub enum Keep {
 /// Why there is no session.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AttachError {
-    /// All places are taken by sessions that are at work.
-    #[error("all {limit} sessions are busy: {}", names(.busy))]
+    /// All places are taken by sessions that are at work, watched by somebody, or kept.
+    #[error("all {limit} sessions are {}: {}", taken(*.is_watched), names(.busy))]
     Full {
         /// How many there may be.
         limit: usize,
-        /// Those that are at work.
+        /// Those that have the places.
         busy: Vec<SessionName>,
+        /// Whether somebody watches one of them.
+        is_watched: bool,
     },
     /// Everything is being ended.
     #[error("inkcell is ending")]
     Ending,
 }
 
+fn taken(is_watched: bool) -> &'static str {
+    if is_watched { "busy or attached to" } else { "busy" }
+}
+
 fn names(busy: &[SessionName]) -> String {
     busy.iter().map(|name| name.0.as_str()).collect::<Vec<_>>().join(", ")
+}
+
+/// A session that was found or made.
+#[derive(Debug)]
+pub struct Attached<T> {
+    /// What was taken of it.
+    pub taken: T,
+    /// Which sessions were closed for it; whoever has caused that is told.
+    pub notes: Vec<Note>,
 }
 
 /// One session, as a list shows it.
@@ -128,7 +146,7 @@ pub struct Registry {
 struct Shared {
     limits: Limits,
     state: Mutex<State>,
-    /// Told when a session that was to be closed is there again.
+    /// Told when a session that was to be closed is there again, or one that was watched is not.
     stayed: Notify,
 }
 
@@ -155,7 +173,8 @@ impl Registry {
         patience: Duration,
         make: impl Fn(Option<Loss>) -> Session,
     ) -> Result<Session, AttachError> {
-        self.attach_with(key, owner, patience, make, Session::clone).await
+        let attached = self.attach_with(key, owner, patience, make, Session::clone).await?;
+        Ok(attached.taken)
     }
 
     /// The same, and `take` is done to it before anybody can find it idle and close it.
@@ -166,8 +185,9 @@ impl Registry {
         patience: Duration,
         make: impl Fn(Option<Loss>) -> Session,
         take: impl Fn(&Session) -> T,
-    ) -> Result<T, AttachError> {
+    ) -> Result<Attached<T>, AttachError> {
         let began = tokio::time::Instant::now();
+        let mut notes = Vec::new();
         loop {
             let mut stayed = Box::pin(self.shared.stayed.notified());
             // Registered before looking, so that nothing that happens in between is slept through.
@@ -184,7 +204,7 @@ impl Registry {
                 if let Some(entry) = state.entries.get_mut(key) {
                     if entry.closing.is_none() {
                         entry.owners.insert(owner);
-                        return Ok(take(&entry.session));
+                        return Ok(Attached { taken: take(&entry.session), notes });
                     }
                     // The next one is made when this one's kernel is gone, which is soon in any case.
                     patience = patience.max(ENDING);
@@ -200,7 +220,7 @@ impl Registry {
                     let entry = Entry { session, since: now(), owners, keep, closing: None };
                     state.entries.insert(key.clone(), entry);
                     self.start_sweeping(&mut state);
-                    return Ok(taken);
+                    return Ok(Attached { taken, notes });
                 } else {
                     let evict = state.longest_idle();
                     state.begin_closing(evict.as_slice(), CloseReason::Evicted);
@@ -208,7 +228,10 @@ impl Registry {
                 }
             };
             if let Some((key, session)) = evict {
-                self.close_idle(key, session, CloseReason::Evicted).await;
+                let (name, reason) = (key.name.clone(), CloseReason::Evicted);
+                if self.close_idle(key, session, reason).await == Closing::Closed {
+                    notes.push(Note::MadeRoom { session: name, reason });
+                }
                 continue;
             }
             let changes = watches
@@ -219,7 +242,8 @@ impl Registry {
             if tokio::time::timeout_at(began + patience, change).await.is_err() {
                 let limit = self.shared.limits.sessions;
                 let busy = self.list().into_iter().map(|listed| listed.key.name).collect();
-                return Err(AttachError::Full { limit, busy });
+                let is_watched = !self.shared.state().watched.is_empty();
+                return Err(AttachError::Full { limit, busy, is_watched });
             }
         }
     }
@@ -320,7 +344,7 @@ impl Registry {
 
     /// Closes a session that is marked so, if it is still idle; its next user is told. Whoever waits for this
     /// may go away: it is done all the same.
-    async fn close_idle(&self, key: SessionKey, session: Session, reason: CloseReason) {
+    async fn close_idle(&self, key: SessionKey, session: Session, reason: CloseReason) -> Closing {
         let shared = Arc::clone(&self.shared);
         let closing = tokio::spawn(async move {
             let closing = session.close_if_idle(reason).await;
@@ -331,8 +355,9 @@ impl Registry {
             }
             drop(state);
             shared.stayed.notify_waiters();
+            closing
         });
-        let _ = closing.await;
+        closing.await.unwrap_or(Closing::Busy)
     }
 
     /// Looks for idle sessions from time to time, as long as there are any.

@@ -9,8 +9,8 @@ use crate::api::{
 };
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
-use crate::feeds::{KernelChange, SessionEvent};
-use crate::journal::{Seq, Watch};
+use crate::feeds::{KernelChange, SessionEvent, SessionWatch};
+use crate::journal::Seq;
 use crate::registry::{Listed, OwnerId, SessionKey};
 use crate::session::{CellEnd, NotRun, Note, Session, SessionState};
 
@@ -87,15 +87,17 @@ impl Engine {
     }
 
     /// What happens in the session that is meant, from this point on, or from its beginning as far as that is
-    /// remembered.
+    /// remembered. As long as it is watched it is not closed to make room for another.
     pub async fn watch_session(
         &self,
         session: &SessionRef,
         from: Option<Seq>,
-    ) -> Result<Watch<SessionEvent>, EngineError> {
+    ) -> Result<SessionWatch, EngineError> {
         let found = self.found(session).await?;
-        let feed = self.feeds().of(&found.key.name, &found.key.cwd);
-        Ok(feed.watch(from.unwrap_or(Seq(0))))
+        let (name, cwd) = (&found.key.name, &found.key.cwd);
+        let watching = self.registry().watching(name, cwd);
+        let watch = self.feeds().of(name, cwd).watch(from.unwrap_or(Seq(0)));
+        Ok(SessionWatch::new(watch, watching))
     }
 
     fn tell(&self, key: &SessionKey, change: KernelChange) {
@@ -110,7 +112,7 @@ impl Engine {
         let name = session.session.as_ref();
         let (key, chosen) = self.place(name, &session.cwd, &session.wanted).await?;
         let attached = self.attach(&key, owner, &chosen, None).await?;
-        let notes = ready(&attached).await?;
+        let notes = [attached.notes, ready(&attached.taken).await?].concat();
         let session = Box::new(self.report_of(&key)?);
         Ok(KernelReport::Started { session, notes })
     }

@@ -243,17 +243,29 @@ pub enum History {
 
 /// The stream of what a kernel reports.
 #[derive(Debug)]
-pub struct KernelEvents(mpsc::Receiver<KernelEvent>);
+pub struct KernelEvents {
+    /// What comes before everything else.
+    first: Option<KernelEvent>,
+    rest: mpsc::Receiver<KernelEvent>,
+}
 
 impl KernelEvents {
     /// A bounded stream and the end that feeds it.
     pub fn channel(capacity: usize) -> (mpsc::Sender<KernelEvent>, KernelEvents) {
         let (sender, receiver) = mpsc::channel(capacity);
-        (sender, KernelEvents(receiver))
+        (sender, KernelEvents { first: None, rest: receiver })
+    }
+
+    /// The same stream after this event.
+    pub fn after(self, first: KernelEvent) -> KernelEvents {
+        KernelEvents { first: Some(first), ..self }
     }
 
     /// The next event; none after `Died` was taken. Cancel-safe.
     pub async fn next(&mut self) -> Option<KernelEvent> {
-        self.0.recv().await
+        match self.first.take() {
+            Some(first) => Some(first),
+            None => self.rest.recv().await,
+        }
     }
 }

@@ -9,6 +9,7 @@ use inkcell_notebook::{EditError, OpError};
 use serde::{Deserialize, Serialize};
 
 use super::EngineError;
+use super::steps::is_scarce;
 
 /// What sort of failure it is; the only thing faces decide by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -73,6 +74,7 @@ impl EngineError {
                 Kind::NotFound
             }
             EngineError::Io { source, .. } if is_loop(source) => Kind::Invalid,
+            EngineError::Io { source, .. } if is_scarce(source) => Kind::Unavailable,
             EngineError::Io { source, .. } => match source.kind() {
                 io::ErrorKind::NotFound => Kind::NotFound,
                 io::ErrorKind::PermissionDenied

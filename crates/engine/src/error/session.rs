@@ -61,13 +61,23 @@ pub enum SessionError {
     /// Nobody waits for a line.
     #[error("execution {} does not wait for input now", .0.0)]
     NothingAsked(ExecutionId),
-    /// No call of that id, or it is forgotten.
-    #[error("there is no execution {}; results are kept for a while only{}", .id.0, listed("executions", .known))]
+    /// No call of that id.
+    #[error("there is no execution {}; results are kept for a while only{}", .id.0, latest(.known))]
     NoExecution {
         /// The id.
         id: ExecutionId,
-        /// Those that are remembered.
+        /// Some of those that are remembered.
         known: Vec<String>,
+    },
+    /// It is over, and what it said was let go of.
+    #[error(
+        "the result of execution {} is not kept any more: later ones needed its room, or results.keep has passed; run the code \
+         again, or read what it stored by its artifact's id",
+        .id.0
+    )]
+    LetGo {
+        /// The id.
+        id: ExecutionId,
     },
 }
 
@@ -84,7 +94,8 @@ impl SessionError {
             | SessionError::NothingAsked(_) => Kind::Invalid,
             SessionError::NoSession { .. }
             | SessionError::Closed { .. }
-            | SessionError::NoExecution { .. } => Kind::NotFound,
+            | SessionError::NoExecution { .. }
+            | SessionError::LetGo { .. } => Kind::NotFound,
         }
     }
 }
@@ -94,6 +105,10 @@ fn closed(reason: CloseReason) -> &'static str {
         CloseReason::Asked | CloseReason::Shutdown => "it was closed",
         CloseReason::Idle => "it was closed because nobody used it",
         CloseReason::Evicted => "it was closed to make room for another",
+        CloseReason::OpenFiles => {
+            "it was closed because there were too many open files for another"
+        }
+        CloseReason::Processes => "it was closed because there were too many processes for another",
     }
 }
 
@@ -102,6 +117,13 @@ fn elapsed(time: Duration) -> String {
         0..120 => format!("{} s ago", time.as_secs()),
         seconds @ 120..7200 => format!("{} min ago", seconds / 60),
         seconds => format!("{} h ago", seconds / 3600),
+    }
+}
+
+fn latest(names: &[String]) -> String {
+    match names {
+        [] => "; there are no executions".to_owned(),
+        some => format!("; the latest are {}", some.join(", ")),
     }
 }
 

@@ -180,7 +180,9 @@ impl EngineError {
                 LaunchError::NoCwd { .. } | LaunchError::CwdNotAFolder { .. } => {
                     NextStep::ChooseCwd
                 }
-                LaunchError::Spawn { source, .. } | LaunchError::Resources { source, .. }
+                LaunchError::Spawn { source, .. }
+                | LaunchError::Resources { source, .. }
+                | LaunchError::StateFolder { source, .. }
                     if is_scarce(source) =>
                 {
                     NextStep::RaiseOpenFiles
@@ -197,6 +199,9 @@ impl EngineError {
                 | LaunchError::Resources { .. } => return None,
             },
             EngineError::Artifact(error) => artifact_step(error)?,
+            EngineError::Session(SessionError::LetGo { .. }) => NextStep::SeeArtifacts,
+            // Whatever was to be opened, there is nothing wrong with it.
+            EngineError::Io { source, .. } if is_scarce(source) => NextStep::RaiseOpenFiles,
             EngineError::Io { what: "use the state folder", .. } => NextStep::ChooseState,
             EngineError::Io { path, what: "find the folder", source }
                 if source.kind() == io::ErrorKind::NotFound =>
@@ -241,6 +246,7 @@ pub(super) fn gateway_step(error: &GatewayError) -> Option<NextStep<'static>> {
 fn artifact_step(error: &ArtifactError) -> Option<NextStep<'static>> {
     match error {
         ArtifactError::BadId { .. } | ArtifactError::Unknown { .. } => Some(NextStep::SeeArtifacts),
+        ArtifactError::Io { source, .. } if is_scarce(source) => Some(NextStep::RaiseOpenFiles),
         ArtifactError::Io { what: "use the state folder", .. } => Some(NextStep::ChooseState),
         // The others say in their own words what to do.
         _ => None,
@@ -248,7 +254,7 @@ fn artifact_step(error: &ArtifactError) -> Option<NextStep<'static>> {
 }
 
 /// Whether the process or the system has no descriptor left.
-fn is_scarce(error: &io::Error) -> bool {
+pub(super) fn is_scarce(error: &io::Error) -> bool {
     let scarce = [rustix::io::Errno::MFILE, rustix::io::Errno::NFILE];
     scarce.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }

@@ -3,11 +3,12 @@
 //! Owns the choice. It closes none and waits for nothing: it is looked at under a lock.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use tokio::sync::watch;
 
-use super::{IdleRule, Keep, OwnerId, SessionKey};
+use super::{IdleRule, Keep, OwnerId, SessionKey, SessionName};
 use crate::session::{CloseReason, Session, SessionState};
 
 /// For how many sessions that were let go of it is remembered why. Most names are never used again.
@@ -18,6 +19,8 @@ pub(super) struct State {
     pub(super) entries: HashMap<SessionKey, Entry>,
     /// What became of sessions that their next users must be told about.
     pub(super) losses: HashMap<SessionKey, (CloseReason, Instant)>,
+    /// How many watch the session of a name and folder, whichever kernel it has.
+    pub(super) watched: HashMap<(SessionName, PathBuf), usize>,
     pub(super) is_ending: bool,
     pub(super) is_swept: bool,
     /// Since when this process has been awake: what passed before is nobody's idleness.
@@ -52,8 +55,9 @@ impl State {
     pub(super) fn tidy(&mut self) {
         let over = self.entries.extract_if(|_, entry| entry.session.state().is_over);
         for (key, entry) in over.collect::<Vec<_>>() {
-            if let Some(reason @ (CloseReason::Idle | CloseReason::Evicted)) = entry.closing {
-                self.note_loss(key, reason, now());
+            match entry.closing {
+                None | Some(CloseReason::Asked | CloseReason::Shutdown) => {}
+                Some(reason) => self.note_loss(key, reason, now()),
             }
         }
     }
@@ -119,11 +123,17 @@ impl State {
             .collect()
     }
 
-    /// Sessions that do nothing, are not kept and are not being closed already.
+    fn is_watched(&self, key: &SessionKey) -> bool {
+        self.watched.keys().any(|(name, cwd)| *name == key.name && *cwd == key.cwd)
+    }
+
+    /// Sessions that do nothing, that nobody watches, that are not kept and are not being closed already.
     fn disposable(&self) -> impl Iterator<Item = (&SessionKey, &Entry, SessionState)> {
         self.entries
             .iter()
-            .filter(|(_, entry)| entry.keep == Keep::WhileUsed && entry.closing.is_none())
+            .filter(|(key, entry)| {
+                entry.keep == Keep::WhileUsed && entry.closing.is_none() && !self.is_watched(key)
+            })
             .map(|(key, entry)| (key, entry, entry.session.state()))
             .filter(|(.., state)| !state.is_busy)
     }
@@ -136,7 +146,6 @@ mod tests {
     use inkcell_kernel::BackendKind;
 
     use super::*;
-    use crate::registry::SessionName;
 
     /// Names that are never used again must not fill the memory of a host that runs for weeks.
     #[test]

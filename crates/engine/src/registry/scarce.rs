@@ -8,11 +8,11 @@ use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use inkcell_kernel::{Backend, BackendKind, KernelSpec, LaunchError, Launched};
+use inkcell_kernel::{Backend, BackendKind, KernelEvent, KernelSpec, LaunchError, Launched};
 use rustix::io::Errno;
 use tokio_util::sync::CancellationToken;
 
-use super::{CloseReason, OwnerId, Registry, Shared};
+use super::{CloseReason, Closing, OwnerId, Registry, SessionName, Shared, names};
 
 /// A backend that asks a registry for room when there is none.
 struct Scarce {
@@ -29,20 +29,21 @@ impl Registry {
         Arc::new(Scarce { inner, shared: Arc::downgrade(&self.shared), owner })
     }
 
-    /// Closes the idle sessions that this owner alone uses; how many there were.
-    async fn spare(&self, owner: OwnerId) -> usize {
+    /// Closes the idle sessions that this owner alone uses; their names.
+    async fn spare(&self, owner: OwnerId, reason: CloseReason) -> Vec<SessionName> {
         let idle = {
             let mut state = self.shared.state();
             let idle = state.idle_of(owner);
-            state.begin_closing(&idle, CloseReason::Evicted);
+            state.begin_closing(&idle, reason);
             idle
         };
-        let count = idle.len();
-        let closing = idle
-            .into_iter()
-            .map(|(key, session)| self.close_idle(key, session, CloseReason::Evicted));
-        futures_util::future::join_all(closing).await;
-        count
+        let closing = idle.into_iter().map(|(key, session)| async move {
+            let name = key.name.clone();
+            let closing = self.close_idle(key, session, reason).await;
+            (closing == Closing::Closed).then_some(name)
+        });
+        let closed = futures_util::future::join_all(closing).await;
+        closed.into_iter().flatten().collect()
     }
 }
 
@@ -52,21 +53,27 @@ impl Scarce {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        let failed = match self.inner.launch(spec, cancel).await {
-            Err(error) if is_scarcity(&error) => error,
-            other => return other,
+        let (failed, reason) = match self.inner.launch(spec, cancel).await {
+            Err(error) => match scarcity(&error) {
+                Some(reason) => (error, reason),
+                None => return Err(error),
+            },
+            launched => return launched,
         };
         let Some(shared) = self.shared.upgrade() else { return Err(failed) };
         let registry = Registry { shared };
         // A session whose caller has gone is idle while its kernel starts, and may be closed here itself.
         let spared = tokio::select! {
-            spared = registry.spare(self.owner) => spared,
+            spared = registry.spare(self.owner, reason) => spared,
             () = cancel.cancelled() => return Err(LaunchError::Cancelled),
         };
-        if spared == 0 {
+        if spared.is_empty() {
             return Err(failed);
         }
-        self.inner.launch(spec, cancel).await
+        let launched = self.inner.launch(spec, cancel).await?;
+        // Whoever has caused it is told with the first answer.
+        let said = KernelEvent::Notice(told(&spared, reason));
+        Ok(Launched { events: launched.events.after(said), ..launched })
     }
 }
 
@@ -84,14 +91,29 @@ impl Backend for Scarce {
     }
 }
 
-/// Whether the system had no more descriptors or processes.
-fn is_scarcity(error: &LaunchError) -> bool {
+/// What the system had no more of.
+fn scarcity(error: &LaunchError) -> Option<CloseReason> {
     let (LaunchError::Spawn { source, .. }
     | LaunchError::Resources { source, .. }
     | LaunchError::StateFolder { source, .. }) = error
     else {
-        return false;
+        return None;
     };
-    let scarce = [Errno::MFILE, Errno::NFILE, Errno::AGAIN];
-    Errno::from_io_error(source).is_some_and(|errno| scarce.contains(&errno))
+    match Errno::from_io_error(source)? {
+        Errno::MFILE | Errno::NFILE => Some(CloseReason::OpenFiles),
+        Errno::AGAIN => Some(CloseReason::Processes),
+        _ => None,
+    }
+}
+
+fn told(spared: &[SessionName], reason: CloseReason) -> String {
+    let (were, theirs) = match spared {
+        [_] => ("session", "which was idle, was closed to make room for this one; its"),
+        _ => ("sessions", "which were idle, were closed to make room for this one; their"),
+    };
+    let what = match reason {
+        CloseReason::Processes => "there were too many processes (ulimit -u)",
+        _ => "there were too many open files (ulimit -n)",
+    };
+    format!("{what}: {were} {}, {theirs} variables are gone", names(spared))
 }

@@ -8,6 +8,7 @@ use inkcell_kernel::{Death, DeathCause, LaunchError, PyError, Rung};
 use serde::{Deserialize, Serialize};
 
 use super::machine::CloseReason;
+use crate::registry::SessionName;
 
 /// A run and what its reader must know besides.
 #[derive(Debug)]
@@ -120,6 +121,13 @@ pub enum Note {
     RanTwice(Death),
     /// The kernel itself said so.
     Kernel(String),
+    /// An idle session was closed so that there was room for this one.
+    MadeRoom {
+        /// Its name.
+        session: SessionName,
+        /// What there was no room for.
+        reason: CloseReason,
+    },
 }
 
 /// Why a session's variables are gone.

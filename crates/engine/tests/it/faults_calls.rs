@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    CellKernel, EndReport, ExecutionId, PythonReport, PythonRequest, State, Wanted,
+    CellKernel, EndReport, ExecutionId, PythonReport, PythonRequest, SessionRef, State, Wanted,
 };
 use inkcell_engine::kernel::ForkServer;
-use inkcell_engine::registry::IdleRule;
+use inkcell_engine::registry::{IdleRule, SessionName};
 use inkcell_engine::session::{CloseReason, Loss, Note};
 use inkcell_engine::{EngineError, Kind};
 use inkcell_testkit::need::stride;
@@ -97,6 +97,30 @@ async fn of_many_resets_at_once_one_wins() {
     assert_eq!(desk.end(&begun).await.state, State::Cancelled);
     assert_eq!(told(&desk.run(&["'kept' in globals()"]).await), "False");
     assert_eq!(desk.engine.sessions().len(), 1);
+    desk.engine.shutdown().await;
+}
+
+/// F-093: a session that somebody watches is not closed for another; one that is not is, and whoever causes it is told.
+#[tokio::test]
+async fn a_watched_session_stays_and_an_idle_one_is_named() {
+    let backend = ScriptedBackend::new();
+    let desk = scripted(&backend, |config| config.limits.sessions = 1);
+    warm(&desk, &backend).await;
+    desk.ask(desk.named("a", &["1"])).await;
+    let a = SessionRef {
+        session: Some(SessionName("a".to_owned())),
+        cwd: desk.dir.path().to_owned(),
+        wanted: Wanted::default(),
+    };
+    let watch = desk.engine.watch_session(&a, None).await.expect("it is there");
+    let other = PythonRequest { wait: Some(SECOND), ..desk.named("b", &["1"]) };
+    let full = desk.engine.python(other.clone(), ME).await.expect_err("no place");
+    let said = full.to_string();
+    assert_eq!((full.kind(), &*said), (Kind::Busy, "all 1 sessions are busy or attached to: a"));
+    drop(watch);
+    let report = desk.ask(other).await;
+    let (session, reason) = (SessionName("a".to_owned()), CloseReason::Evicted);
+    assert_eq!(report.cells[0].notes, [Note::MadeRoom { session, reason }]);
     desk.engine.shutdown().await;
 }
 
@@ -259,7 +283,7 @@ async fn step(desk: &Desk, session: &str, model: &mut Model, op: Op) -> Result<(
         Op::Exit => "import os\nos._exit(3)".to_owned(),
         Op::TimeOut => "import time\ntime.sleep(60)".to_owned(),
         Op::Reset => {
-            let name = inkcell_engine::registry::SessionName(session.to_owned());
+            let name = SessionName(session.to_owned());
             let key = desk.engine.key(Some(&name), desk.dir.path(), None);
             desk.engine.restart(&key).await.map_err(|error| error.to_string())?;
             *model = Model::default();

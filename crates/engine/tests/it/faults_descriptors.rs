@@ -67,16 +67,27 @@ async fn idle_sessions_make_room() {
     let busy = PythonRequest { wait: Some(Duration::ZERO), ..desk.named("busy", &[&code]) };
     let busy = ask(&desk, busy, ME).await;
     desk.seen("begun").await;
+    let mut announced = Vec::new();
     for n in 0..40 {
         let report = ask(&desk, desk.named(&format!("s{n}"), &[&format!("x = {n}")]), ME).await;
         assert_eq!(report.state, State::Done, "{n}: {:?}", report.cells[0].end);
+        announced.extend(report.cells[0].notes.iter().filter_map(|note| match note {
+            Note::Kernel(said) => Some(said.clone()),
+            _ => None,
+        }));
     }
+    let first = announced.first().expect("whoever takes the place of others is told");
+    assert!(first.starts_with("there were too many open files (ulimit -n): session"), "{first}");
+    assert!(
+        first.contains("s0") && !first.contains("busy") && !first.contains("theirs"),
+        "{first}"
+    );
     let open = desk.engine.sessions().len();
     assert!(open < 42, "{open} sessions fit, so nothing was scarce");
     let first = ask(&desk, desk.named("s0", &["x"]), ME).await;
     assert_eq!(first.state, State::Error, "its variables are gone");
     let is_told = |note: &Note| match note {
-        Note::StateLost(Loss::Closed { reason, .. }) => *reason == CloseReason::Evicted,
+        Note::StateLost(Loss::Closed { reason, .. }) => *reason == CloseReason::OpenFiles,
         _ => false,
     };
     assert!(first.cells[0].notes.iter().any(is_told), "{first:?}");

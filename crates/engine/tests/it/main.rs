@@ -29,6 +29,7 @@ mod paths;
 mod places;
 mod python_calls;
 mod registry;
+mod remembering;
 mod requests;
 mod roots;
 mod runs;

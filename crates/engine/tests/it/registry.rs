@@ -1,5 +1,6 @@
 //! Which sessions there are, on scripted kernels with the clock held still.
 
+use std::path::Path;
 use std::time::Duration;
 
 use inkcell_engine::kernel::BackendKind;
@@ -95,10 +96,49 @@ async fn a_busy_session_is_never_closed_for_another() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     let refused = desk.attach("b", ME, Duration::from_secs(1)).await.err();
     let busy = vec![SessionName("a".to_owned())];
-    assert_eq!(refused, Some(AttachError::Full { limit: 1, busy }));
+    assert_eq!(refused, Some(AttachError::Full { limit: 1, busy, is_watched: false }));
     desk.attach("b", ME, HOUR).await.expect("a place when the work is done");
     assert!(matches!(work.await.expect("the work").end.end, CellEnd::Ok));
     assert_eq!(desk.names(), ["b"]);
+}
+
+/// B:K-05 F-093: whoever causes it is told which session is gone.
+#[tokio::test(start_paused = true)]
+async fn whoever_takes_the_place_of_another_is_told() {
+    let desk = Desk::new(1, IdleRule::Never);
+    desk.use_it("a").await;
+    let make = |loss| session(&desk.backend, Retry::IfNotStarted, loss);
+    let b = key("b");
+    let attach = || desk.registry.attach_with(&b, ME, NOW, make, Session::clone);
+    let room =
+        Note::MadeRoom { session: SessionName("a".to_owned()), reason: CloseReason::Evicted };
+    assert_eq!(attach().await.expect("a place").notes, [room]);
+    assert_eq!(attach().await.expect("the same session").notes, [], "nobody was closed for it");
+}
+
+/// F-093: one that somebody watches is not closed for another, until nobody watches it any more.
+#[tokio::test(start_paused = true)]
+async fn a_watched_session_is_never_closed_for_another() {
+    let desk = Desk::new(2, IdleRule::Never);
+    desk.use_it("watched").await;
+    tokio::time::advance(Duration::from_secs(1)).await;
+    desk.use_it("a").await;
+    let name = SessionName("watched".to_owned());
+    let watching = [(); 2].map(|()| desk.registry.watching(&name, Path::new("/")));
+    desk.use_it("b").await;
+    assert_eq!(desk.names(), ["b", "watched"], "the other one was used later, and went");
+    let also = desk.registry.watching(&SessionName("b".to_owned()), Path::new("/"));
+    let refused = desk.attach("c", ME, Duration::from_secs(1)).await.err();
+    assert!(matches!(refused, Some(AttachError::Full { limit: 2, .. })), "{refused:?}");
+    let [one, other] = watching;
+    drop(one);
+    let (got, ()) = tokio::join!(desk.attach("c", ME, HOUR), async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        drop(other);
+    });
+    got.expect("a place when nobody watches it any more");
+    assert_eq!(desk.names(), ["b", "c"]);
+    drop(also);
 }
 
 /// B:K-06 F-094

@@ -82,6 +82,16 @@ pub(crate) fn note(note: &Note) -> String {
             format!("the code was run again from the start: the first kernel {}", died(death))
         }
         Note::Kernel(said) => said.clone(),
+        Note::MadeRoom { session, reason } => {
+            let what = match reason {
+                CloseReason::OpenFiles => "there were too many open files (ulimit -n)",
+                CloseReason::Processes => "there were too many processes (ulimit -u)",
+                _ => "kernel.max_sessions allows no more",
+            };
+            format!(
+                "session {session}, which was idle, was closed to make room for this one: {what}; its variables are gone"
+            )
+        }
     }
 }
 
@@ -91,6 +101,12 @@ fn closed(reason: CloseReason) -> &'static str {
         CloseReason::Idle => "was closed because nobody used it for kernel.idle",
         CloseReason::Evicted => {
             "was closed because another one needed its place (kernel.max_sessions)"
+        }
+        CloseReason::OpenFiles => {
+            "was closed because there were too many open files for another one (ulimit -n)"
+        }
+        CloseReason::Processes => {
+            "was closed because there were too many processes for another one (ulimit -u)"
         }
         CloseReason::Shutdown => "ended with everything else",
     }

@@ -64,6 +64,25 @@ fn an_agent_reads_edits_runs_and_fetches() {
     assert!(gone.is_error() && gone.text().contains("NameError"), "{gone:?}");
 }
 
+/// B:K-05 F-093: the answer that closes another session names it, and the next answer there says what was lost.
+#[test]
+fn a_session_that_makes_room_is_named() {
+    let env = env();
+    let mut client = Client::with(&env, &[], |command| {
+        command.env("INKCELL_KERNEL_MAX_SESSIONS", "1");
+    });
+    client.ok("python", json!({"code": "x = 1", "session": "first"}));
+    let other = client.ok("python", json!({"code": "print('here')", "session": "second"})).text();
+    assert!(other.contains("here") && other.contains("session first, which was idle"), "{other}");
+    assert!(other.contains("kernel.max_sessions"), "{other}");
+    let back = client.ok("python", json!({"code": "'x' in globals()", "session": "first"})).text();
+    assert!(
+        back.contains("False") && back.contains("variables of earlier calls are gone"),
+        "{back}"
+    );
+    assert!(back.contains("session second, which was idle"), "{back}");
+}
+
 /// A picture comes back as a picture, with words beside it, and never together with structured content.
 #[test]
 fn a_picture_is_a_picture() {

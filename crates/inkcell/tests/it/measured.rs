@@ -1,10 +1,11 @@
-//! Times that users are promised. These tests have the machine to themselves.
+//! Times and sizes that users are promised. These tests have the machine to themselves.
 
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde_json::json;
 
 use crate::client::Client;
 use crate::env;
@@ -26,6 +27,36 @@ fn end(end: impl FnOnce(&mut Client)) -> ExitStatus {
     idle.is_gone();
     running.is_gone();
     status
+}
+
+/// What a server that runs for long may weigh beyond what it weighs idle.
+const GROWTH_KIB: u64 = 64 << 10;
+
+/// How much memory a process has, in KiB.
+fn resident_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a size");
+    line.trim().trim_end_matches("kB").trim().parse().expect("a number")
+}
+
+/// Calls leave a bounded amount of memory behind, whatever they say and however many there are.
+#[test]
+fn a_server_does_not_grow_with_its_calls() {
+    let env = env();
+    let mut client = Client::start(&env, &[]);
+    client.ok("python", json!({"code": "1"}));
+    let idle = resident_kib(client.pid());
+    for round in 0..400 {
+        let much = format!("print(('x' * 99 + '\\n') * 3000)  # {round}");
+        client.ok("python", json!({"code": much}));
+        for _ in 0..5 {
+            client.ok("python", json!({"code": "1+1"}));
+        }
+    }
+    let grown = resident_kib(client.pid()).saturating_sub(idle);
+    assert!(grown < GROWTH_KIB, "{grown} KiB more than {idle}");
+    client.leave();
+    client.end();
 }
 
 /// F-022: a client that goes away takes everything with it within 5 s.

@@ -9,6 +9,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
+use rustix::io::Errno;
+
 use super::files::FILES;
 
 /// The folder to import the runner from; made when it is not there yet, or not whole.
@@ -17,9 +19,15 @@ use super::files::FILES;
 pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
     let home = state.join("runner");
     let folder = home.join(format!("{:016x}", content_hash()));
-    lay_out(state, &home, &folder)
-        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", folder.display())))?;
-    Ok(folder)
+    let is_scarce = |error: &io::Error| {
+        matches!(Errno::from_io_error(error), Some(Errno::MFILE | Errno::NFILE))
+    };
+    match lay_out(state, &home, &folder) {
+        Ok(()) => Ok(folder),
+        // There is nothing wrong with the folder, and whoever has descriptors to spare must know what is missing.
+        Err(error) if is_scarce(&error) => Err(error),
+        Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", folder.display()))),
+    }
 }
 
 fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {

@@ -400,6 +400,8 @@ impl Dice {
                     CloseReason::Asked,
                     CloseReason::Idle,
                     CloseReason::Evicted,
+                    CloseReason::OpenFiles,
+                    CloseReason::Processes,
                     CloseReason::Shutdown,
                 ]),
                 ago: self.time(),
@@ -408,9 +410,13 @@ impl Dice {
     }
 
     fn note(&mut self) -> Note {
-        match self.below(3) {
+        match self.below(4) {
             0 => Note::StateLost(self.loss()),
             1 => Note::RanTwice(self.death()),
+            2 => Note::MadeRoom {
+                session: SessionName(self.text()),
+                reason: self.one(&[CloseReason::Evicted, CloseReason::OpenFiles]),
+            },
             _ => Note::Kernel(self.text()),
         }
     }

@@ -126,6 +126,7 @@ fn word(effect: &Effect, start: Instant) -> String {
                     Note::StateLost(Loss::Closed { .. }) => " (lost: closed)",
                     Note::RanTwice(_) => " (again)",
                     Note::Kernel(_) => " (said)",
+                    Note::MadeRoom { .. } => " (made room)",
                 })
                 .collect();
             format!("{} {end}{}", exec.0, notes.concat())

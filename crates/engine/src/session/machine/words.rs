@@ -46,6 +46,10 @@ pub enum CloseReason {
     Idle,
     /// Another session needed its place.
     Evicted,
+    /// Another session needed its descriptors: the system had no more.
+    OpenFiles,
+    /// Another session needed its processes: the system had no more.
+    Processes,
     /// Everything ends.
     Shutdown,
 }

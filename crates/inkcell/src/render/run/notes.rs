@@ -57,7 +57,8 @@ pub(super) fn missing(told: &PythonReport) -> Vec<String> {
 /// What was said about cells beside their output, such as that some of it was lost, or that code ran twice.
 pub(super) fn said_beside(told: &PythonReport) -> impl Iterator<Item = String> {
     let notes = told.cells.iter().flat_map(|cell| cell.notes.iter().map(move |note| (cell, note)));
-    let is_wanted = |note: &Note| matches!(note, Note::Kernel(_) | Note::RanTwice(_));
+    let is_wanted =
+        |note: &Note| matches!(note, Note::Kernel(_) | Note::RanTwice(_) | Note::MadeRoom { .. });
     let notes = notes.filter(move |(_, note)| is_wanted(note));
     notes
         .map(|(cell, note)| visible(&format!("{}: {}", name(cell), words::note(note))).into_owned())

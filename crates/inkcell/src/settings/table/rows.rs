@@ -285,8 +285,9 @@ pub(crate) static TABLE: [Row; 49] = [
         "kernel.max_sessions",
         Kind::Count,
         "8",
-        "How many sessions there may be at once. For one more the one that was idle longest is closed; a busy \
-         one never is.",
+        "How many sessions there may be at once. For one more the one that was idle longest is closed, and the \
+         answer says so; one that is busy or that somebody is attached to never is. Kernels of a batch do not count: \
+         their number is -j.",
     )
     .elsewhere(&[(Profile::Compat, "4")]),
     row(
@@ -396,7 +397,8 @@ pub(crate) static TABLE: [Row; 49] = [
         "results.keep",
         Kind::Seconds,
         "3600",
-        "For how long a call that is over can be asked for by its id.",
+        "For how long a call that is over can be asked for by its id. The oldest go earlier when all together take \
+         more than 16 MiB.",
     ),
     row(
         Key::StateDir,

@@ -1,0 +1,98 @@
+//! What is kept of calls, weighed: how much memory it takes to remember it.
+//!
+//! Owns what counts. A piece of a kernel's buffer keeps all of that buffer, so what stays is a copy of its own, which
+//! takes what it weighs.
+
+use std::io;
+
+use bytes::Bytes;
+use inkcell_kernel::{ExecEvent, MimeBundle, MimeData};
+use serde::Serialize;
+
+use crate::session::shown_bytes;
+
+/// What an event takes besides what it shows: itself, its place in a journal, and its own allocations.
+const EVENT_BYTES: usize = 256;
+
+/// About what an event weighs in a journal.
+pub(crate) fn of_event(event: &ExecEvent) -> usize {
+    EVENT_BYTES + shown_bytes(event)
+}
+
+/// About what a value weighs that is made of texts and numbers: as much as it takes to write it down. What has no text
+/// of its own is named there, which takes about as much as the value.
+pub(crate) fn of_value(value: &impl Serialize) -> usize {
+    let mut written = Counted(0);
+    // Counting cannot fail; a value that cannot be written down weighs what was written of it.
+    let _ = serde_json::to_writer(&mut written, value);
+    written.0
+}
+
+/// The same event, which holds nothing but itself.
+pub(crate) fn kept(event: &ExecEvent) -> ExecEvent {
+    match event {
+        ExecEvent::Stream { name, data } => {
+            ExecEvent::Stream { name: *name, data: Bytes::copy_from_slice(data) }
+        }
+        ExecEvent::Display { id, data } => {
+            ExecEvent::Display { id: id.clone(), data: kept_bundle(data) }
+        }
+        ExecEvent::UpdateDisplay { id, data } => {
+            ExecEvent::UpdateDisplay { id: id.clone(), data: kept_bundle(data) }
+        }
+        ExecEvent::Result { count, data } => {
+            ExecEvent::Result { count: *count, data: kept_bundle(data) }
+        }
+        other => other.clone(),
+    }
+}
+
+fn kept_bundle(bundle: &MimeBundle) -> MimeBundle {
+    let form = |form: &MimeData| match form {
+        MimeData::Binary(bytes) => MimeData::Binary(Bytes::copy_from_slice(bytes)),
+        MimeData::Text(_) | MimeData::Json(_) => form.clone(),
+    };
+    let data = bundle.data.iter().map(|(mime, data)| (mime.clone(), form(data))).collect();
+    MimeBundle { data, metadata: bundle.metadata.clone() }
+}
+
+struct Counted(usize);
+
+impl io::Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.saturating_add(bytes.len());
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use inkcell_kernel::StreamName;
+
+    use super::*;
+
+    /// A line of ten bytes must not keep the megabyte that it was read into.
+    #[test]
+    fn what_is_kept_holds_nothing_but_itself() {
+        let buffer = Bytes::from(vec![b'x'; 1 << 20]);
+        let line = ExecEvent::Stream { name: StreamName::Stdout, data: buffer.slice(..10) };
+        let picture = MimeData::Binary(buffer.slice(10..20));
+        let data =
+            MimeBundle { data: vec![("image/png".to_owned(), picture)], metadata: "{}".to_owned() };
+        let events = [
+            line,
+            ExecEvent::Display { id: None, data: data.clone() },
+            ExecEvent::Result { count: 1, data },
+        ];
+        let copies: Vec<ExecEvent> = events.iter().map(kept).collect();
+        assert_eq!(copies, events);
+        drop(events);
+        assert!(buffer.is_unique(), "somebody still holds it");
+        assert_eq!(of_event(&copies[0]), EVENT_BYTES + 10);
+        assert_eq!(of_value(&"ab"), 4);
+    }
+}
