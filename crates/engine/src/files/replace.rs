@@ -5,6 +5,7 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::time::Duration;
 
 use std::os::fd::BorrowedFd;
 
@@ -145,7 +146,7 @@ impl Target {
         file.sync_all().map_err(self.io("write the new content to disk"))?;
         // Two processes with different state folders have different locks; the folder is one for both.
         // It is held for the look and the rename only.
-        let _turn = self.take_turn()?;
+        let turn = self.take_turn()?;
         if !self.is_as_expected(&new.expect)? {
             return Ok(Outcome::Moved);
         }
@@ -154,6 +155,8 @@ impl Target {
             Err(Errno::EXIST) => return Ok(Outcome::Moved),
             Err(error) => return Err(self.io("put the new content in its place")(error.into())),
         }
+        // Notebooks of one folder that are saved at the same time wait for the disk together.
+        drop(turn);
         self.sync_folder(&file).map_err(
             self.io("make sure that the new content survives a power cut (it is in place)"),
         )?;
@@ -164,11 +167,14 @@ impl Target {
     fn take_turn(&self) -> Result<Option<Turn<'_>>, EngineError> {
         const TRIES: u32 = 2000;
         let Some(dir) = self.readable_dir() else { return Ok(None) };
+        // Whoever has it needs less than a millisecond, as a rule.
+        let mut pause = Duration::from_micros(100);
         for _ in 0..TRIES {
             match rustix::fs::flock(dir, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(Some(Turn(dir))),
                 Err(Errno::WOULDBLOCK | Errno::INTR) => {
-                    std::thread::sleep(std::time::Duration::from_millis(5));
+                    std::thread::sleep(pause);
+                    pause = (pause * 2).min(Duration::from_millis(5));
                 }
                 Err(_) => return Ok(None),
             }

@@ -53,7 +53,11 @@ impl Mark {
 
     /// Ends the strays of a kernel that is gone, and says what has become of each.
     pub(crate) async fn end_strays(&self) -> Vec<Stray> {
-        let found = self.find();
+        // All processes of the machine are looked at, which takes its time; others use this thread, too.
+        let mark = self.clone();
+        let found = tokio::task::spawn_blocking(move || mark.find()).await;
+        // A runtime that ends takes no more work.
+        let found = found.unwrap_or_else(|_| self.find());
         if found.is_empty() {
             return Vec::new();
         }

@@ -6,8 +6,8 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 use bytes::BytesMut;
 use futures_util::FutureExt;
@@ -66,8 +66,13 @@ impl ForkServer {
 pub struct RunnerBackend {
     config: RunnerConfig,
     supply: Arc<Supply>,
+    /// When the runner's files were last seen to be whole, and where.
+    installed: Mutex<Option<(Instant, PathBuf)>>,
     trace: Option<Arc<dyn Trace>>,
 }
+
+/// For how long files that were seen to be whole are not looked at again.
+const RECENT: Duration = Duration::from_millis(250);
 
 /// How many events may wait for the session; the runner's own writes stall beyond that.
 const EVENT_QUEUE: usize = 64;
@@ -93,7 +98,8 @@ impl RunnerBackend {
         let what = "start the thread that starts processes";
         let supply = Supply::new(config.fork_server, config.spares, trace.clone());
         let supply = supply.map_err(|source| LaunchError::Resources { what, source })?;
-        Ok(RunnerBackend { config, supply: Arc::new(supply), trace })
+        let (supply, installed) = (Arc::new(supply), Mutex::default());
+        Ok(RunnerBackend { config, supply, installed, trace })
     }
 
     /// The fork servers, with their processes.
@@ -106,13 +112,27 @@ impl RunnerBackend {
         self.supply.spares()
     }
 
+    /// The folder with the runner's files. Each of them is read to see whether it is whole, which is not done again for
+    /// kernels that start at the same time.
+    fn installed(&self) -> io::Result<PathBuf> {
+        let mut installed = self.installed.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((at, root)) = &*installed
+            && at.elapsed() < RECENT
+        {
+            return Ok(root.clone());
+        }
+        let root = package::install(&self.config.state_dir)?;
+        *installed = Some((Instant::now(), root.clone()));
+        Ok(root)
+    }
+
     async fn start(
         &self,
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
         check_cwd(&spec.cwd)?;
-        let root = package::install(&self.config.state_dir).map_err(|source| {
+        let root = self.installed().map_err(|source| {
             let folder = self.config.state_dir.display().to_string();
             LaunchError::StateFolder { folder, source }
         })?;
