@@ -73,10 +73,28 @@ impl Client {
         settings: &Settings,
         life: Life,
     ) -> Result<Client, Failure> {
+        Client::own(1, engine, settings, life)
+    }
+
+    /// The same for a command that asks many things at once, on so many threads.
+    pub(crate) fn local_on(
+        threads: usize,
+        engine: Engine,
+        settings: &Settings,
+    ) -> Result<Client, Failure> {
+        Client::own(threads.max(1), engine, settings, Life::Long)
+    }
+
+    fn own(
+        threads: usize,
+        engine: Engine,
+        settings: &Settings,
+        life: Life,
+    ) -> Result<Client, Failure> {
         let (connections, mut queue) = mpsc::unbounded_channel::<UnixStream>();
         // What is shown may have to wait for its reader, and the code must not wait with it.
-        let built =
-            tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build();
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        let built = builder.worker_threads(threads).enable_all().build();
         let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
         let serve = move || {
             let host = Host::new(engine, Profile::CommandLine, life);

@@ -35,9 +35,7 @@ mod variables;
 pub(crate) use calls::{
     BackendSettings, CallSettings, GatewaySettings, Images, LogSettings, Traced,
 };
-pub(crate) use engine::{
-    artifacts_config, engine_config, kernel_pool, max_sessions, runner_config, size_policy,
-};
+pub(crate) use engine::{artifacts_config, engine_config, kernel_pool, runner_config, size_policy};
 pub(crate) use resolve::{Resolved, Setting, Source, anchored};
 pub(crate) use surroundings::Surroundings;
 pub(crate) use table::{Key, Profile, ProjectFile, Row};

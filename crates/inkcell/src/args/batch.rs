@@ -9,8 +9,7 @@ use clap::Args as ClapArgs;
 #[derive(ClapArgs, Debug, Default)]
 #[command(next_help_heading = "Batches")]
 pub(crate) struct BatchArgs {
-    /// Run so many notebooks at once; the number of cores when left out. Never more than there may be kernels, or than
-    /// the free memory holds.
+    /// Run so many notebooks at once; when left out, as many as there are cores and memory for.
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<usize>,
     /// Run every notebook with every combination of these values: year=2022,2023 region=a,b. Each combination needs an

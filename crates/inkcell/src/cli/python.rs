@@ -23,9 +23,12 @@ pub(crate) fn engine(settings: &Settings) -> Result<Engine, Failure> {
     Ok(made(settings, backends(settings, Profile::CommandLine)?))
 }
 
-/// An engine for a command that needs many kernels, one after the other.
+/// An engine for a command that needs many kernels, whose number it bounds itself (B:K-05).
 pub(crate) fn engine_for_many(settings: &Settings) -> Result<Engine, Failure> {
-    Ok(made(settings, backends_for_many(settings, Profile::CommandLine)?))
+    let backends = backends_for_many(settings, Profile::CommandLine)?;
+    let mut config = engine_config(settings, Profile::CommandLine);
+    config.limits.sessions = usize::MAX;
+    Ok(Engine::new(config, backends))
 }
 
 /// The same, with kernels of this gateway.

@@ -158,11 +158,6 @@ pub(crate) fn runner_config(settings: &Settings, profile: Profile) -> RunnerConf
     RunnerConfig { state_dir: settings.state_dir.clone(), fork_server, spares }
 }
 
-/// How many kernels there may be at once.
-pub(crate) fn max_sessions(settings: &Settings, profile: Profile) -> usize {
-    Read { resolved: &settings.resolved, profile }.count(Key::KernelMaxSessions)
-}
-
 /// How many Jupyter kernels wait ready.
 pub(crate) fn kernel_pool(settings: &Settings, profile: Profile) -> usize {
     match profile {

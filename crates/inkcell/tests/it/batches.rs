@@ -67,7 +67,6 @@ fn names_without_a_place_for_outputs_are_refused() {
     assert_ne!(env.get("out.ipynb"), notebook(&["2"]).into_bytes());
 }
 
-
 /// One dies, one hangs, one is wrong, and none of them keeps the others from ending well. Everything is told in the
 /// summary, in the JUnit file and in JSON.
 #[test]
@@ -145,7 +144,8 @@ fn exit_codes_are_those_of_the_table() {
 fn the_first_failure_can_stop_the_rest() {
     let env = env();
     put(&env, &[("a.ipynb", &["1 / 0"]), ("b.ipynb", &["1"]), ("c.ipynb", &["1"])]);
-    let args = ["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
+    let args =
+        ["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
     ran(&env, &[&args[..], &["--fail-fast"]].concat()).exits(1);
     let word = |fate: &str, tries| (fate.to_owned(), tries);
     assert_eq!(fates(&env), [word("failed", 1), word("not_run", 0), word("not_run", 0)]);
@@ -187,7 +187,8 @@ fn a_killed_batch_is_taken_up() {
     env.put("c.ipynb", notebook(&[&waiting]));
     let times =
         |name: &str| std::fs::read(env.path(&format!("{name}.log"))).map_or(0, |log| log.len());
-    let args = ["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
+    let args =
+        ["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "1", "--report", "report.json"];
     let mut command = run(&env, &args);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
     until("the run of c", || times("c") == 1);
@@ -321,7 +322,8 @@ fn a_terminal_shows_one_block() {
     let env = env();
     let waits = "import pathlib, time\nprint('waiting here')\nwhile not pathlib.Path('go').exists(): time.sleep(0.05)";
     put(&env, &[("a.ipynb", &[waits]), ("b.ipynb", &[waits]), ("c.ipynb", &["1"])]);
-    let mut pty = Pty::start(run(&env, &["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "2"]), USUAL);
+    let mut pty =
+        Pty::start(run(&env, &["--in-place", "a.ipynb", "b.ipynb", "c.ipynb", "-j", "2"]), USUAL);
     pty.wait_until("two lines in one block", |screen| {
         let text = screen.contents();
         let of = |name: &str| {
@@ -350,6 +352,39 @@ fn programs_follow_by_lines_of_json() {
     assert_eq!(events, [&of_one[..], &of_one, &["batch_finished"]].concat());
     assert_eq!(lines[4]["counts"]["failed"], 1);
     assert_eq!(lines[3]["error"]["kind"], "ZeroDivisionError");
+}
+
+/// B:K-05: `-j N` is N, whatever sessions there may be. Each notebook waits for all the others, so that none ends before all
+/// have begun; so do those that share their beginnings.
+#[test]
+fn as_many_run_at_once_as_were_asked_for() {
+    const MANY: usize = 10;
+    let env = env();
+    let meet = |number: &str, what: &str| {
+        format!(
+            "import glob, time\nopen(f'{what}-{number}', 'w').close()\n\
+             while len(glob.glob('{what}-*')) < {MANY}: time.sleep(0.05)\nprint('met')"
+        )
+    };
+    for number in 0..MANY {
+        env.put(&format!("n{number}.ipynb"), notebook(&[&meet(&number.to_string(), "here")]));
+    }
+    let jobs = MANY.to_string();
+    let mut command = env.inkcell();
+    command.args(["run", "n*.ipynb", "-j", &jobs, "--report", "report.json"]);
+    command.env("INKCELL_KERNEL_MAX_SESSIONS", "2");
+    finish(command, b"").exits(0);
+    assert_eq!(report(&env)["jobs"], MANY);
+    assert!(outputs(&env, "n9.ipynb", 0).contains("met"));
+    let shared = with_parameters("1", "year = 0", &[&meet("{year}-{name}", "row")]);
+    for name in ["a", "b", "c", "d", "e"] {
+        env.put(&format!("m{name}.ipynb"), shared.replace("{name}", name));
+    }
+    let mut command = env.inkcell();
+    command.args(["run", "m*.ipynb", "-j", &jobs, "--matrix", "year=1,2", "--share-prefix"]);
+    command.args(["-o", "out/{stem}-{year}.ipynb"]).env("INKCELL_KERNEL_MAX_SESSIONS", "2");
+    let done = finish(command, b"").exits(0);
+    assert!(!done.stderr.contains("do not share"), "{done:?}");
 }
 
 /// As many as were asked for run at once on a server elsewhere, with kernels of that server.

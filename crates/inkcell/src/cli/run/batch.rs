@@ -27,12 +27,12 @@ use crate::batch::{
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
 use crate::gateways::is_address;
-use crate::host::{Attention, Detached, Life, RunAsk};
+use crate::host::{Attention, Detached, RunAsk};
 use crate::output::Output;
 use crate::parameters::of_word;
 use crate::render::batch::Board;
 use crate::render::run::Following;
-use crate::settings::{BackendSettings, Profile, Settings, max_sessions};
+use crate::settings::{BackendSettings, Profile, Settings};
 use conduct::{Conductor, News, Rules};
 use files::{RecordFile, Reports};
 use prefix::Prefix;
@@ -77,7 +77,8 @@ pub(super) fn run(
     let record = RecordFile::open(&settings.state_dir, &identity(args, parameters, settings))?;
     let start = if args.resume { RunStart::Resume } else { RunStart::First };
     let asked = args.batch.jobs.map_or(Asked::Usual, Asked::Jobs);
-    let width = Width::of(asked, machine(args, settings), rows.len());
+    let machine = machine(args, settings);
+    let width = Width::of(asked, machine, rows.len());
     let mut rules = Rules {
         width: width.jobs,
         on_failure: if args.batch.fail_fast { OnFailure::Stop } else { OnFailure::GoOn },
@@ -87,7 +88,7 @@ pub(super) fn run(
             junit: args.batch.junit.as_ref().map(|file| settings.cwd.join(file)),
             json: args.batch.report.as_ref().map(|file| settings.cwd.join(file)),
         },
-        notes: width.told(asked).into_iter().collect(),
+        notes: width.doubt(asked, machine).into_iter().collect(),
     };
     let taken: Vec<PathBuf> =
         places.into_iter().flat_map(|(input, output)| [input, output]).collect();
@@ -97,7 +98,9 @@ pub(super) fn run(
         false => Vec::new(),
     };
     let asks = rows.iter().map(|row| ask(args, row, parameters, settings)).collect();
-    let client = Client::local(python::engine_for_many(settings)?, settings, Life::Long)?;
+    // Every row makes work here, too: one thread for all of them would be what they wait for.
+    let threads = width.jobs.min(machine.cores);
+    let client = Client::local_on(threads, python::engine_for_many(settings)?, settings)?;
     let stopping = Stopping::listen(RunLife::Ours)?;
     let (news, heard) = mpsc::channel();
     let names: Vec<Row> = rows.clone();
@@ -254,7 +257,7 @@ fn identity(args: &Run, parameters: &Parameters, settings: &Settings) -> Record 
     Record::of(&settings.cwd, words)
 }
 
-/// What there is to run on: kernels of a server elsewhere take neither places nor memory of ours.
+/// What there is to run on: kernels of a server elsewhere take no memory of ours.
 fn machine(args: &Run, settings: &Settings) -> Machine {
     let backend = args.kernel.which.backend.map(BackendKind::from);
     let profile = Profile::CommandLine;
@@ -265,7 +268,6 @@ fn machine(args: &Run, settings: &Settings) -> Machine {
     let is_elsewhere = is_gateway && settings.gateway(profile).url.is_some();
     Machine {
         cores: std::thread::available_parallelism().map_or(1, usize::from),
-        kernels: (!is_elsewhere).then(|| max_sessions(settings, profile)),
         free: (!is_elsewhere).then(files::free_memory).flatten(),
     }
 }
