@@ -17,6 +17,7 @@ use super::run::{Arena, Size, folder};
 use super::sample::interleave_named;
 use super::stale::stale;
 use super::table::{Column, Shown, Table};
+use super::wide::wide;
 use crate::workspace::Workspace;
 
 const FAMILY: Family =
@@ -26,11 +27,13 @@ const NOTES: &[&str] = &[
     "Whole commands, from before the start to after the end; medians inside one table. They take turns within a round, each round begins with another one, one round before the first warms up. Goals are ratios of one run.",
     "Everybody uses the same interpreter and sees the same environment, made from a list. Each begins with fresh notebooks and must leave every one run, without an error; otherwise it has no figures.",
     "many: 20 notebooks of 10 small cells, two at a time. xargs -P 2 starts the next when one of two has ended.",
+    "wide: 64 notebooks that compute for about 0.2 s each, 16 at once and as many as there are cores, beside the same code as scripts, which xargs starts as many at a time. All are bound to the same cores by taskset, 16 at most.",
     "matrix: 20 combinations of a notebook whose first cell takes 3 s and does not use the parameters, beside 20 runs one after the other, and beside the same batch that shares nothing.",
     "stale: the outline of a notebook of 1,000 cells that inkcell has run, each using what cells above it made, beside the outline of the same file under another name, of which nothing is on record.",
 ];
 
-const FAMILIES: [(&str, Measure); 3] = [("many", many), ("matrix", matrix), ("stale", stale)];
+const FAMILIES: [(&str, Measure); 4] =
+    [("many", many), ("wide", wide), ("matrix", matrix), ("stale", stale)];
 
 type Measure = fn(&Arena, &Size) -> Result<Table>;
 
@@ -111,7 +114,7 @@ fn measure(
     let after = |peer: &Peer| {
         let leaves = contenders.iter().find(|contender| contender.name == peer.name);
         let leaves = leaves.map_or("out", |contender| contender.leaves);
-        Ok(check(&folder(&arena.root, peer.name).join(leaves)))
+        Ok(check(&folder(&arena.root, peer.name).join(leaves), MANY))
     };
     interleave_named(&peers, rounds, &arena.watch, before, after)
 }
@@ -198,7 +201,7 @@ fn matrix_goals(table: &Table) -> Vec<Goal> {
 }
 
 /// A notebook that was never run; of each cell its source, and whether it has the defaults.
-fn put(path: &Path, cells: &[(String, bool)]) -> Result<()> {
+pub(super) fn put(path: &Path, cells: &[(String, bool)]) -> Result<()> {
     let cell = |(index, (source, has_defaults)): (usize, &(String, bool))| {
         let tags: &[&str] = if *has_defaults { &["parameters"] } else { &[] };
         json!({"cell_type": "code", "execution_count": null, "id": format!("cell-{index:03}"),
@@ -209,7 +212,7 @@ fn put(path: &Path, cells: &[(String, bool)]) -> Result<()> {
 }
 
 /// Why a folder does not hold every notebook, each with all cells run and none failed.
-fn check(dir: &Path) -> Result<(), String> {
+pub(super) fn check(dir: &Path, wanted: usize) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("left no notebooks: {error}");
     let mut found = 0;
     for entry in std::fs::read_dir(dir).map_err(failed)? {
@@ -222,7 +225,7 @@ fn check(dir: &Path) -> Result<(), String> {
         }
         found += 1;
     }
-    if found == MANY { Ok(()) } else { Err(format!("left {found} notebooks of {MANY}")) }
+    if found == wanted { Ok(()) } else { Err(format!("left {found} notebooks of {wanted}")) }
 }
 
 fn is_well(cell: &Value) -> bool {

@@ -26,6 +26,7 @@ mod sample;
 mod stale;
 mod table;
 mod turns;
+mod wide;
 mod zmq;
 
 use std::path::PathBuf;
