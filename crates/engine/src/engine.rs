@@ -67,7 +67,7 @@ struct Shared {
     config: EngineConfig,
     registry: Registry,
     feeds: Feeds,
-    executions: Executions,
+    executions: Arc<Executions>,
     artifacts: Artifacts,
     /// The calls that are under way.
     tasks: TaskTracker,
@@ -94,7 +94,7 @@ impl Engine {
         let shared = Shared {
             feeds: Feeds::default(),
             registry: Registry::new(config.limits),
-            executions: Executions::new(config.keep_results, config.random),
+            executions: Arc::new(Executions::new(config.keep_results, config.random)),
             artifacts,
             tasks: TaskTracker::new(),
             salt: (config.random)(),
@@ -410,7 +410,7 @@ impl Engine {
             KernelMode::PerCall => enter(&self.session_with_file(&key, owner, chosen, None, &file)),
         };
         shared.executions.add(id.clone(), record);
-        let engine = Arc::clone(shared);
+        let executions = Arc::clone(&shared.executions);
         shared.tasks.spawn(async move {
             let state = call.run(&session, waiting, &mut beside).await;
             drop(lent);
@@ -421,7 +421,7 @@ impl Engine {
                 call.close(&session, &mut beside.tap).await;
             }
             call.finish(state, beside.tap);
-            engine.executions.ended(&call.record.execution);
+            executions.ended(&call.record.execution);
         });
         Ok(id)
     }
