@@ -16,8 +16,8 @@ mod tests;
 pub use names::MANAGED;
 pub(crate) use names::names_a_secret;
 use names::{
-    ALLOWED, ALLOWED_PREFIXES, ALLOWED_SUFFIXES, ALLOWED_WINDOWS, Addresses, DENIED, PROXIES,
-    is_never_passed, is_own_secret, names_an_index_user, without_userinfo,
+    ALLOWED, ALLOWED_PREFIXES, ALLOWED_PYTHON, ALLOWED_SUFFIXES, ALLOWED_WINDOWS, Addresses,
+    DENIED, PROXIES, is_never_passed, is_own_secret, names_an_index_user, without_userinfo,
 };
 use pattern::glob_matches;
 pub use pattern::{Pattern, PatternError};
@@ -186,7 +186,7 @@ fn verdict(name: &str, rules: &EnvRules) -> Verdict {
     if PROXIES.contains(&name) {
         return Verdict::PassWithoutUserinfo(Addresses::Bare);
     }
-    if ALLOWED.contains(&name) || ALLOWED_WINDOWS.contains(&name) {
+    if [ALLOWED, ALLOWED_PYTHON, ALLOWED_WINDOWS].iter().any(|names| names.contains(&name)) {
         return Verdict::Pass;
     }
     if names_a_secret(name) || names_an_index_user(name) {

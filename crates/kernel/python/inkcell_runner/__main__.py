@@ -213,13 +213,19 @@ def main(control, lifeline, host, session=None, copied=None):
     os._exit(0)
 
 
+def set_path(path):
+    """Python is started without `PYTHONPATH`, which has no say in what the runner itself imports; from here on it is
+    where it was."""
+    if path:
+        os.environ["PYTHONPATH"] = path
+
+
 def add_paths(path):
-    """Where modules lie that the isolated start leaves out: `PYTHONPATH`, and what `pip install --user`
-    installed."""
+    """Where modules lie that the start leaves out: `PYTHONPATH`, and what `pip install --user` installed."""
     for entry in reversed(path):
         if entry not in sys.path:
             sys.path.insert(0, entry)
-    if sys.prefix != sys.base_prefix:
+    if sys.prefix != sys.base_prefix or os.environ.get("PYTHONNOUSERSITE"):
         return
     import site
 
@@ -310,10 +316,11 @@ def _say_ready(session):
     )
 
 
-def start(control, lifeline, host, shell, *preload):
+def start(control, lifeline, host, shell, path="", *preload):
     """A runner that was started by itself; its arguments are words of a command line."""
     wires = (int(control), int(lifeline), int(host))
     close_others(*wires)
+    set_path(path)
     if bind(wires[1], os.getpgrp()):
         _forget_parent()
     if preload:

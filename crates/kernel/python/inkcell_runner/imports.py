@@ -8,7 +8,7 @@ not be found in the user's folder, where a `token.py` may lie.
 import os
 import sys
 
-# As the isolated start left it: nothing of the user's stands there yet.
+# As the start left it: nothing of the user's stands there yet.
 _OWN_PATH = list(sys.path)
 _STANDARD = os.path.dirname(os.__file__) + os.sep
 _PACKAGES = (_STANDARD + "site-packages", _STANDARD + "dist-packages")

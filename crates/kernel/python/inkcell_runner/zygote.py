@@ -37,15 +37,16 @@ def _become_runner(own, fds, session, hooks, seeds):
     main(control, lifeline, host, session)
 
 
-def serve(fd, shell, *preload):
+def serve(fd, shell, path="", *preload):
     """Answers requests until the host is gone. A request is one byte with the five descriptors of a
     runner."""
-    from .__main__ import close_others
+    from .__main__ import close_others, set_path
     from .channel import to_json
     from .threads import ThreadWatch
 
     fd = int(fd)
     close_others(fd)
+    set_path(path)
     channel = socket.socket(fileno=fd)
     wake_read, wake_write = os.pipe()
     for end in (wake_read, wake_write):

@@ -11,7 +11,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BOOT = (
-    "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.__main__ as m;"
+    "import sys;sys.path[:]=[sys.argv[1],*filter(None,sys.path)];import inkcell_runner.__main__ as m;"
     "del sys.path[0];m.start(*sys.argv[2:])"
 )
 
@@ -28,21 +28,24 @@ def until(what, is_so):
 
 
 class Host:
-    def __init__(self, python=None, prelude="off", cwd=None, env=None, **hello):
+    def __init__(self, python=None, prelude="off", cwd=None, env=None, root=ROOT, **hello):
         ours, theirs = socket.socketpair()
         lifeline_read, self.lifeline = os.pipe()
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         own = os.pidfd_open(os.getpid())
         wires = (theirs.fileno(), lifeline_read, own)
+        later = ("PYTHONPATH", "PYTHONHOME", "PYTHONPLATLIBDIR")
+        env = dict(os.environ) if env is None else env
+        started = {name: value for name, value in env.items() if name not in later}
         self.process = subprocess.Popen(
-            [python or sys.executable, "-I", "-c", BOOT, ROOT, *map(str, wires), hello.get("shell", "lite")],
+            [python or sys.executable, "-s", "-c", BOOT, root, *map(str, wires), hello.get("shell", "lite")],
             pass_fds=wires,
             stdin=subprocess.DEVNULL,
             stdout=out_write,
             stderr=err_write,
             start_new_session=True,
-            env=env,
+            env=started,
         )
         for fd in (lifeline_read, own, out_write, err_write):
             os.close(fd)
@@ -54,7 +57,6 @@ class Host:
         self.buffer = b""
         self.sequence = 0
         self.next_id = 0
-        env = dict(os.environ) if env is None else env
         hello = dict({"shell": "lite", "env": env, "prelude": prelude}, **hello)
         self._send(t="hello", nonce="abc", cwd=cwd or os.getcwd(), **hello)
         self.ready = self._frame()

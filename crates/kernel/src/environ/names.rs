@@ -42,6 +42,33 @@ pub(super) const ALLOWED: &[&str] = &[
     "MPLBACKEND",
 ];
 
+/// Python's own switches: they change how code runs, as they do in Jupyter, and hold nothing else. Where its library is,
+/// follows from the interpreter.
+pub(super) const ALLOWED_PYTHON: &[&str] = &[
+    "PYTHONASYNCIODEBUG",
+    "PYTHONBREAKPOINT",
+    "PYTHONCOERCECLOCALE",
+    "PYTHONDEVMODE",
+    "PYTHONDONTWRITEBYTECODE",
+    "PYTHONFAULTHANDLER",
+    "PYTHONHASHSEED",
+    "PYTHONINTMAXSTRDIGITS",
+    "PYTHONIOENCODING",
+    "PYTHONMALLOC",
+    "PYTHONNODEBUGRANGES",
+    "PYTHONNOUSERSITE",
+    "PYTHONOPTIMIZE",
+    "PYTHONPYCACHEPREFIX",
+    "PYTHONTRACEMALLOC",
+    "PYTHONUNBUFFERED",
+    "PYTHONUSERBASE",
+    "PYTHONUTF8",
+    "PYTHONWARNDEFAULTENCODING",
+    "PYTHONWARNINGS",
+    "PYTHON_CPU_COUNT",
+    "PYTHON_GIL",
+];
+
 /// The names Windows programs need (E-01). They are harmless elsewhere, so the table has no `cfg`.
 pub(super) const ALLOWED_WINDOWS: &[&str] = &[
     "APPDATA",

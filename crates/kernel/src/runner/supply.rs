@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -18,16 +18,12 @@ use tokio_util::task::TaskTracker;
 use crate::environ::MANAGED;
 use crate::kernel::{KernelSpec, Origin};
 use crate::process::{Mark, Process, Spawner, adopt_orphans};
+use crate::runner::boot::{self, Role};
 use crate::runner::launch::ForkServer;
 use crate::runner::wires::{self, Wires};
 use crate::runner::zygote::{Zygote, ZygoteState};
 use crate::startup::Shell;
 use crate::trace::Trace;
-
-/// Imports the runner from the folder in the first argument and runs it on the descriptors in the next,
-/// with the modules named after them imported.
-const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.__main__ as m;\
-                    del sys.path[0];m.start(*sys.argv[2:])";
 
 /// What a runner can be made ready with before it is known who will use it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -293,18 +289,10 @@ impl Supply {
         let (wires, theirs) = wires::pair()?;
         let keep: Vec<OwnedFd> = vec![theirs.control, theirs.lifeline, theirs.host];
         let mark = Mark::new(0, &wires.inodes)?;
-        let mut command = Command::new(&kind.python);
+        let numbers = keep.iter().map(AsRawFd::as_raw_fd);
+        let mut command = boot::command(Role::Runner, kind, numbers, preload);
         command
-            .args(["-I", "-c", BOOT])
-            .arg(&kind.root)
-            .args(keep.iter().map(|fd| fd.as_raw_fd().to_string()))
-            .arg(kind.shell.name())
-            .args(preload)
-            .env_clear()
-            .envs(&kind.env)
             .env(Mark::VARIABLE, mark.value())
-            .current_dir("/")
-            .stdin(Stdio::null())
             .stdout(Stdio::from(theirs.stdout))
             .stderr(Stdio::from(theirs.stderr));
         let child = self.spawner.spawn(command, keep).await?;

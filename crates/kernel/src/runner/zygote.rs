@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
@@ -20,12 +20,9 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::process::{Process, Reaped, Spawner, kill_group};
+use crate::runner::boot::{self, Role};
 use crate::runner::supply::Kind;
 use crate::trace::Trace;
-
-/// Starts the fork server from the runner's folder, on the descriptor given.
-const BOOT: &str = "import sys;sys.path.insert(0,sys.argv[1]);import inkcell_runner.zygote as z;\
-                    del sys.path[0];z.serve(*sys.argv[2:])";
 
 /// A running fork server.
 pub(crate) struct Zygote {
@@ -84,19 +81,9 @@ impl Zygote {
     ) -> io::Result<Zygote> {
         let (ours, theirs) = StdUnixStream::pair()?;
         ours.set_nonblocking(true)?;
-        let mut command = Command::new(&kind.python);
-        command
-            .args(["-I", "-c", BOOT])
-            .arg(&kind.root)
-            .arg(theirs.as_raw_fd().to_string())
-            .arg(kind.shell.name())
-            .args(&kind.preload)
-            .env_clear()
-            .envs(&kind.env)
-            .current_dir("/")
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null());
+        let mut command =
+            boot::command(Role::ForkServer, kind, [theirs.as_raw_fd()], &kind.preload);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = spawner.spawn(command, vec![theirs.into()]).await?;
         let pid = child.id();
         let zygote = Zygote::on(UnixStream::from_std(ours)?, pid, || Process::own(child).destroy());

@@ -84,6 +84,38 @@ async fn a_kernel_starts_with_what_it_was_given(start: Start) {
     assert_eq!(bench.value("(os.getsid(0), os.getpgrp()) == (os.getpid(),) * 2").await, "True");
 }
 
+/// Python's own variables hold in a kernel as in a Python that is started by hand, and `PYTHONPATH` is below the working
+/// folder of the kernel. None of it is about the runner's own files.
+async fn pythons_own_variables_hold(start: Start) {
+    let mut bench = Bench::empty(start);
+    std::fs::create_dir(bench.cwd().join("lib")).expect("a folder");
+    for name in ["json", "sitecustomize", "lib/beside"] {
+        let file = bench.cwd().join(format!("{name}.py"));
+        std::fs::write(file, "value = 42\n").expect("a file");
+    }
+    let set = [
+        ("PYTHONHASHSEED", "7"),
+        ("PYTHONWARNINGS", "error::UserWarning"),
+        ("PYTHONDONTWRITEBYTECODE", "1"),
+        ("PYTHONOPTIMIZE", "1"),
+        ("PYTHONPATH", "lib"),
+    ];
+    let set = set.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    bench.spec.env.extend(set);
+    bench.begin(start).await;
+    let mut by_hand = std::process::Command::new(&bench.spec.python);
+    by_hand.args(["-c", "print(hash('inkcell'))"]).envs(&bench.spec.env);
+    let wanted = by_hand.output().expect("a Python").stdout;
+    let wanted = String::from_utf8(wanted).expect("text");
+    assert_eq!(bench.value("hash('inkcell')").await, wanted.trim());
+    let warned = bench.run("import warnings\nwarnings.warn('told')").await;
+    assert_eq!(warned.error().name, "UserWarning");
+    assert_eq!(bench.value("assert False\n__debug__").await, "False");
+    assert_eq!(bench.value("import beside\nbeside.value").await, "42");
+    assert_eq!(bench.value("import os\nos.path.exists('lib/__pycache__')").await, "False");
+    assert_eq!(bench.value("os.environ['PYTHONPATH']").await, "'lib'");
+}
+
 crate::on_gateways!(
     managed_variables_are_reapplied_before_every_cell,
     a_request_says_where_it_runs
@@ -93,11 +125,13 @@ crate::on_every_backend!(
     managed_variables_are_reapplied_before_every_cell,
     a_request_says_where_it_runs,
     a_kernel_starts_with_what_it_was_given,
+    pythons_own_variables_hold,
 );
 
 crate::on_spares!(
     managed_variables_are_reapplied_before_every_cell,
     a_kernel_starts_with_what_it_was_given,
+    pythons_own_variables_hold,
 );
 
 crate::on_ipc!(managed_variables_are_reapplied_before_every_cell, a_request_says_where_it_runs,);

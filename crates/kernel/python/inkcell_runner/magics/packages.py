@@ -66,7 +66,7 @@ def _writable(path):
 
 def _user_site_works():
     """Whether pip may fall back to the user's own folder. The runner's own flags do not count:
-    it is started isolated, and pip is not."""
+    it is started without that folder, and pip is not."""
     import site
 
     if sys.prefix != sys.base_prefix or os.environ.get("PYTHONNOUSERSITE"):

@@ -1,0 +1,31 @@
+"""The runner's own compiled files, where somebody wants Python to write none.
+
+Owns that `PYTHONDONTWRITEBYTECODE` is about files of the user's.  Those of the runner lie in a folder of inkcell's
+own, and compiling them anew would be most of the start of a kernel.  Imported only where the variable is set.
+"""
+
+import os
+import sys
+from _frozen_importlib_external import FileFinder, SourceFileLoader
+
+_OWN = os.path.dirname(__file__)
+
+
+class _Loader(SourceFileLoader):
+    def get_code(self, fullname):
+        # Nothing else is imported meanwhile.
+        kept, sys.dont_write_bytecode = sys.dont_write_bytecode, False
+        try:
+            return super().get_code(fullname)
+        finally:
+            sys.dont_write_bytecode = kept
+
+
+def _finder(path):
+    if path != _OWN and not path.startswith(_OWN + os.sep):
+        raise ImportError(path)
+    return FileFinder(path, (_Loader, [".py"]))
+
+
+sys.path_hooks.insert(0, _finder)
+sys.path_importer_cache.pop(_OWN, None)
