@@ -1,4 +1,4 @@
-//! Output of no run: threads that went on, children that were left.
+//! Output of no run: threads that went on, children that were left; and what the kernel has to say meanwhile.
 //!
 //! Owns how much of it is kept for whoever runs next. It must not know runs.
 
@@ -12,6 +12,7 @@ use inkcell_kernel::{ExecEvent, KernelEvent};
 #[derive(Default)]
 pub(super) struct Orphans {
     events: VecDeque<ExecEvent>,
+    notices: Vec<String>,
     bytes: usize,
     dropped_bytes: u64,
 }
@@ -20,9 +21,17 @@ impl Orphans {
     /// As many events as a listener has room for at once.
     const MOST: usize = 16;
     const MOST_BYTES: usize = 1 << 20;
+    /// A kernel says each of the few things it has to say once.
+    const MOST_NOTICES: usize = 8;
 
     pub(super) fn keep(&mut self, event: KernelEvent) {
-        let KernelEvent::Orphan(event) = event else { return };
+        let event = match event {
+            KernelEvent::Orphan(event) => event,
+            KernelEvent::Notice(text) if self.notices.len() < Orphans::MOST_NOTICES => {
+                return self.notices.push(text);
+            }
+            _ => return,
+        };
         self.bytes += shown_bytes(&event);
         match (self.events.back_mut(), event) {
             (
@@ -57,12 +66,13 @@ impl Orphans {
 
     /// Everything, for the run that begins.
     pub(super) fn take(&mut self) -> impl Iterator<Item = KernelEvent> + use<> {
-        let Orphans { events, dropped_bytes, .. } = std::mem::take(self);
+        let Orphans { events, notices, dropped_bytes, .. } = std::mem::take(self);
         let told = (dropped_bytes > 0).then(|| {
             let told = "of output that came while nothing ran are not shown";
             KernelEvent::Notice(format!("the first {dropped_bytes} bytes {told}"))
         });
-        told.into_iter().chain(events.into_iter().map(KernelEvent::Orphan))
+        let notices = notices.into_iter().map(KernelEvent::Notice);
+        notices.chain(told).chain(events.into_iter().map(KernelEvent::Orphan))
     }
 }
 
@@ -99,7 +109,7 @@ mod tests {
         })
     }
 
-    /// F-038: many short lines are kept whole and in order.
+    /// F-038: many short lines are kept whole and in order. What the kernel itself has to say waits for the next run, too.
     #[test]
     fn lines_of_one_stream_are_kept_as_one() {
         let mut orphans = Orphans::default();
@@ -107,10 +117,11 @@ mod tests {
             orphans.keep(line(Stdout, &format!("{n}\n")));
         }
         orphans.keep(line(Stderr, "e"));
-        orphans.keep(KernelEvent::Notice("not output".to_owned()));
+        let notice = KernelEvent::Notice("no output".to_owned());
+        orphans.keep(notice.clone());
         let kept: Vec<KernelEvent> = orphans.take().collect();
         let wanted: String = (0..1000).map(|n| format!("{n}\n")).collect();
-        assert_eq!(kept, [line(Stdout, &wanted), line(Stderr, "e")]);
+        assert_eq!(kept, [notice, line(Stdout, &wanted), line(Stderr, "e")]);
         assert_eq!(orphans.take().count(), 0);
     }
 

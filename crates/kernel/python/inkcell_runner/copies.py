@@ -32,21 +32,6 @@ _LOOKS = 500
 _SETTLES = 50
 
 
-def _descriptors():
-    """The numbers of what is open, with what each is."""
-    found = {}
-    try:
-        for name in os.listdir("/proc/self/fd"):
-            try:
-                found[int(name)] = os.readlink("/proc/self/fd/" + name)
-            except OSError:
-                # The one that listed them.
-                pass
-    except OSError:
-        return None
-    return found
-
-
 def _finalizers():
     """What is to be cleaned up when the process ends, such as temporary folders."""
     weakref = sys.modules.get("weakref")
@@ -85,7 +70,7 @@ def _threads(session, pools):
 
 def why_not(session, own):
     """Why a copy would not be sound now, or None. The descriptor is one that is open for the sake of the question."""
-    from .threads import _GPU, _maps, _pools_mapped, _running
+    from .threads import _maps, _pools_mapped, _running, gpu_in_use, open_files
 
     if session.hosted is not None:
         return "the kernel follows IPython's own rules, whose history is open in a file"
@@ -99,11 +84,12 @@ def why_not(session, own):
         time.sleep(0.01)
         reason = _threads(session, _pools_mapped(_maps()))
     # What a thread had open until it ended counts no more.
-    maps, now = _maps(), _descriptors()
+    maps, now = _maps(), open_files()
     if now is None:
         return "this system does not tell what a process has open"
-    if any(part in maps for part in _GPU):
-        return "the cells loaded the library of a GPU"
+    gpu = gpu_in_use(now, maps)
+    if gpu is not None:
+        return "the cells use a GPU (%s)" % gpu
     if reason is not None:
         return reason
     if _children():

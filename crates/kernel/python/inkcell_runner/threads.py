@@ -1,8 +1,9 @@
-"""Which threads imports leave behind, and whether a process with them can be copied.
+"""What imports leave behind that a copy of the process cannot have: threads, and a GPU in use.
 
-Owns the counting.  A copy has only the thread that made it.  The pools of numerical libraries are idle
+Owns the looking.  A copy has only the thread that made it.  The pools of numerical libraries are idle
 between computations and start anew in a copy, so their threads may be missing there; any other thread may
-have held a lock or done work that nobody goes on with.
+have held a lock or done work that nobody goes on with.  A GPU is used by the process that opened it alone; a
+library of it that is only in memory is code like any other.
 """
 
 import os
@@ -10,7 +11,9 @@ from _thread import _count
 
 # Libraries with such a pool, by a part of their file's name.
 _POOLS = ("openblas", "libmkl", "libgomp", "libiomp", "libomp", "libblis")
-_GPU = ("libcuda.so", "libamdhip64.so")
+
+# What is open where a GPU is in use: NVIDIA's, the same under Windows, AMD's, and those of the system's own drivers.
+_DEVICES = ("/dev/nvidia", "/dev/dxg", "/dev/kfd", "/dev/dri/render")
 
 
 def _running():
@@ -37,8 +40,45 @@ def _pools_mapped(text):
     return {path for path in paths if any(part in os.path.basename(path) for part in _POOLS)}
 
 
+def open_files():
+    """The numbers of what is open, with what each is; None where that cannot be known."""
+    found = {}
+    try:
+        for name in os.listdir("/proc/self/fd"):
+            try:
+                found[int(name)] = os.readlink("/proc/self/fd/" + name)
+            except OSError:
+                # The one that listed them.
+                pass
+    except OSError:
+        return None
+    return found
+
+
+def _has_begun(maps):
+    """Whether NVIDIA's driver has begun its work here. It says so itself, and asking begins nothing."""
+    driver = next((line[line.find("/") :] for line in maps.splitlines() if "/libcuda.so" in line), None)
+    if driver is None:
+        return False
+    try:
+        import ctypes
+
+        driver = ctypes.CDLL(driver, mode=os.RTLD_NOLOAD | os.RTLD_NOW)
+        return driver.cuCtxGetCurrent(ctypes.byref(ctypes.c_void_p())) == 0
+    except (ImportError, OSError, AttributeError):
+        return False
+
+
+def gpu_in_use(files, maps):
+    """What this process uses a GPU by, or None: a device among the open files, else the driver in memory."""
+    for target in sorted((files or {}).values()):
+        if target.startswith(_DEVICES):
+            return target
+    return "NVIDIA's driver" if _has_begun(maps) else None
+
+
 class ThreadWatch:
-    """Counts threads from its making on, import by import."""
+    """Looks from its making on, import by import."""
 
     def __init__(self):
         self._known = _running()
@@ -47,15 +87,15 @@ class ThreadWatch:
         self._pooled = 0
         # The first import that left a thread of another kind, with the number of them.
         self._stranger = None
-        # The first import that loaded the library of a GPU.
+        # The first import after which a GPU was in use, and by what, as long as it is.
         self._gpu = None
 
     def note(self, module):
         """Is told after each import, so that a thread can be laid at the door of a module."""
         text = _maps()
         running, python, pools = _running(), _count(), _pools_mapped(text)
-        if self._gpu is None and any(part in text for part in _GPU):
-            self._gpu = module
+        gpu = gpu_in_use(open_files(), text)
+        self._gpu = None if gpu is None else self._gpu or (module, gpu)
         if running is None or self._known is None:
             return
         # Threads of Python are never those of a pool.
@@ -69,7 +109,7 @@ class ThreadWatch:
         self._known, self._python, self._pools = running, python, pools
 
     def why_not_fork(self):
-        """Why a copy would not be sound now, or None. What is in memory was looked at after each import."""
+        """Why a copy would not be sound now, or None. What is open was looked at after each import."""
         running = _running()
         if running is None:
             return "threads cannot be counted here"
@@ -86,5 +126,5 @@ class ThreadWatch:
             if _count() > 0:
                 return "%d Python threads run in the fork server" % _count()
         if self._gpu is not None:
-            return "importing %s loaded a GPU library in the fork server" % self._gpu
+            return "importing %s began to use a GPU in the fork server (%s)" % self._gpu
         return None

@@ -71,7 +71,8 @@ def serve(fd, shell, path="", *preload):
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     poll.register(wake_read, select.POLLIN)
-    say(b"ready", b'"failed":' + to_json(failed).encode())
+    # Nobody need ask to learn that there are no copies.
+    say(b"ready", b'"failed":%s,"refused":%s' % (to_json(failed).encode(), to_json(watch.why_not_fork()).encode()))
     while True:
         for ready, _ in poll.poll():
             if ready == wake_read:

@@ -33,7 +33,20 @@ with open(path, "rb") as file:
     kept = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
 """
 
-GPU = POOL.replace("libopenblas_fake.so", "libcuda.so.1")
+# Only code, as long as nobody uses it.
+GPU_LIBRARY = POOL.replace("libopenblas_fake.so", "libcuda.so.1")
+
+# A descriptor that says it is that of a device.
+GPU_DEVICE = """
+import os
+kept, read = open(os.devnull), os.readlink
+def readlink(path, *rest, **more):
+    return "/dev/%s" if path == "/proc/self/fd/%%d" %% kept.fileno() else read(path, *rest, **more)
+os.readlink = readlink
+"""
+
+
+USED = "importing card began to use a GPU in the fork server (/dev/%s)"
 
 
 def answer(tmp_path, modules, after="", cpus=2):
@@ -71,7 +84,14 @@ def answer(tmp_path, modules, after="", cpus=2):
         # A pool excuses the threads of its own import alone.
         ({"blas": POOL, "c": NATIVE_THREAD}, "importing c left 1 thread running in the fork server"),
         ({"c": NATIVE_THREAD, "blas": POOL}, "importing c left 1 thread running in the fork server"),
-        ({"gpu": GPU, "plain": ""}, "importing gpu loaded a GPU library in the fork server"),
+        ({"gpu": GPU_LIBRARY, "plain": ""}, "None"),
+        ({"gpu": GPU_LIBRARY, "card": GPU_DEVICE % "nvidiactl", "plain": ""}, USED % "nvidiactl"),
+        ({"card": GPU_DEVICE % "nvidia0"}, USED % "nvidia0"),
+        ({"card": GPU_DEVICE % "kfd"}, USED % "kfd"),
+        ({"card": GPU_DEVICE % "dri/renderD128"}, USED % "dri/renderD128"),
+        ({"card": GPU_DEVICE % "shm/x"}, "None"),
+        # One that is closed again is of no matter.
+        ({"card": GPU_DEVICE % "nvidia0", "plain": "import card, os\nos.readlink = card.read"}, "None"),
     ],
 )
 def test_threads_are_laid_at_the_door_of_a_module(tmp_path, modules, wanted):

@@ -285,9 +285,8 @@ impl Starting {
     fn launched(&mut self, info: KernelInfo, decoder: Decoder) -> Result<Launched, LaunchError> {
         let Some(fresh) = self.fresh.take() else { return Err(LaunchError::Cancelled) };
         let (sender, events) = KernelEvents::channel(EVENT_QUEUE);
-        if let Some(notice) = fresh.notice.clone() {
-            // The queue is new, so there is room.
-            let _ = sender.try_send(KernelEvent::Notice(notice));
+        if let Some(notice) = fresh.notice {
+            tell(notice, &sender);
         }
         let (death_sender, death) = watch::channel(None);
         let intent = Intent::default();
@@ -319,6 +318,25 @@ impl Starting {
         );
         Ok(Launched { kernel: Box::new(kernel), events })
     }
+}
+
+/// Tells a new kernel's user something: at once where it is known, else as soon as it is.
+fn tell(mut notice: BoxFuture<'static, Option<String>>, sender: &mpsc::Sender<KernelEvent>) {
+    if let Some(known) = (&mut notice).now_or_never() {
+        if let Some(text) = known {
+            // The queue is new, so there is room.
+            let _ = sender.try_send(KernelEvent::Notice(text));
+        }
+        return;
+    }
+    let sender = sender.downgrade();
+    tokio::spawn(async move {
+        let text = notice.await;
+        // A kernel that is gone by then has nobody to tell.
+        if let (Some(text), Some(sender)) = (text, sender.upgrade()) {
+            let _ = sender.send(KernelEvent::Notice(text)).await;
+        }
+    });
 }
 
 /// The first command.

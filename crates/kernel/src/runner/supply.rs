@@ -9,10 +9,11 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join_all};
 use tokio_util::task::TaskTracker;
 
 use crate::environ::MANAGED;
@@ -53,8 +54,8 @@ pub(crate) struct Fresh {
     pub(crate) wires: Wires,
     pub(crate) mark: Mark,
     pub(crate) origin: Origin,
-    /// What its user is to be told.
-    pub(crate) notice: Option<String>,
+    /// What its user is to be told, once that is known.
+    pub(crate) notice: Option<BoxFuture<'static, Option<String>>>,
 }
 
 pub(crate) struct Supply {
@@ -119,7 +120,7 @@ impl Supply {
             },
         };
         if let Ok(fresh) = &mut taken {
-            fresh.notice = self.untold(kind).await;
+            fresh.notice = self.notice(kind).await;
         }
         if self.spares_wanted > 0 && !self.is_closed() {
             let (supply, kind) = (Arc::clone(self), kind.clone());
@@ -218,25 +219,23 @@ impl Supply {
         Err(Reason::passing("the fork server is starting"))
     }
 
-    /// What the first kernel must say that is started after the fork server could not import something.
-    async fn untold(&self, kind: &Kind) -> Option<String> {
+    /// What a kernel says about the modules that were to be preloaded: as soon as the fork server has tried. The first
+    /// that can says it.
+    async fn notice(self: &Arc<Self>, kind: &Kind) -> Option<BoxFuture<'static, Option<String>>> {
         if kind.preload.is_empty() {
             return None;
         }
+        let servers = self.servers.lock().await;
+        let server = servers.get(kind).filter(|server| !server.is_told)?;
+        let (settled, supply, kind) = (server.zygote.settled(), Arc::downgrade(self), kind.clone());
+        Some(async move { untold(settled.await, &supply, &kind).await }.boxed())
+    }
+
+    /// Whether nobody was told yet how the fork server of this kind fares; from now on somebody was.
+    async fn is_news(&self, kind: &Kind) -> bool {
         let mut servers = self.servers.lock().await;
-        let server = servers.get_mut(kind).filter(|server| !server.is_told)?;
-        let failed = server.zygote.failed()?;
-        server.is_told = true;
-        let each = |(module, why): (&String, &String)| format!("{module} ({why})");
-        let modules: Vec<String> = failed.iter().map(each).collect();
-        (!modules.is_empty()).then(|| {
-            format!(
-                "could not be preloaded: {}; kernels start without. Install it for {}, or take it out of \
-                 python.preload.",
-                modules.join(", "),
-                kind.python.display()
-            )
-        })
+        let server = servers.get_mut(kind);
+        server.is_some_and(|server| !std::mem::replace(&mut server.is_told, true))
     }
 
     /// A runner that is there already and still alive.
@@ -308,6 +307,30 @@ impl Drop for Supply {
             fresh.process.destroy();
         }
     }
+}
+
+/// What became of the preloading, when somebody must know and nobody was told.
+async fn untold(state: ZygoteState, supply: &Weak<Supply>, kind: &Kind) -> Option<String> {
+    let text = match state {
+        ZygoteState::Refused(reason) => format!(
+            "python.preload is off: {reason}. Each kernel imports these modules itself, which takes longer and more \
+             memory: {}.",
+            kind.preload.join(", ")
+        ),
+        ZygoteState::Ready { failed } if !failed.is_empty() => {
+            let each = |(module, why): (&String, &String)| format!("{module} ({why})");
+            let modules: Vec<String> = failed.iter().map(each).collect();
+            format!(
+                "could not be preloaded: {}; kernels start without. Install it for {}, or take it out of \
+                 python.preload.",
+                modules.join(", "),
+                kind.python.display()
+            )
+        }
+        ZygoteState::Ready { .. } | ZygoteState::Starting | ZygoteState::Gone => return None,
+    };
+    let supply = supply.upgrade()?;
+    supply.is_news(kind).await.then_some(text)
 }
 
 /// Why there is no copy of a fork server.

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::Deserialize;
@@ -28,7 +28,6 @@ use crate::trace::Trace;
 pub(crate) struct Zygote {
     requests: mpsc::Sender<Request>,
     state: watch::Receiver<ZygoteState>,
-    failed: Arc<OnceLock<BTreeMap<String, String>>>,
     pid: u32,
     unwanted: CancellationToken,
     /// Set when its process has ended and its status was taken.
@@ -67,10 +66,22 @@ pub(crate) struct Forked {
 #[derive(Deserialize)]
 #[serde(tag = "t", rename_all = "lowercase")]
 enum Said {
-    Ready { failed: BTreeMap<String, String> },
-    Forked { pid: u32 },
-    Refused { reason: String },
-    Exit { pid: u32, status: i32 },
+    Ready {
+        failed: BTreeMap<String, String>,
+        /// Why it makes no copies, where it knows that already.
+        #[serde(default)]
+        refused: Option<String>,
+    },
+    Forked {
+        pid: u32,
+    },
+    Refused {
+        reason: String,
+    },
+    Exit {
+        pid: u32,
+        status: i32,
+    },
 }
 
 impl Zygote {
@@ -99,13 +110,11 @@ impl Zygote {
         let (sender, state) = watch::channel(ZygoteState::Starting);
         let unwanted = CancellationToken::new();
         let over = CancellationToken::new();
-        let failed = Arc::<OnceLock<_>>::default();
-        let told = Arc::clone(&failed);
         // Whoever waits for its end is told also where the runtime ends first.
         let (given_up, has_ended) = (unwanted.clone(), over.clone().drop_guard());
         tokio::spawn(async move {
             tokio::select! {
-                () = serve(stream, queue, &sender, &told) => {}
+                () = serve(stream, queue, &sender) => {}
                 () = given_up.cancelled() => {}
             }
             sender.send_replace(ZygoteState::Gone);
@@ -113,7 +122,7 @@ impl Zygote {
             drop(has_ended);
         });
         let wanted = unwanted.clone().drop_guard();
-        Zygote { requests, state, failed, pid, unwanted, over, _wanted: wanted }
+        Zygote { requests, state, pid, unwanted, over, _wanted: wanted }
     }
 
     /// Ends it, and returns when nothing of it is left.
@@ -126,17 +135,13 @@ impl Zygote {
         self.state.borrow().clone()
     }
 
-    /// Its state when it has said whether it can be used.
-    pub(crate) async fn settled(&self) -> ZygoteState {
+    /// Its state when it has said whether it can be used. Whoever waits does not keep it.
+    pub(crate) fn settled(&self) -> impl Future<Output = ZygoteState> + Send + use<> {
         let mut state = self.state.clone();
-        let settled = state.wait_for(|state| *state != ZygoteState::Starting).await;
-        settled.map_or(ZygoteState::Gone, |state| state.clone())
-    }
-
-    /// Modules that could not be preloaded, with the reason, once that is known; also when it refuses to
-    /// fork.
-    pub(crate) fn failed(&self) -> Option<&BTreeMap<String, String>> {
-        self.failed.get()
+        async move {
+            let settled = state.wait_for(|state| *state != ZygoteState::Starting).await;
+            settled.map_or(ZygoteState::Gone, |state| state.clone())
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {
@@ -170,7 +175,6 @@ async fn serve(
     stream: UnixStream,
     mut queue: mpsc::Receiver<Request>,
     state: &watch::Sender<ZygoteState>,
-    failed: &OnceLock<BTreeMap<String, String>>,
 ) {
     let ends: Ends = Ends::default();
     let (read, write) = stream.into_split();
@@ -181,9 +185,6 @@ async fn serve(
             line = lines.next_line() => {
                 let Ok(Some(line)) = line else { return };
                 let Ok(said) = serde_json::from_str::<Said>(&line) else { return };
-                if let Said::Ready { failed: modules } = &said {
-                    failed.get_or_init(|| modules.clone());
-                }
                 hear(said, state, &ends, &mut asked);
                 continue;
             }
@@ -223,8 +224,9 @@ fn hear(
 ) {
     let mut ends = ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     match said {
-        Said::Ready { failed } => {
-            state.send_replace(ZygoteState::Ready { failed });
+        Said::Ready { failed, refused } => {
+            let now = refused.map_or(ZygoteState::Ready { failed }, ZygoteState::Refused);
+            state.send_replace(now);
         }
         Said::Forked { pid } => {
             let (sender, ended) = oneshot::channel();
