@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use inkcell_kernel::{
     self as kernel, Backend, BackendKind, ChildEnv, EnvRules, Finder, Interpreter, KernelInfo,
     KernelSpec, KernelspecSearch, Kernelspecs, ModuleSearch, ParentEnv, PrefixKind, Prelude,
-    ProjectModules, PythonPrefix, Search, ServerContents, Shell, Startup, check_cwd,
+    ProjectModules, PythonPrefix, Search, ServerContents, Shell, Startup, Workspace, check_cwd,
     child_environment, find_modules,
 };
 
@@ -197,8 +197,12 @@ impl Kernels {
             let (spec, _) = self.spec(&self.search(cwd, interpreter), None, &wanted)?;
             return gateway.kernelspecs(&spec).await;
         }
-        let found = self.finder.find(&self.search(cwd, interpreter)).await;
-        Ok(self.kernelspecs(found.as_ref().ok()).find())
+        // To list them is not to run anything.
+        let search = self.search(cwd, interpreter);
+        let found = self.finder.look(&search, &Workspace::around(cwd)).await.ok();
+        let prefix =
+            found.as_ref().and_then(|found| Some(prefix_of(found.prefix()?, found.venv())));
+        Ok(self.kernelspecs(prefix).find())
     }
 
     fn project(&self, cwd: &Path) -> Option<&ProjectKernels> {
@@ -219,14 +223,7 @@ impl Kernels {
         }
     }
 
-    fn kernelspecs(&self, interpreter: Option<&Interpreter>) -> KernelspecSearch {
-        let prefix = interpreter.map(|interpreter| PythonPrefix {
-            folder: interpreter.prefix.clone(),
-            kind: match interpreter.venv {
-                Some(_) => PrefixKind::Environment,
-                None => PrefixKind::Installation,
-            },
-        });
+    fn kernelspecs(&self, prefix: Option<PythonPrefix>) -> KernelspecSearch {
         KernelspecSearch {
             env: self.config.parent_env.clone(),
             home: self.config.home.clone(),
@@ -245,7 +242,9 @@ impl Kernels {
     async fn look_here(&self, cwd: &Path, wanted: &Wanted) -> Result<Chosen, EngineError> {
         let search = self.search(cwd, wanted.interpreter.as_deref());
         let found = self.finder.find(&search).await;
-        let specs = || self.kernelspecs(found.as_ref().ok()).find();
+        let prefix =
+            found.as_ref().ok().map(|found| prefix_of(&found.prefix, found.venv.as_deref()));
+        let specs = || self.kernelspecs(prefix).find();
         let Picked { program, note } = pick(wanted, self.backends.usual(), specs)?;
         // Kernels of other languages need no Python of ours.
         let interpreter = match program {
@@ -357,6 +356,15 @@ impl Kernels {
             Program::Existing(file) => self.backends.zmq(kernel::Program::Existing(file)),
         }
     }
+}
+
+/// Where an interpreter has the kernels that are installed in it.
+fn prefix_of(folder: &Path, venv: Option<&Path>) -> PythonPrefix {
+    let kind = match venv {
+        Some(_) => PrefixKind::Environment,
+        None => PrefixKind::Installation,
+    };
+    PythonPrefix { folder: folder.to_owned(), kind }
 }
 
 /// What tells this kernel from others. `jupyter` is what starts those that are not inkcell's own.

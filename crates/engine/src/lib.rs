@@ -51,7 +51,7 @@ pub use kernels::{Chosen, ChosenKernel, KernelsConfig, ProjectKernels};
 pub use lent::Lent;
 pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, system_random};
 pub use ops::parse_ops;
-pub use preflight::{Check, Preflight};
+pub use preflight::{Check, Needed, Preflight};
 pub use run::{
     CHEAP_SAVE, LastRuns, OpenCell, OpenedRun, PreparedRun, RanCell, Records, RunClock, RunFiles,
     RunningRun, forget_runs, notebook_kernel, opened_run, outlined, prepared, read_with_runs,

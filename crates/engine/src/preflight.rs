@@ -1,9 +1,14 @@
-//! Whether Python is there, asked before anything that needs it is offered.
+//! Whether code could be run, asked before anything that runs some is offered.
 //!
 //! Owns the question. What is offered then is for the faces; which interpreter a call gets is decided anew for
 //! its own folder.
 
-use inkcell_kernel::{FindError, Finder, Search};
+use inkcell_kernel::{
+    Finder, GatewayBackend, GatewayError, LaunchError, LocalConfig, Search, Sharing, Workspace,
+};
+
+use crate::backends::GatewayChoice;
+use crate::error::EngineError;
 
 /// Whether to look at all.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,32 +19,86 @@ pub enum Check {
     Skip,
 }
 
+/// What makes the kernels of those who do not say, with what it needs.
+#[derive(Clone, Debug)]
+pub enum Needed {
+    /// The runner: a Python.
+    Runner,
+    /// Kernels of Jupyter on this machine: a Python with IPython's kernel.
+    Zmq,
+    /// A gateway: one that answers and lets us in, or a Python that one can be made of.
+    Gateway(GatewayChoice),
+}
+
+impl Needed {
+    /// Whether it is there, or why not. Nothing of the workspace is run; what is found is remembered by the finder, so
+    /// that the first call does not ask again.
+    pub async fn check(
+        &self,
+        finder: &Finder,
+        search: &Search,
+        workspace: &Workspace,
+    ) -> Result<(), EngineError> {
+        let modules: &[&str] = match self {
+            Needed::Runner => &[],
+            Needed::Zmq => &["ipykernel"],
+            Needed::Gateway(GatewayChoice::Local(LocalConfig {
+                sharing: Sharing::Refused,
+                ..
+            })) => return Err(LaunchError::no_local_gateway().into()),
+            Needed::Gateway(GatewayChoice::Local(_)) => &["kernel_gateway", "ipykernel"],
+            // Kernels are elsewhere, and so is their Python.
+            Needed::Gateway(GatewayChoice::External(config)) => {
+                let gateway = GatewayBackend::new(config.as_ref().clone());
+                return Ok(gateway.check().await.map_err(LaunchError::from)?);
+            }
+        };
+        let python = finder.look(search, workspace).await?;
+        if modules.is_empty() || finder.lacking(&python, modules, search).await.is_empty() {
+            return Ok(());
+        }
+        Err(match self {
+            Needed::Gateway(_) => LaunchError::from(GatewayError::not_installed()).into(),
+            Needed::Runner | Needed::Zmq => {
+                LaunchError::without_ipykernel(&python.path().display().to_string()).into()
+            }
+        })
+    }
+}
+
 /// What a look has shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Preflight {
-    /// There is a Python that works.
+    /// Code can be run, as far as one can tell.
     Ready,
-    /// There is none, and why.
-    Failed(FindError),
+    /// It cannot, and why.
+    Failed(String),
     /// Nobody looked.
     Skipped,
 }
 
 impl Preflight {
-    /// Looks for an interpreter. The runner needs nothing more; what is found is remembered by the finder, so
-    /// that the first call does not ask again.
-    pub async fn look(check: Check, finder: &Finder, search: &Search) -> Preflight {
-        match check {
-            Check::Skip => Preflight::Skipped,
-            Check::Look => match finder.find(search).await {
-                Ok(_) => Preflight::Ready,
-                Err(reason) => Preflight::Failed(reason),
-            },
+    /// Looks whether what is needed is there, unless nobody wants to know. What is wrong with the settings that say what
+    /// is needed counts as well.
+    pub async fn look(
+        check: Check,
+        needed: Result<Needed, EngineError>,
+        finder: &Finder,
+        search: &Search,
+        workspace: &Workspace,
+    ) -> Preflight {
+        if check == Check::Skip {
+            return Preflight::Skipped;
         }
+        let checked = match needed {
+            Ok(needed) => needed.check(finder, search, workspace).await,
+            Err(problem) => Err(problem),
+        };
+        checked.map_or_else(|reason| Preflight::Failed(reason.to_string()), |()| Preflight::Ready)
     }
 
-    /// Why Python cannot be used, when it cannot.
-    pub fn failure(&self) -> Option<&FindError> {
+    /// Why code cannot be run, when it cannot.
+    pub fn failure(&self) -> Option<&str> {
         match self {
             Preflight::Failed(reason) => Some(reason),
             Preflight::Ready | Preflight::Skipped => None,
@@ -50,22 +109,28 @@ impl Preflight {
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
-    use inkcell_kernel::ParentEnv;
+    use inkcell_kernel::{FindError, ParentEnv};
 
     use super::*;
 
-    /// A search in a folder of its own, where `PATH` has this folder only.
+    /// A search in the folder `work` of this one, where `PATH` has the folder `bin` of it only.
     fn search(dir: &Path, setting: Option<&Path>) -> Search {
         let path = ("PATH".into(), dir.join("bin").into_os_string());
+        std::fs::create_dir_all(dir.join("work")).unwrap();
         Search {
             setting: setting.map(|path| path.display().to_string()),
-            cwd: dir.to_owned(),
+            cwd: dir.join("work"),
             home: None,
             state: None,
             env: ParentEnv::from_os([path]),
         }
+    }
+
+    async fn look(needed: Needed, search: &Search) -> Preflight {
+        let workspace = Workspace::around(&search.cwd);
+        Preflight::look(Check::Look, Ok(needed), &Finder::default(), search, &workspace).await
     }
 
     fn program(path: &Path, text: &str) {
@@ -74,18 +139,31 @@ mod tests {
         std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).unwrap();
     }
 
+    fn test_python() -> PathBuf {
+        std::env::var_os("INKCELL_TEST_PYTHON").map_or_else(|| "python3".into(), PathBuf::from)
+    }
+
+    fn local() -> LocalConfig {
+        let nowhere = PathBuf::from("/nowhere");
+        LocalConfig {
+            state_dir: nowhere.clone(),
+            runtime_dir: nowhere,
+            sharing: Sharing::Allowed,
+            idle_stop: None,
+        }
+    }
+
     /// B:C-03
     #[tokio::test]
     async fn a_python_that_is_not_there_or_does_not_work_is_told() {
         let dir = tempfile::tempdir().unwrap();
-        let finder = Finder::default();
         let none = search(dir.path(), None);
-        let looked = Preflight::look(Check::Look, &finder, &none).await;
-        assert_eq!(looked, Preflight::Failed(FindError::NoneFound));
+        let nothing = Preflight::Failed(FindError::NoneFound.to_string());
+        assert_eq!(look(Needed::Runner, &none).await, nothing);
         let broken = dir.path().join("bin/python3");
         program(&broken, "#!/bin/sh\nexit 3\n");
-        let looked = Preflight::look(Check::Look, &finder, &none).await;
-        let reason = looked.failure().unwrap().to_string();
+        let looked = look(Needed::Runner, &none).await;
+        let reason = looked.failure().unwrap();
         assert!(reason.contains(broken.to_str().unwrap()), "{reason}");
     }
 
@@ -96,10 +174,12 @@ mod tests {
         let mark = dir.path().join("asked");
         program(&dir.path().join("bin/python3"), &format!("#!/bin/sh\n: > '{}'\n", mark.display()));
         let search = search(dir.path(), None);
-        let looked = Preflight::look(Check::Skip, &Finder::default(), &search).await;
+        let (finder, workspace) = (Finder::default(), Workspace::none());
+        let needed = || Ok(Needed::Runner);
+        let looked = Preflight::look(Check::Skip, needed(), &finder, &search, &workspace).await;
         assert_eq!((looked.failure(), &looked), (None, &Preflight::Skipped));
         assert!(!mark.exists());
-        Preflight::look(Check::Look, &Finder::default(), &search).await;
+        Preflight::look(Check::Look, needed(), &finder, &search, &workspace).await;
         assert!(mark.exists(), "the program would have noticed");
     }
 
@@ -107,12 +187,52 @@ mod tests {
     #[tokio::test]
     async fn a_python_that_works_is_ready() {
         let dir = tempfile::tempdir().unwrap();
-        let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
         let search = Search {
             env: ParentEnv::from_os(std::env::vars_os()),
-            ..search(dir.path(), Some(Path::new(&python)))
+            ..search(dir.path(), Some(&test_python()))
         };
-        let looked = Preflight::look(Check::Look, &Finder::default(), &search).await;
-        assert_eq!(looked, Preflight::Ready);
+        assert_eq!(look(Needed::Runner, &search).await, Preflight::Ready);
+    }
+
+    /// B:C-03: what a backend needs beside Python is looked for, in one that is run and in one that is not.
+    #[tokio::test]
+    async fn what_a_backend_needs_is_looked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        for place in ["elsewhere", "work/.venv"] {
+            let (folder, packages) = (dir.path().join(place), "lib/python3.12/site-packages");
+            let python = folder.join("bin/python");
+            // A Python that knows no module, and tells who ran it.
+            program(
+                &python,
+                "#!/bin/sh\ntouch \"$0.ran\"\n\
+                 case \"$1\" in -E) printf 'inkcell-python lacks'; shift 4\n\
+                 for name; do [ -d \"${0%/bin/python}/lib/python3.12/site-packages/$name\" ] || printf ' %s' $name; done\n\
+                 echo;; *) printf 'inkcell-python 1\\n3 12 1\\ncpython\\n2f\\n2f\\n2f\\ninkcell-python end\\n';; esac\n",
+            );
+            std::fs::write(folder.join("pyvenv.cfg"), "home = /usr/bin\nversion = 3.12.1\n")
+                .unwrap();
+            std::fs::create_dir_all(folder.join(packages)).unwrap();
+            let search = Search {
+                env: ParentEnv::from_os([("PATH".into(), "/usr/bin:/bin".into())]),
+                ..search(dir.path(), Some(&python))
+            };
+            let gateway = || Needed::Gateway(GatewayChoice::Local(local()));
+            assert_eq!(look(Needed::Runner, &search).await, Preflight::Ready, "{place}");
+            let looked = look(Needed::Zmq, &search).await;
+            let wanted = format!("ipykernel is not installed in {}: ", python.display());
+            assert!(looked.failure().unwrap().starts_with(&wanted), "{looked:?}");
+            std::fs::create_dir(folder.join(packages).join("ipykernel")).unwrap();
+            assert_eq!(look(Needed::Zmq, &search).await, Preflight::Ready, "{place}");
+            let looked = look(gateway(), &search).await;
+            assert!(looked.failure().unwrap().contains("kernel_gateway"), "{looked:?}");
+            std::fs::create_dir(folder.join(packages).join("kernel_gateway")).unwrap();
+            assert_eq!(look(gateway(), &search).await, Preflight::Ready, "{place}");
+            let is_ours = place != "elsewhere";
+            assert_eq!(folder.join("bin/python.ran").exists(), !is_ours, "{place}");
+        }
+        let refused = LocalConfig { sharing: Sharing::Refused, ..local() };
+        let refused = Needed::Gateway(GatewayChoice::Local(refused));
+        let looked = look(refused, &search(dir.path(), None)).await;
+        assert!(looked.failure().unwrap().contains("local gateways are disabled"), "{looked:?}");
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use inkcell_engine::kernel::{BackendKind, RunnerConfig, Transport, ZmqConfig};
-use inkcell_engine::{Backends, EngineError, GatewayChoice};
+use inkcell_engine::{Backends, EngineError, GatewayChoice, Needed};
 use rustix::process::getuid;
 
 use crate::exit::Failure;
@@ -32,6 +32,18 @@ fn usual(settings: &Settings, profile: Profile) -> BackendKind {
         BackendSettings::Zmq => BackendKind::Zmq,
         BackendSettings::Gateway => BackendKind::Gateway,
     }
+}
+
+/// What those kernels need to be there at all.
+pub(crate) fn needed(settings: &Settings, profile: Profile) -> Result<Needed, EngineError> {
+    Ok(match usual(settings, profile) {
+        BackendKind::Runner => Needed::Runner,
+        BackendKind::Zmq => Needed::Zmq,
+        BackendKind::Gateway => {
+            let choice = gateways::choice(settings, profile);
+            Needed::Gateway(choice(&RuntimeFolder::of(settings))?)
+        }
+    })
 }
 
 /// The same for whoever wants kernel after kernel: they are copies of a fork server, as those of a server for agents are.

@@ -100,7 +100,7 @@ pub(crate) enum PythonTools {
     Offered,
     /// Somebody said so.
     Disabled,
-    /// There is no Python that works; the reason belongs into the log.
+    /// What runs code is not there; the reason belongs into the log.
     Unavailable(String),
 }
 
@@ -127,7 +127,7 @@ impl Exposure {
     pub(crate) fn new(set: ToolSet, mode: ToolMode, preflight: &Preflight) -> Exposure {
         let python = match (mode, preflight.failure()) {
             (ToolMode::BashOnly, _) => PythonTools::Disabled,
-            (_, Some(reason)) => PythonTools::Unavailable(reason.to_string()),
+            (_, Some(reason)) => PythonTools::Unavailable(reason.to_owned()),
             (_, None) => PythonTools::Offered,
         };
         let is_offered = |needs: Needs| match needs {
@@ -178,8 +178,8 @@ impl Exposure {
                 Some("Python backend is disabled (PI_PY=0 or eval.py = false).".to_owned())
             }
             PythonTools::Unavailable(reason) => Some(format!(
-                "Python backend is unavailable in this session: {reason}. `inkcell env` says which Pythons \
-                 there are."
+                "Python backend is unavailable in this session: {}. `inkcell doctor` says what to do.",
+                reason.trim_end_matches('.')
             )),
         }
     }
@@ -254,7 +254,7 @@ mod tests {
         let all = format!("{OWN} {}", THEIRS.strip_prefix("python ").unwrap());
         let all_python = format!("{OWN} {}", THEIRS_PYTHON.strip_prefix("python ").unwrap());
         let all_files = format!("{OWN_FILES} {THEIRS_FILES}");
-        let failed = Preflight::Failed(FindError::NoneFound);
+        let failed = Preflight::Failed(FindError::NoneFound.to_string());
         for (setting, meant) in settings {
             for (py, overriding) in words {
                 let mode = mode(setting, py);
@@ -281,7 +281,7 @@ mod tests {
     /// B:C-04
     #[test]
     fn what_is_not_offered_is_refused_with_the_reason() {
-        let failed = Preflight::Failed(FindError::NoneFound);
+        let failed = Preflight::Failed(FindError::NoneFound.to_string());
         let disabled = Exposure::new(ToolSet::All, ToolMode::BashOnly, &failed);
         let wanted = "Python backend is disabled (PI_PY=0 or eval.py = false).";
         assert_eq!(disabled.refusal("eval").as_deref(), Some(wanted));

@@ -158,9 +158,14 @@ impl Output {
     /// A line about the answer, which is not part of it.
     pub(crate) fn aside(&mut self, line: &str) {
         if self.form == Form::Text {
-            // Standard error may be closed; that is no reason to fail.
-            drop(Stream::stderr().write_all(format!("{}\n", visible(line)).as_bytes()));
+            self.beforehand(line);
         }
+    }
+
+    /// A line about what is done next. Whatever form the answer has, nobody need wait for it to know.
+    pub(crate) fn beforehand(&mut self, line: &str) {
+        // Standard error may be closed; that is no reason to fail.
+        drop(Stream::stderr().write_all(format!("{}\n", visible(line)).as_bytes()));
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {

@@ -77,6 +77,23 @@ pub enum LaunchError {
     },
 }
 
+impl LaunchError {
+    /// The gateway of this machine is turned off, and no other one is named.
+    pub fn no_local_gateway() -> LaunchError {
+        let reason = "Shared Python gateway required; local gateways are disabled";
+        LaunchError::Startup { reason: reason.to_owned() }
+    }
+
+    /// IPython's kernel is not there.
+    pub fn without_ipykernel(python: &str) -> LaunchError {
+        let reason = format!(
+            "ipykernel is not installed in {python}: install it there with `{python} -m pip install ipykernel`, or \
+             make an environment that has it with `inkcell env setup`"
+        );
+        LaunchError::Startup { reason }
+    }
+}
+
 fn tail(stderr: &str) -> String {
     let stderr = stderr.trim_end();
     if stderr.is_empty() { String::new() } else { format!("; it said:\n{stderr}") }

@@ -56,7 +56,8 @@ pub use process::{reap_ended, spawn_detached};
 pub use python::{
     Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder,
     Interpreter, ManagedEnv, OLDEST, Probed, Reason, Search, SetupDone, SetupError, SetupEvent,
-    SetupStep, SetupTool, Skipped, Version, Why, candidates, probe, set_up_environment,
+    SetupStep, SetupTool, Sighted, Skipped, Unasked, Version, Why, Workspace, candidates, probe,
+    set_up_environment,
 };
 pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};

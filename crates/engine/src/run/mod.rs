@@ -37,8 +37,8 @@ pub use record::{LastRuns, OpenCell};
 pub use standing::Records;
 
 use crate::api::{
-    ExecutionId, Helpers, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen, PythonReport,
-    PythonRequest, RunNote, RunRequest, RunStart, State, Wanted,
+    ExecutionId, Helpers, KernelChoice, NotebookCell, NotebookReport, OnError, OnOpen,
+    PythonReport, PythonRequest, RunNote, RunRequest, RunStart, State, Wanted,
 };
 use crate::engine::Engine;
 use crate::error::EngineError;

@@ -64,8 +64,7 @@ pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, Engin
             continue;
         }
         let own = Rules::of(&metadata(cell.metadata_json()));
-        let may_fail =
-            rules.on_error == OnError::GoOn || tags.iter().any(|tag| tag == MAY_FAIL);
+        let may_fail = rules.on_error == OnError::GoOn || tags.iter().any(|tag| tag == MAY_FAIL);
         cells.push(Planned {
             cell: KnownCell { planned: Some(index), ..KnownCell::of(&cell) },
             on_error: if may_fail { OnError::GoOn } else { own.on_error },

@@ -1,8 +1,9 @@
 //! `inkcell doctor`: what works here, what does not, and what to type (B:C-09).
 //!
-//! Owns how the answers are shown and what the command ends with. The questions are in `machine`, `kernels` and
-//! `gateway`.
+//! Owns how the answers are shown and what the command ends with. The questions are in `machine`, `kernels`,
+//! `backend` and `gateway`.
 
+mod backend;
 mod gateway;
 mod kernels;
 mod machine;
@@ -10,7 +11,7 @@ mod machine;
 use inkcell_engine::EngineError;
 use serde_json::{Value, json};
 
-use super::python::working_folder;
+use super::python::{self, working_folder};
 use super::signals::Signals;
 use crate::args::Doctor;
 use crate::exit::{Exit, Failure};
@@ -80,7 +81,9 @@ pub(crate) fn run(
     match working_folder(&args.python, settings) {
         Ok(cwd) => {
             checks.push(Check::ok("working folder", cwd.display().to_string()));
-            checks.extend(super::runtime()?.block_on(ask_python(args, settings, cwd))?);
+            python::announce(&python::search(&args.python, settings, cwd.clone()), output);
+            checks.extend(super::runtime()?.block_on(ask_python(args, settings, cwd.clone()))?);
+            checks.extend(super::runtime()?.block_on(backend::check(&args.python, settings, cwd)));
         }
         Err(Failure::Engine(error)) => checks.push(Check::of_error("working folder", &error)),
         Err(other) => return Err(other),

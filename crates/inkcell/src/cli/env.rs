@@ -51,6 +51,7 @@ async fn show(
 ) -> Result<Exit, Failure> {
     let cwd = python::working_folder(args, settings)?;
     let search = python::search(args, settings, cwd.clone());
+    python::announce(&search, output);
     let found = python::finder(settings).find(&search).await.map_err(EngineError::from)?;
     let is_other = |other: &Candidate| {
         other.path != found.found_at && found.skipped.iter().all(|tried| tried.path != other.path)
@@ -211,6 +212,7 @@ async fn make(
     let mut search = python::search(&named, settings, settings.cwd.clone());
     // It is not made from itself.
     search.state = None;
+    python::announce(&search, output);
     let finder = python::finder(settings);
     let base = tokio::select! {
         found = finder.find(&search) => found?,

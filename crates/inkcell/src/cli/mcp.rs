@@ -9,8 +9,9 @@ mod kept;
 use std::sync::Arc;
 use std::time::Duration;
 
+use inkcell_engine::kernel::Workspace;
 use inkcell_engine::registry::OwnerId;
-use inkcell_engine::{Engine, Preflight};
+use inkcell_engine::{Check, Engine, Preflight};
 use rmcp::ServiceExt as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -18,10 +19,10 @@ use tokio_util::sync::CancellationToken;
 use super::python;
 use super::signals::Signals;
 use crate::args::{Mcp, PythonArgs};
-use crate::backends::backends;
+use crate::backends::{backends, needed};
 use crate::bridge::Bridge;
 use crate::exit::{Exit, Failure};
-use crate::exposure::{Exposure, ToolSet};
+use crate::exposure::{Exposure, ToolMode, ToolSet};
 use crate::host::{Host, HostKind, HostPlace, Hosts, Life, listen};
 use crate::log;
 use crate::mcp::{Calls, Lines, Moved, Server, Watched, on_hang_up};
@@ -159,15 +160,21 @@ fn also_listen(host: &Host, settings: &Settings) -> Option<HostPlace> {
     Some(place)
 }
 
-/// Which tools are offered here.
+/// Which tools are offered here. Nobody has asked for code to be run yet, so nothing of the workspace is.
 pub(crate) async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
     let profile = set.profile();
     let none = PythonArgs { cwd: None, python: None };
     let search = python::search(&none, settings, settings.cwd.clone());
-    let finder = python::finder(settings);
-    let preflight = Preflight::look(settings.check(profile), &finder, &search).await;
+    let (finder, workspace) = (python::finder(settings), Workspace::around(&search.cwd));
+    let mode = settings.tool_mode(profile);
+    let check = match mode {
+        ToolMode::BashOnly => Check::Skip,
+        ToolMode::IpyOnly | ToolMode::Both => settings.check(profile),
+    };
+    let needed = needed(settings, profile);
+    let preflight = Preflight::look(check, needed, &finder, &search, &workspace).await;
     log::stage("interpreter looked for");
-    let exposure = Exposure::new(set, settings.tool_mode(profile), &preflight);
+    let exposure = Exposure::new(set, mode, &preflight);
     log::stage("tools chosen");
     exposure
 }

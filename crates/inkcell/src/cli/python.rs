@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use inkcell_engine::api::{Helpers, KernelChoice, KernelName, Wanted};
 use inkcell_engine::kernel::{
-    BackendKind, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search, check_cwd,
-    find_modules,
+    BackendKind, Candidate, Finder, Interpreter, LaunchError, ModuleSearch, Reason, Search,
+    Workspace, candidates, check_cwd, find_modules,
 };
 use inkcell_engine::{Backends, ChosenKernel, Engine, EngineError, GatewayChoice};
 use serde_json::{Value, json};
@@ -16,6 +16,7 @@ use crate::args::{KernelArgs, PythonArgs, WhichKernel};
 use crate::backends::{backends, backends_for_many, backends_on};
 use crate::exit::Failure;
 use crate::host::KernelOptions;
+use crate::output::Output;
 use crate::settings::{Key, Profile, Settings, anchored, engine_config};
 
 /// An engine for one command.
@@ -89,6 +90,17 @@ pub(crate) fn search(args: &PythonArgs, settings: &Settings, cwd: PathBuf) -> Se
         home: settings.home.clone(),
         state: Some(settings.state_dir.clone()),
         env: settings.parent_env(),
+    }
+}
+
+/// Says which programs of the folder are about to be run: whoever filled it wrote them.
+pub(crate) fn announce(search: &Search, output: &mut Output) {
+    let workspace = Workspace::around(&search.cwd);
+    for Candidate { path, reason, .. } in candidates(search).list {
+        if path.exists() && workspace.holds(&path) {
+            let said = format!("runs {} to see whether it works ({reason})", path.display());
+            output.beforehand(&said);
+        }
     }
 }
 

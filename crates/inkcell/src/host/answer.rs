@@ -146,6 +146,9 @@ pub(super) async fn mcp(
     };
     let Caller { settings, engine } = caller;
     let exposure = exposure(asked.tools, &settings).await;
+    if let Some(warning) = exposure.warning() {
+        tracing::warn!("{warning}");
+    }
     send(&mut write, &FromHost::Event(Box::new(HostEvent::Serving))).await?;
     let desk = desk_with(engine, Arc::new(exposure), &settings);
     let owner = host.new_owner();

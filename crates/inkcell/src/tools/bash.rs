@@ -25,7 +25,8 @@ use super::details;
 use super::seconds::{Limited, Seconds, Zero};
 use super::session::{folder, profile};
 use super::{
-    Alias, CallContext, Content, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean,
+    Alias, CallContext, Content, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode,
+    lean,
 };
 use crate::settings::engine_config;
 use command::{Command, End, Ran};

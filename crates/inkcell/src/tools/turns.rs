@@ -155,8 +155,8 @@ impl Drop for Turn {
 
 #[cfg(test)]
 mod tests {
-    use futures_util::FutureExt as _;
     use super::*;
+    use futures_util::FutureExt as _;
 
     fn named(given: &[(&str, &str)]) -> Map<String, Value> {
         given.iter().map(|(name, value)| ((*name).to_owned(), (*value).into())).collect()

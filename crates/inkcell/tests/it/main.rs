@@ -59,6 +59,7 @@ mod settings;
 mod setup;
 mod sizes;
 mod stale_cells;
+mod starting;
 mod tool;
 mod trace;
 mod tui;

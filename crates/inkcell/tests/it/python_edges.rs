@@ -291,7 +291,8 @@ fn the_umask_opens_no_folder_of_ours() {
         let ours = env.path("xdg/inkcell");
         if umask == "002" {
             std::fs::create_dir_all(&ours).expect("a folder");
-            std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o775)).expect("a mode");
+            std::fs::set_permissions(&ours, std::fs::Permissions::from_mode(0o775))
+                .expect("a mode");
         }
         let mut command = env.command("sh");
         command.args(["-c", &format!("umask {umask}; exec \"$0\" py 1+1")]).arg(env.program());

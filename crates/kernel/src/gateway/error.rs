@@ -128,6 +128,15 @@ pub enum GatewayError {
     },
 }
 
+impl GatewayError {
+    /// An interpreter has nothing that a gateway could be made of.
+    pub fn not_installed() -> GatewayError {
+        let reason = "kernel_gateway (jupyter-kernel-gateway) or ipykernel not installed. Run: python -m pip install \
+                      jupyter_kernel_gateway ipykernel";
+        GatewayError::Shared { reason: reason.to_owned() }
+    }
+}
+
 /// Whether nobody listens where a gateway should be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Refused {

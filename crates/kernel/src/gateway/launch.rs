@@ -165,6 +165,11 @@ impl GatewayBackend {
         self.rest.kernelspecs().await
     }
 
+    /// Whether a kernel could be had: it answers, lets us in and has one. None is made.
+    pub async fn check(&self) -> Result<(), GatewayError> {
+        self.chosen().await.map(drop)
+    }
+
     /// Which version of Jupyter's server it is made with, where it says so.
     pub async fn version(&self) -> Result<Option<String>, GatewayError> {
         self.rest.version().await

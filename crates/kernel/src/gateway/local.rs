@@ -86,8 +86,7 @@ impl LocalGatewayBackend {
     /// The gateway of an interpreter, where there may be one.
     pub fn shared(&self, spec: &KernelSpec) -> Result<SharedGateway, LaunchError> {
         if self.config.sharing == Sharing::Refused {
-            let reason = "Shared Python gateway required; local gateways are disabled";
-            return Err(LaunchError::Startup { reason: reason.to_owned() });
+            return Err(LaunchError::no_local_gateway());
         }
         Ok(SharedGateway::new(SharedConfig {
             state_dir: self.config.state_dir.clone(),

@@ -234,10 +234,7 @@ impl SharedGateway {
     fn exited(&self) -> GatewayError {
         let log = self.log();
         if log.contains("No module named") {
-            return unavailable(
-                "kernel_gateway (jupyter-kernel-gateway) or ipykernel not installed. Run: python -m pip \
-                 install jupyter_kernel_gateway ipykernel",
-            );
+            return GatewayError::not_installed();
         }
         let tail: Vec<&str> = log.lines().rev().take(5).collect();
         let tail: Vec<&str> = tail.into_iter().rev().collect();

@@ -24,6 +24,14 @@ pub struct Search {
     pub env: ParentEnv,
 }
 
+impl Search {
+    /// The folders of `PYTHONPATH`, as a kernel that works in the folder has them.
+    pub(super) fn python_path(&self) -> Vec<PathBuf> {
+        let path = self.env.get("PYTHONPATH").unwrap_or_default().split(':');
+        path.filter(|part| !part.is_empty()).map(|part| self.cwd.join(part)).collect()
+    }
+}
+
 /// An interpreter that could be meant.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Candidate {

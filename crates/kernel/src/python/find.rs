@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use super::cache::{Cache, Evidence, Keep, Known};
 use super::candidate::{Candidate, Search, candidates, venv_of};
+use super::files::Unasked;
 use super::interpreter::{Interpreter, Skipped, Why};
-use super::probe::{DEFAULT_PROBE_TIMEOUT, Probed, probe};
+use super::probe::{DEFAULT_PROBE_TIMEOUT, Probed, lacking, probe};
 use super::shim;
+use super::workspace::Workspace;
 use crate::environ::names_a_secret;
 
 /// Variables a candidate gets when it is asked, beside those of version managers: what it needs to be
@@ -83,31 +85,85 @@ impl Finder {
     /// The first candidate that works.
     pub async fn find(&self, search: &Search) -> Result<Interpreter, FindError> {
         let found = candidates(search);
-        let nothing_to_try = found.list.is_empty() && search.setting.is_none();
         let mut skipped = found.empty;
         for candidate in found.list {
             match self.ask(&candidate, search).await {
                 Ok(known) => return Ok(chosen(candidate, known, skipped)),
-                Err(why) => {
-                    let Candidate { path, reason, .. } = candidate;
-                    skipped.push(Skipped { path, reason, why });
-                }
+                Err(why) => skipped.push(passed_over(candidate, why)),
             }
         }
-        if nothing_to_try || skipped.is_empty() {
-            return Err(FindError::NoneFound);
-        }
-        Err(FindError::NoneWorks { tried: skipped })
+        Err(none(search, skipped))
     }
 
-    /// The candidate's answer, remembered or new.
-    async fn ask(&self, candidate: &Candidate, search: &Search) -> Result<Known, Why> {
+    /// The first candidate that works, as far as that can be known without running anything of the workspace: what is in
+    /// it, and what a version manager would pick by files in it, is judged by its files (S-026).
+    pub async fn look(&self, search: &Search, workspace: &Workspace) -> Result<Sighted, FindError> {
+        let found = candidates(search);
+        let mut skipped = found.empty;
+        for candidate in found.list {
+            let program = &candidate.path;
+            let is_shim = !workspace.is_empty() && shim::is_shim(program);
+            let looked = if is_shim || workspace.holds(program) {
+                self.recall(&candidate, search, is_shim)
+            } else {
+                self.ask(&candidate, search).await.map(Looked::Answer)
+            };
+            match looked {
+                Ok(Looked::Answer(known)) => {
+                    return Ok(Sighted::Asked(chosen(candidate, known, skipped)));
+                }
+                Ok(Looked::Files(unasked)) => {
+                    return Ok(Sighted::Unasked(Unasked { skipped, ..unasked }));
+                }
+                Err(why) => skipped.push(passed_over(candidate, why)),
+            }
+        }
+        Err(none(search, skipped))
+    }
+
+    /// Which of these top-level modules an interpreter lacks. One that can be run is asked; where there is no telling, none
+    /// is lacking.
+    pub async fn lacking<'a>(
+        &self,
+        sighted: &Sighted,
+        modules: &[&'a str],
+        search: &Search,
+    ) -> Vec<&'a str> {
+        let python = match sighted {
+            Sighted::Unasked(unasked) => return unasked.lacking(modules, search),
+            Sighted::Asked(python) => python,
+        };
+        let env = probe_environment(search);
+        let path = search.python_path();
+        let lacking = lacking(&python.path, &env, &path, modules, self.limit).await;
+        let lacking = lacking.unwrap_or_default();
+        modules.iter().copied().filter(|module| lacking.iter().any(|name| name == module)).collect()
+    }
+
+    /// What is known of a candidate that is not run: an earlier answer, or what its files say.
+    fn recall(&self, candidate: &Candidate, search: &Search, is_shim: bool) -> Result<Looked, Why> {
+        match self.standing(candidate, search)?.known {
+            Some(known) => Ok(Looked::Answer(known)),
+            None => Unasked::read(candidate, is_shim).map(Looked::Files),
+        }
+    }
+
+    /// What is known of a candidate before it is asked.
+    fn standing(&self, candidate: &Candidate, search: &Search) -> Result<Standing, Why> {
         let program = &candidate.path;
         let is_shim = shim::is_shim(program);
         let circumstances = is_shim.then(|| shim::circumstances(search));
         let evidence = Evidence::now(program, candidate.venv.as_deref(), circumstances)
             .ok_or_else(|| Why::CannotStart { problem: missing(program) })?;
-        if let Some(known) = self.cache.get(&search.cwd, program, &evidence) {
+        let known = self.cache.get(&search.cwd, program, &evidence);
+        Ok(Standing { is_shim, evidence, known })
+    }
+
+    /// The candidate's answer, remembered or new.
+    async fn ask(&self, candidate: &Candidate, search: &Search) -> Result<Known, Why> {
+        let program = &candidate.path;
+        let Standing { is_shim, evidence, known } = self.standing(candidate, search)?;
+        if let Some(known) = known {
             return Ok(known);
         }
         let env = probe_environment(search);
@@ -142,6 +198,67 @@ impl Finder {
         let same = direct.version == through.version && direct.prefix == through.prefix;
         same.then(|| program.clone())
     }
+}
+
+/// An interpreter that would be chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Sighted {
+    /// It has answered, now or before.
+    Asked(Interpreter),
+    /// It was not run.
+    Unasked(Unasked),
+}
+
+impl Sighted {
+    /// The program.
+    pub fn path(&self) -> &Path {
+        match self {
+            Sighted::Asked(python) => &python.path,
+            Sighted::Unasked(unasked) => &unasked.path,
+        }
+    }
+
+    /// Where it has its files, where that is known.
+    pub fn prefix(&self) -> Option<&Path> {
+        match self {
+            Sighted::Asked(python) => Some(&python.prefix),
+            Sighted::Unasked(unasked) => unasked.prefix.as_deref(),
+        }
+    }
+
+    /// The virtual environment it belongs to.
+    pub fn venv(&self) -> Option<&Path> {
+        match self {
+            Sighted::Asked(python) => python.venv.as_deref(),
+            Sighted::Unasked(unasked) => unasked.venv.as_deref(),
+        }
+    }
+}
+
+/// What a look has shown of one candidate.
+enum Looked {
+    Answer(Known),
+    Files(Unasked),
+}
+
+/// A candidate before it is asked.
+struct Standing {
+    is_shim: bool,
+    evidence: Evidence,
+    known: Option<Known>,
+}
+
+fn passed_over(candidate: Candidate, why: Why) -> Skipped {
+    let Candidate { path, reason, .. } = candidate;
+    Skipped { path, reason, why }
+}
+
+fn none(search: &Search, skipped: Vec<Skipped>) -> FindError {
+    let nothing_was_tried = candidates(search).list.is_empty() && search.setting.is_none();
+    if nothing_was_tried || skipped.is_empty() {
+        return FindError::NoneFound;
+    }
+    FindError::NoneWorks { tried: skipped }
 }
 
 fn chosen(candidate: Candidate, known: Known, skipped: Vec<Skipped>) -> Interpreter {

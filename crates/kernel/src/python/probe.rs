@@ -44,6 +44,17 @@ lines += ["inkcell-python end"]
 sys.stdout.write("\n" + "\n".join(lines) + "\n")
 "#;
 
+const LACKING: &str = "inkcell-python lacks";
+
+/// Looks for modules without importing them: in the folders of the first argument, then where Python itself looks.
+const SEARCH: &str = r#"
+import sys
+from importlib.util import find_spec
+sys.path[:0] = [part for part in sys.argv[1].split(":") if part]
+lacking = [name for name in sys.argv[2:] if find_spec(name) is None]
+sys.stdout.write("\n" + " ".join(["inkcell-python lacks", *lacking]) + "\n")
+"#;
+
 /// What a Python says about itself.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Probed {
@@ -69,7 +80,8 @@ pub async fn probe(
     env: &BTreeMap<String, String>,
     limit: Duration,
 ) -> Result<Probed, Why> {
-    let ran = run(program, cwd, env, limit).await?;
+    // Isolated: files of the working folder, the user's site and PYTHON* variables have no say.
+    let ran = run(program, &["-I", "-c", PROGRAM], cwd, env, limit).await?;
     if let Some(signal) = ran.status.signal() {
         return Err(Why::Signal(signal));
     }
@@ -83,6 +95,25 @@ pub async fn probe(
     if probed.version < OLDEST { Err(Why::TooOld(probed.version)) } else { Ok(probed) }
 }
 
+/// Which of these top-level modules a Python lacks, with these folders before its own; none where it does not say.
+pub(super) async fn lacking(
+    program: &Path,
+    env: &BTreeMap<String, String>,
+    path: &[PathBuf],
+    modules: &[&str],
+    limit: Duration,
+) -> Option<Vec<String>> {
+    let path: Vec<String> = path.iter().map(|folder| folder.display().to_string()).collect();
+    let path = path.join(":");
+    // With the user's site, where a kernel may be; nothing of the working folder is looked at.
+    let args: Vec<&str> =
+        ["-E", "-c", SEARCH, &path].into_iter().chain(modules.iter().copied()).collect();
+    let ran = run(program, &args, Path::new("/"), env, limit).await.ok()?;
+    let said = String::from_utf8_lossy(&ran.stdout);
+    let lacking = said.lines().find_map(|line| line.strip_prefix(LACKING))?;
+    Some(lacking.split_whitespace().map(str::to_owned).collect())
+}
+
 struct Ran {
     status: ExitStatus,
     stdout: Vec<u8>,
@@ -91,14 +122,14 @@ struct Ran {
 
 async fn run(
     program: &Path,
+    args: &[&str],
     cwd: &Path,
     env: &BTreeMap<String, String>,
     limit: Duration,
 ) -> Result<Ran, Why> {
     let cannot_start = |error: io::Error| Why::CannotStart { problem: describe(&error, program) };
     let mut child = Command::new(program)
-        // Isolated: files of the working folder, the user's site and PYTHON* variables have no say.
-        .args(["-I", "-c", PROGRAM])
+        .args(args)
         .current_dir(cwd)
         .env_clear()
         .envs(env)
@@ -175,7 +206,7 @@ fn describe(error: &io::Error, program: &Path) -> String {
 }
 
 /// What the first line of a script says is to run it.
-fn script_runner(program: &Path) -> Option<String> {
+pub(super) fn script_runner(program: &Path) -> Option<String> {
     let mut start = Vec::new();
     let file = std::fs::File::open(program).ok()?;
     io::Read::read_to_end(&mut io::Read::take(file, 256), &mut start).ok()?;

@@ -11,6 +11,7 @@ use super::*;
 use crate::environ::ParentEnv;
 
 mod answers;
+mod looks;
 
 const LONG: Duration = Duration::from_secs(60);
 

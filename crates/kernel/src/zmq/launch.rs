@@ -350,9 +350,7 @@ impl ZmqBackend {
         match (self.shared.config.transport, &self.program) {
             (Transport::Ipc, _) => true,
             (Transport::Tcp, _) => false,
-            (Transport::Auto, Program::Spec(spec)) => {
-                spec.is_ipykernel()
-            }
+            (Transport::Auto, Program::Spec(spec)) => spec.is_ipykernel(),
             (Transport::Auto, _) => true,
         }
     }

@@ -158,12 +158,7 @@ impl Starting {
         // With quotes or without: an import says it in one way, `python -m` in the other.
         let is_missing = |name: &str| stderr_tail.contains(&format!("No module named {name}"));
         if is_missing("ipykernel") || is_missing("'ipykernel") {
-            let python = &self.program;
-            let reason = format!(
-                "ipykernel is not installed in {python}: install it there with `{python} -m pip install \
-                 ipykernel`, or make an environment that has it with `inkcell env setup`"
-            );
-            return LaunchError::Startup { reason };
+            return LaunchError::without_ipykernel(&self.program);
         }
         LaunchError::EndedEarly { python: self.name.clone(), cause, stderr_tail }
     }

@@ -18,7 +18,7 @@ fn both(set: ToolSet) -> Exposure {
 
 /// Every profile in every mode, with a Python and without.
 fn all() -> Vec<(String, Exposure)> {
-    let failed = Preflight::Failed(FindError::NoneFound);
+    let failed = Preflight::Failed(FindError::NoneFound.to_string());
     let mut all = Vec::new();
     for set in SETS {
         for mode in [ToolMode::Both, ToolMode::IpyOnly, ToolMode::BashOnly] {

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::tools::files::{self, on_disk};
-use crate::tools::{CallContext, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{
+    CallContext, Desk, Fault, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean,
+};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "NotebookEdit",

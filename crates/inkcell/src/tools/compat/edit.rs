@@ -12,7 +12,9 @@ use super::write::{self, RULES};
 use crate::output::count;
 use crate::render::report;
 use crate::tools::files::{self, joined, on_disk, told};
-use crate::tools::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{
+    Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean,
+};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "edit",

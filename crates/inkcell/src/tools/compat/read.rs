@@ -13,7 +13,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::tools::files::{self, PAGE, Reader, on_disk, shown, told};
-use crate::tools::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{
+    Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean,
+};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "read",

@@ -14,7 +14,9 @@ use serde_json::{Value, json};
 use crate::output::count;
 use crate::render::report;
 use crate::tools::files::{self, joined, on_disk, told};
-use crate::tools::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
+use crate::tools::{
+    Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean,
+};
 
 pub(crate) static SPEC: ToolSpec = ToolSpec {
     name: "write",

@@ -1,0 +1,203 @@
+//! What the files of an interpreter say about it: enough to expect that it works, without running it.
+//!
+//! Owns how `pyvenv.cfg`, the kind of a file and folders of packages are read. It must not know when an interpreter is
+//! not to be run.
+
+use std::fs;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::candidate::{Candidate, Search, venv_of};
+use super::interpreter::{OLDEST, Reason, Skipped, Version, Why};
+use super::probe::script_runner;
+
+/// No file that is read here is longer.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// How the programs of Linux and macOS begin.
+const PROGRAMS: [&[u8]; 6] = [
+    b"\x7fELF",
+    b"\xcf\xfa\xed\xfe",
+    b"\xce\xfa\xed\xfe",
+    b"\xfe\xed\xfa\xcf",
+    b"\xfe\xed\xfa\xce",
+    b"\xca\xfe\xba\xbe",
+];
+
+/// An interpreter that would be chosen by what its files say; nobody has run it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unasked {
+    /// The program.
+    pub path: PathBuf,
+    /// Its `sys.prefix`, where files tell it: a version manager decides that only when it is run.
+    pub prefix: Option<PathBuf>,
+    /// The virtual environment it belongs to.
+    pub venv: Option<PathBuf>,
+    /// Its version, where files tell it.
+    pub version: Option<Version>,
+    /// Why it would be chosen.
+    pub reason: Reason,
+    /// What comes before it and cannot be taken.
+    pub skipped: Vec<Skipped>,
+}
+
+impl Unasked {
+    /// What the files of a candidate say, or why it cannot work.
+    pub(super) fn read(candidate: &Candidate, is_shim: bool) -> Result<Unasked, Why> {
+        let Candidate { path, venv, reason } = candidate;
+        must_be_program(path)?;
+        let version = Config::around(path).and_then(|config| config.version);
+        if let Some(version) = version.filter(|version| *version < OLDEST) {
+            return Err(Why::TooOld(version));
+        }
+        let prefix = match venv {
+            Some(venv) => Some(venv.clone()),
+            None if is_shim => None,
+            None => installation(path),
+        };
+        let (path, venv) = (path.clone(), venv.clone());
+        Ok(Unasked { path, prefix, venv, version, reason: *reason, skipped: Vec::new() })
+    }
+
+    /// Which of these top-level modules it lacks, as far as files tell.
+    pub(super) fn lacking<'a>(&self, modules: &[&'a str], search: &Search) -> Vec<&'a str> {
+        let Some(prefix) = &self.prefix else { return Vec::new() };
+        let own = packages_below(prefix);
+        if own.is_empty() {
+            return Vec::new();
+        }
+        let config = Config::around(&self.path).filter(|_| self.venv.is_some());
+        let is_open = config.as_ref().is_none_or(|config| config.sees_system);
+        let base = config.and_then(|config| config.home).and_then(|home| parent(&home));
+        let user = match search.env.get("PYTHONUSERBASE") {
+            Some(folder) => Some(PathBuf::from(folder)),
+            None => search.home.as_ref().map(|home| home.join(".local")),
+        };
+        let beyond = base.into_iter().chain(user).filter(|_| is_open);
+        let mut folders = search.python_path();
+        folders.extend(own);
+        folders.extend(beyond.flat_map(|folder| packages_below(&folder)));
+        let linked: Vec<PathBuf> = folders.iter().flat_map(|folder| linked_from(folder)).collect();
+        folders.extend(linked);
+        let is_there = |module: &str| {
+            let file = format!("{module}.py");
+            folders.iter().any(|in_it| in_it.join(module).is_dir() || in_it.join(&file).is_file())
+        };
+        modules.iter().copied().filter(|module| !is_there(module)).collect()
+    }
+}
+
+/// Where the program of an installation has its files.
+fn installation(program: &Path) -> Option<PathBuf> {
+    let program = program.canonicalize().ok()?;
+    parent(program.parent()?)
+}
+
+fn parent(folder: &Path) -> Option<PathBuf> {
+    folder.parent().map(Path::to_owned)
+}
+
+/// The folders of packages below a prefix, as Python and its distributors call them.
+fn packages_below(prefix: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for library in ["lib", "lib64"] {
+        let Ok(entries) = fs::read_dir(prefix.join(library)) else { continue };
+        let is_python = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("python");
+        for entry in entries.flatten().filter(|entry| is_python(&entry.file_name())) {
+            for name in ["site-packages", "dist-packages"] {
+                found.push(entry.path().join(name));
+            }
+        }
+    }
+    found.retain(|folder| folder.is_dir());
+    found
+}
+
+/// Folders that the `.pth` files of a folder of packages add to the path.
+fn linked_from(folder: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let paths = entries.flatten().map(|entry| entry.path());
+    let links = paths.filter(|path| path.extension().is_some_and(|extension| extension == "pth"));
+    let texts: Vec<String> = links.filter_map(|path| text_of(&path)).collect();
+    let lines = texts.iter().flat_map(|text| text.lines()).map(str::trim);
+    let named = lines.filter(|line| !line.is_empty()).map(|line| folder.join(line));
+    named.filter(|path| path.is_dir()).collect()
+}
+
+/// What `pyvenv.cfg` says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Config {
+    /// Where the program is that the environment was made from.
+    pub(super) home: Option<PathBuf>,
+    version: Option<Version>,
+    sees_system: bool,
+}
+
+impl Config {
+    /// That of the virtual environment a program lies in.
+    pub(super) fn around(program: &Path) -> Option<Config> {
+        let text = text_of(&venv_of(program)?.join("pyvenv.cfg"))?;
+        let mut config = Config::default();
+        for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
+            let value = value.trim();
+            match name.trim().to_ascii_lowercase().as_str() {
+                "home" => config.home = Some(PathBuf::from(value)),
+                "version" | "version_info" => config.version = version_of(value),
+                "include-system-site-packages" => {
+                    config.sees_system = value.eq_ignore_ascii_case("true");
+                }
+                _ => {}
+            }
+        }
+        Some(config)
+    }
+}
+
+/// `3.12.1`, `3.12` or `3.12.1.final.0`.
+fn version_of(text: &str) -> Option<Version> {
+    let mut numbers = text.split('.').map(|part| part.parse().ok());
+    let (major, minor) = (numbers.next()??, numbers.next()??);
+    Some(Version { major, minor, micro: numbers.next().flatten().unwrap_or_default() })
+}
+
+/// Whether the system could start this.
+fn must_be_program(path: &Path) -> Result<(), Why> {
+    let wrong = |problem: String| Err(Why::CannotStart { problem });
+    let found = match fs::metadata(path) {
+        Ok(found) => found,
+        Err(error) => return wrong(error.to_string()),
+    };
+    if !found.is_file() {
+        return wrong("it is no file".to_owned());
+    }
+    if found.permissions().mode() & 0o111 == 0 {
+        return wrong("permission denied".to_owned());
+    }
+    let mut start = Vec::new();
+    // A program may be one that nobody but the system can read.
+    let Ok(file) = fs::File::open(path) else { return Ok(()) };
+    let _ = file.take(4).read_to_end(&mut start);
+    if start.starts_with(b"#!") {
+        return match script_runner(path) {
+            Some(runner) if !Path::new(&runner).exists() => {
+                wrong(format!("its first line names {runner}, which is not there"))
+            }
+            _ => Ok(()),
+        };
+    }
+    match PROGRAMS.iter().any(|begin| start.starts_with(begin)) {
+        true => Ok(()),
+        false => wrong("it is no program".to_owned()),
+    }
+}
+
+/// The text of a small file.
+fn text_of(path: &Path) -> Option<String> {
+    let found = fs::metadata(path).ok()?;
+    if !found.is_file() || found.len() > MOST_BYTES {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
