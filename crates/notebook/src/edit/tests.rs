@@ -200,7 +200,8 @@ fn metadata_of_a_cell_is_changed_in_place() {
     let equal = [("x", r#"{"b": "é", "a": [1, 2]}"#), ("y", "{}")];
     check(&odd, set(&equal), &odd, &[Note::Unchanged]);
     check(&odd, set(&[("y", "1"), ("y", " {} ")]), &odd, &[Note::Unchanged]);
-    for other in [r#"{"b": "e", "a": [1, 2]}"#, r#"{"b": "é", "a": [1]}"#, r#"{"b": "é"}"#, "[]"] {
+    for other in [r#"{"b": "e", "a": [1, 2]}"#, r#"{"b": "é", "a": [1]}"#, r#"{"b": "é"}"#, "[]"]
+    {
         let mut notebook = parse(&odd);
         notebook.apply(&[set(&[("x", other)])], &mut IdSource::seeded(1)).unwrap();
         assert_ne!(notebook.to_bytes(), odd.as_bytes(), "{other}");
