@@ -17,6 +17,7 @@ import time
 from _thread import _count, allocate_lock
 
 from .channel import to_json
+from .forkhooks import quiet_fork
 from .reaping import reap
 
 # What decides which numbers are drawn, with the word in it or not. A part of another word, as in linseed, is none.
@@ -214,7 +215,7 @@ class _Server:
             return
         kept = self._random_state()
         try:
-            pid = os.fork()
+            pid = quiet_fork()
         except OSError as error:
             # No memory or no process is left, at this moment. Whoever asked runs everything itself.
             self._say(b"refused", b'"reason":' + to_json("no process can be made: %s" % error).encode())

@@ -79,6 +79,16 @@ def _call_all(functions):
             sys.unraisablehook(_Unraisable(function))
 
 
+def quiet_fork():
+    """Forks without a word about threads. Python warns of those that a copy will not have, and where somebody has made
+    errors of warnings, the child would be there and nobody would know it."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return os.fork()
+
+
 class _Unraisable:
     err_msg = None
 

@@ -11,8 +11,9 @@ import _signal
 import os
 import select
 import socket
+import sys
 
-from .forkhooks import ForkHooks
+from .forkhooks import ForkHooks, quiet_fork
 from .preload import settle, warm_up
 from .reaping import reap
 from .seeds import Seeds
@@ -71,6 +72,8 @@ def serve(fd, shell, path="", *preload):
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     poll.register(wake_read, select.POLLIN)
+    # A copy writes to as little memory as it can.
+    fork = quiet_fork if sys.warnoptions else os.fork
     # Nobody need ask to learn that there are no copies.
     say(b"ready", b'"failed":%s,"refused":%s' % (to_json(failed).encode(), to_json(watch.why_not_fork()).encode()))
     while True:
@@ -86,7 +89,7 @@ def serve(fd, shell, path="", *preload):
             if reason is not None:
                 say(b"refused", b'"reason":' + to_json(reason).encode())
             else:
-                pid = os.fork()
+                pid = fork()
                 if pid == 0:
                     try:
                         channel.detach()

@@ -70,3 +70,21 @@ def test_hooks_that_copies_do_not_need_wait_for_the_forks_of_cells():
         " 'before library | before threading | parent threading | parent library')"
     )
     assert refused == "refused"
+
+
+def test_a_warning_about_threads_loses_no_child(monkeypatch):
+    """Python 3.12 and newer warn in the parent, when the child is there already."""
+    import warnings
+
+    from inkcell_runner.forkhooks import quiet_fork
+
+    def fork():
+        warnings.warn("threads", DeprecationWarning)
+        return 5
+
+    monkeypatch.setattr(os, "fork", fork)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = list(warnings.filters)
+        assert quiet_fork() == 5
+        assert warnings.filters == kept
