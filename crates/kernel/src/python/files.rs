@@ -70,11 +70,13 @@ impl Unasked {
         let config = Config::around(&self.path).filter(|_| self.venv.is_some());
         let is_open = config.as_ref().is_none_or(|config| config.sees_system);
         let base = config.and_then(|config| config.home).and_then(|home| parent(&home));
+        let base = base.unwrap_or_else(|| prefix.clone());
         let user = match search.env.get("PYTHONUSERBASE") {
             Some(folder) => Some(PathBuf::from(folder)),
             None => search.home.as_ref().map(|home| home.join(".local")),
         };
-        let beyond = base.into_iter().chain(user).filter(|_| is_open);
+        // Debian's Python has a second place, for what does not come with the system.
+        let beyond = [base.join("local"), base].into_iter().chain(user).filter(|_| is_open);
         let mut folders = search.python_path();
         folders.extend(own);
         folders.extend(beyond.flat_map(|folder| packages_below(&folder)));

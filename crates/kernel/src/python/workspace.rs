@@ -15,11 +15,12 @@ pub struct Workspace {
 }
 
 impl Workspace {
-    /// The workspace of whoever works in this folder: the folder, and all of the repository that it is a part of.
+    /// The workspace of whoever works in this folder: the folder, and all of the repository that it is a part of. Whoever
+    /// is started in the root of the machine works nowhere yet.
     pub fn around(cwd: &Path) -> Workspace {
         let root = cwd.ancestors().find(|folder| folder.join(".git").exists());
-        let folders = [cwd].into_iter().chain(root);
-        Workspace { folders: folders.map(real).collect() }
+        let folders = [cwd].into_iter().chain(root).map(real);
+        Workspace { folders: folders.filter(|folder| folder.parent().is_some()).collect() }
     }
 
     /// Nothing is in it: whoever looks may run what they find.

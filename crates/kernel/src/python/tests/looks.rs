@@ -78,6 +78,7 @@ async fn the_workspace_is_the_whole_checkout() {
     tree.set("../tools/python");
     assert_eq!(unasked(&tree).await.reason, Reason::Setting);
     assert!(!tree.path("canary").exists());
+    assert!(!Workspace::around(Path::new("/")).holds(Path::new("/usr/bin/python3")));
     // What is not in it is asked as ever.
     write_canary(&tree, "bin/python3");
     tree.search.setting = None;
@@ -152,18 +153,19 @@ async fn files_tell_which_modules_there_are() {
     let module = |place: &str| fs::create_dir_all(tree.path(place)).unwrap();
     module("cwd/.venv/lib/python3.12/site-packages/own");
     module("base/lib/python3.12/dist-packages/system");
+    module("base/local/lib/python3.12/dist-packages/admin");
     module("home/.local/lib/python3.12/site-packages/user");
     module("cwd/src/local");
     module("editable/linked");
     fs::write(venv.join("lib/python3.12/site-packages/single.py"), "").unwrap();
     let link = format!("import os\n\n{}\n", tree.path("editable").display());
     fs::write(venv.join("lib/python3.12/site-packages/x.pth"), link).unwrap();
-    let all = ["own", "system", "user", "local", "linked", "single", "nowhere"];
+    let all = ["own", "system", "admin", "user", "local", "linked", "single", "nowhere"];
     let lacking = async |tree: &Tree| {
         let seen = look(tree).await.unwrap();
         tree.finder().lacking(&seen, &all, &tree.search).await
     };
-    assert_eq!(lacking(&tree).await, ["system", "user", "local", "nowhere"]);
+    assert_eq!(lacking(&tree).await, ["system", "admin", "user", "local", "nowhere"]);
     config("true");
     assert_eq!(lacking(&tree).await, ["local", "nowhere"]);
     tree.env(&[("PYTHONPATH", ":src")]);
