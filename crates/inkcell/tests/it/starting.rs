@@ -38,7 +38,7 @@ fn starting_runs_nothing_of_the_workspace() {
     let table: [(&str, &[(&str, &str)], &str); 6] = [
         (".venv/bin/python", &[], ""),
         ("venv/bin/python", &[], ""),
-        ("bin/python3", &[("PATH", "{bin}:/usr/bin:/bin")], ""),
+        ("bin/python", &[("PATH", "{bin}:/usr/bin:/bin")], ""),
         ("env/bin/python", &[("VIRTUAL_ENV", "{dir}/env")], ""),
         ("tools/py", &[], "python.interpreter = './tools/py'\n"),
         ("real/python", &[("INKCELL_PYTHON_INTERPRETER", "{link}")], ""),
