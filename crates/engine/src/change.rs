@@ -227,6 +227,8 @@ impl Base {
             *notebook = new;
             return Ok(EditReport::default());
         }
+        // Before cells are counted: a script seems to leave them all out.
+        notebook.check_markers(text).map_err(|error| text_error(&self.path, error))?;
         let report = self.apply_text(notebook, text, rules)?;
         if notebook.is_changed() && self.records.is_part(text.as_bytes()) {
             return Err(EngineError::PartOfText { path: self.path.clone() });
@@ -250,6 +252,7 @@ impl Base {
         let text = notebook.to_text(ids).map_err(failed)?;
         let (text, _) = substitute_between_markers(&text, old, new, matches)
             .map_err(|error| EngineError::Sub { path: self.path.clone(), error })?;
+        notebook.check_markers(&text).map_err(failed)?;
         notebook.apply_text(&text, rules, &mut self.ids()).map_err(failed)
     }
 }

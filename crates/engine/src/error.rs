@@ -401,7 +401,9 @@ fn in_batch(error: &EditError, batch: usize) -> String {
 pub(crate) fn text_error(path: &str, error: TextError) -> EngineError {
     let path = path.to_owned();
     match error {
-        TextError::FirstLine => EngineError::BadText { path, error },
+        TextError::FirstLine | TextError::UnknownMarker { .. } => {
+            EngineError::BadText { path, error }
+        }
         TextError::BadCell { index } => EngineError::BadCell { path, index },
         TextError::LeavesOut { .. } => EngineError::LeavesOut { path, error },
         TextError::Edit(error) => EngineError::Edit { path, error, batch: 1 },

@@ -5,6 +5,7 @@
 
 use crate::error::NotebookError;
 use crate::json::SyntaxError;
+use crate::text::is_stray_marker;
 
 /// What a file seems to be instead of a notebook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub enum Oddity {
     CutOff,
     /// The text form of a notebook, not its JSON.
     VirtualText,
+    /// A script whose cells are marked by comments.
+    Script,
 }
 
 impl std::fmt::Display for Oddity {
@@ -69,6 +72,9 @@ impl std::fmt::Display for Oddity {
             Oddity::CutOff => f.write_str(
                 "the file is cut off; restore it from a backup, a checkpoint or version control",
             ),
+            Oddity::Script => {
+                f.write_str("this is a script with marked cells, not a notebook; run it as code")
+            }
             Oddity::VirtualText => f.write_str(
                 "this is the text form of a notebook, not its JSON; write it into a notebook instead",
             ),
@@ -119,6 +125,10 @@ fn oddity(bytes: &[u8], syntax: SyntaxError) -> Option<Oddity> {
     if head.starts_with("<!doctype html") || head.starts_with("<html") || head.starts_with("<?xml")
     {
         return Some(Oddity::Html);
+    }
+    // Before the text form: both may begin with a marker of prose. JSON has no line that begins with a comment.
+    if std::str::from_utf8(body).is_ok_and(|text| text.split('\n').any(is_stray_marker)) {
+        return Some(Oddity::Script);
     }
     if head.starts_with("# %% [") {
         return Some(Oddity::VirtualText);

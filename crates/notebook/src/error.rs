@@ -295,6 +295,17 @@ pub enum TextError {
          \"# %% [raw] cell:0\"."
     )]
     FirstLine,
+    /// A line begins a cell in scripts, and not in this text.
+    #[error(
+        "line {line} is {text:?}, which marks a cell of a script; here a cell begins with \"# %% [code]\", \
+         \"# %% [markdown]\" or \"# %% [raw]\". Nothing was written"
+    )]
+    UnknownMarker {
+        /// Its number, from 1.
+        line: usize,
+        /// The line, or its beginning.
+        text: String,
+    },
     /// An entry of the notebook has no text form.
     #[error("cell {index} is not a code, markdown or raw cell")]
     BadCell {

@@ -3,6 +3,8 @@
 //! Owns the marker grammar, the escape of lines that look like markers, and the rules by which a
 //! marked cell is one that was there before. Changing the document is left to `EditOp`s.
 
+mod strays;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ops::Range;
@@ -14,6 +16,8 @@ use crate::error::{Candidate, SubError, TextError};
 use crate::fields::SourceShape;
 use crate::search::substitute;
 use crate::view::CellView;
+
+pub(crate) use strays::is_stray_marker;
 
 /// Whether markers carry ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -36,6 +36,8 @@ pub enum NextStep<'a> {
     ChooseState,
     /// Write the text into a notebook.
     WriteText,
+    /// Run the script as code.
+    RunScript(&'a str),
     /// Look at the JSON: it should be an object with an array of cells.
     LookAtJson(&'a str),
     /// Look at the cells: one is none of the three kinds.
@@ -125,11 +127,12 @@ impl EngineError {
             EngineError::Exists { path } => NextStep::EditInstead(path),
             EngineError::NotANotebookPath { path } => NextStep::RenameToNotebook(path),
             EngineError::OntoItself { .. } => NextStep::ChooseOther,
-            EngineError::NotJson { error: NotebookError::Syntax { oddity, .. }, .. } => {
+            EngineError::NotJson { path, error: NotebookError::Syntax { oddity, .. } } => {
                 match oddity {
                     Some(Oddity::Empty) => NextStep::ReplaceEmpty,
                     Some(Oddity::CutOff) => NextStep::TryIfSaving,
                     Some(Oddity::VirtualText) => NextStep::WriteText,
+                    Some(Oddity::Script) => NextStep::RunScript(path),
                     _ => return None,
                 }
             }

@@ -35,6 +35,7 @@ fn text(step: NextStep<'_>) -> String {
             "name a folder that can be written for locks and versions: INKCELL_STATE_DIR=DIR".to_owned()
         }
         NextStep::WriteText => "give it to: inkcell write PATH".to_owned(),
+        NextStep::RunScript(path) => format!("run it as code: inkcell py --cells --file {path}"),
         NextStep::LookAtJson(path) => format!(
             "a notebook is an object with an array \"cells\"; look at it with: inkcell read {path}:raw"
         ),

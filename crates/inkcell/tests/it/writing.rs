@@ -48,6 +48,29 @@ fn what_is_read_goes_back_byte_for_byte() {
     }
 }
 
+/// A script is no text form of a notebook. It is refused with the line, and nobody is told to write it.
+#[test]
+fn a_script_is_refused_with_its_line() {
+    let env = env();
+    env.put("nb.ipynb", rich());
+    env.run(&["to", "script", "nb.ipynb", "-o", "nb.py"]).ok();
+    for args in [&["write", "nb.ipynb"][..], &["write", "new.ipynb"], &["write", "nb.ipynb", "--drop", "3"]] {
+        let ran = env.run_with(args, env.get("nb.py")).exits(2);
+        assert!(ran.stderr.contains("line 6 is \"# %%\""), "{}", ran.stderr);
+    }
+    assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
+    assert_eq!(env.names(), ["nb.ipynb", "nb.py"]);
+    let ran = env.run(&["run", "nb.py"]).exits(2);
+    assert!(ran.stderr.contains("hint: run it as code: inkcell py --cells --file nb.py"), "{}", ran.stderr);
+    // A line of a source that only looks like a marker goes where its notebook goes.
+    env.put("odd.ipynb", jupyter(&[("code", "ab12cd34", "# %%\nx = 1")]));
+    let text = env.run(&["read", "odd.ipynb"]).ok().bytes;
+    env.run_with(&["write", "odd.ipynb"], &text).ok();
+    env.run_with(&["write", "copy.ipynb"], text).ok();
+    let edit = ["edit", "odd.ipynb", "--old", "x = 1", "--new", "x = 1\n# %% two\ny = 2"];
+    assert!(env.run(&edit).exits(2).stderr.contains("line 4 is \"# %% two\""));
+}
+
 /// B:V-13
 #[test]
 fn a_part_that_is_written_back_does_not_delete_the_rest() {

@@ -67,6 +67,8 @@ fn what_is_no_notebook_is_told_with_its_place() {
     check(b"\x89PNG\r\n", (1, 1), Some(Oddity::Binary { format: "PNG" }));
     check(b"{\n \"cells\": [", (2, 12), Some(Oddity::CutOff));
     check(b"# %% [code] cell:0\nx = 1", (1, 1), Some(Oddity::VirtualText));
+    check(b"# %% [markdown]\n# Title\n\n# %%\nx = 1\n", (1, 1), Some(Oddity::Script));
+    check(b"import os\n\n#%% load\r\nx = 1\n", (1, 1), Some(Oddity::Script));
 }
 
 /// F-068
@@ -89,6 +91,7 @@ fn every_oddity_says_what_to_do() {
     check(Oddity::Binary { format: "zip" }, "check the path");
     check(Oddity::CutOff, "cut off");
     check(Oddity::VirtualText, "write it into a notebook");
+    check(Oddity::Script, "run it as code");
     assert_eq!(error("[1,\n x]").to_string(), "line 2, column 2: expected a value here");
 }
 

@@ -18,6 +18,9 @@ const PYTHON_MAGICS: [&str; 4] = ["time", "timeit", "capture", "prun"];
 const LINE_ENDS: [char; 10] =
     ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
 
+/// A first line that every editor understands, and no reader of cells takes for one.
+const ENCODING: &str = "# -*- coding: utf-8 -*-\n";
+
 /// How a language begins a comment that runs to the end of the line.
 fn comment_prefix(language: &str) -> &'static str {
     match language.to_lowercase().as_str() {
@@ -55,7 +58,10 @@ pub fn to_script(notebook: &Notebook) -> String {
             }
         }
     }
-    if is_python { script.into_python_file() } else { script.out }
+    let has_code = notebook.cells().any(|cell| cell.kind() == Some(CellKind::Code));
+    let text = if is_python { script.into_python_file() } else { script.out };
+    // With markers of prose alone it would look like the text form of a notebook, which it is not.
+    if !has_code && text.starts_with("# %%") { format!("{ENCODING}{text}") } else { text }
 }
 
 /// A script while it is written.
@@ -165,7 +171,7 @@ impl Script {
         // the file. The first line that names one is the one that counts.
         let names_encoding = |line: &str| line.contains("coding:") || line.contains("coding=");
         if file.lines().take(2).any(names_encoding) {
-            return format!("# -*- coding: utf-8 -*-\n{file}");
+            return format!("{ENCODING}{file}");
         }
         file
     }

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use inkcell_notebook::{Notebook, Outputs, to_markdown, to_script};
+use inkcell_notebook::{Notebook, Outputs, parse_text, to_markdown, to_script};
 use inkcell_testkit::notebooks;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -225,6 +225,26 @@ fn the_top_of_a_script() {
         script(&["# coding=latin-1\nx = 'é'"]),
         format!("{header}\n# coding=latin-1\nx = 'é'\n")
     );
+}
+
+/// A script is not the text form of a notebook: taken for it, it would lose cells.
+#[test]
+fn a_script_is_not_taken_for_the_text_of_a_notebook() {
+    let books = [
+        sample(),
+        notebook("python", &json!([cell("markdown", "# Title"), cell("raw", "x")])),
+        notebook("R", &json!([cell("markdown", "# Title"), cell("code", "x <- 1")])),
+        notebook("R", &json!([cell("markdown", "# Title")])),
+        notebook("javascript", &json!([cell("markdown", "# Title"), cell("code", "x = 1")])),
+        notebook("python", &json!([cell("code", "x = 1\n# %%\ny = 2"), cell("markdown", "a")])),
+    ];
+    for book in books {
+        let script = to_script(&book);
+        for base in [&book, &Notebook::empty()] {
+            let refused = parse_text(&script).is_err() || base.check_markers(&script).is_err();
+            assert!(refused, "{script}");
+        }
+    }
 }
 
 /// The interpreter to ask; none when there is none and that is allowed.

@@ -1,0 +1,104 @@
+//! Marker lines of scripts in a text that is to become cells.
+//!
+//! Owns which lines other programs begin a cell at, and when such a line is refused. Scripts are not a format of ours:
+//! taken for virtual text, one would lose the cells whose markers are not known here.
+
+use std::collections::HashSet;
+
+use super::{marker, without_cr};
+use crate::document::Notebook;
+use crate::error::TextError;
+
+/// How much of a line an error shows.
+const SHOWN_CHARS: usize = 60;
+
+/// Whether a line begins a cell in a script and not in virtual text. `# %%time` is a comment about a magic.
+pub(crate) fn is_stray_marker(line: &str) -> bool {
+    let Some(comment) = without_cr(line).strip_prefix('#') else { return false };
+    let Some(tail) = comment.trim_start_matches([' ', '\t']).strip_prefix("%%") else {
+        return false;
+    };
+    (tail.is_empty() || tail.starts_with([' ', '\t', '['])) && marker(line).is_none()
+}
+
+impl Notebook {
+    /// Refuses a text in which a line begins a cell of a script: it would become a part of the cell above it. In a cell
+    /// that the text names by number or id the line is source if the notebook has such a line, or has no cells yet:
+    /// that text was made from a notebook.
+    pub fn check_markers(&self, text: &str) -> Result<(), TextError> {
+        let mut is_named = None;
+        let mut sources = None;
+        for (at, line) in text.split('\n').enumerate() {
+            if let Some(found) = marker(line) {
+                is_named = Some(found.number.is_some() || found.id.is_some());
+                continue;
+            }
+            // A first line that is no marker is refused by itself.
+            let Some(is_named) = is_named.filter(|_| is_stray_marker(line)) else { continue };
+            let line = without_cr(line);
+            let is_source = is_named
+                && (self.is_empty()
+                    || sources.get_or_insert_with(|| self.stray_markers()).contains(line));
+            if !is_source {
+                let text = line.chars().take(SHOWN_CHARS).collect();
+                return Err(TextError::UnknownMarker { line: at + 1, text });
+            }
+        }
+        Ok(())
+    }
+
+    /// Lines of the sources that look like markers of scripts.
+    fn stray_markers(&self) -> HashSet<String> {
+        let mut found = HashSet::new();
+        for cell in self.cells() {
+            let source = cell.source().text;
+            let lines = source.split('\n').filter(|line| is_stray_marker(line));
+            found.extend(lines.map(|line| without_cr(line).to_owned()));
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use inkcell_testkit::notebooks;
+
+    fn book(source: &str) -> Notebook {
+        let text = notebooks::jupyter(&[("code", "ab12cd34", source)]);
+        Notebook::parse(text.into_bytes()).unwrap()
+    }
+
+    #[test]
+    fn markers_of_scripts_are_told_from_comments_and_from_ours() {
+        for line in ["# %%", "#%%", "# %% title", "# %% [md]", "#  %% [code]", "# %%\r", "# %%[code]"] {
+            assert!(is_stray_marker(line), "{line:?}");
+        }
+        for line in ["# %%time", "# %%%", "# %% [code]", "# %% [raw] cell:1\r", " # %%", "x # %%", "# %"] {
+            assert!(!is_stray_marker(line), "{line:?}");
+        }
+    }
+
+    /// The line is named; nothing that a notebook itself shows is refused.
+    #[test]
+    fn a_marker_of_a_script_is_refused_where_it_is_no_source() {
+        let refused = |book: &Notebook, text: &str, line: usize, shown: &str| {
+            let wanted = TextError::UnknownMarker { line, text: shown.to_owned() };
+            assert_eq!(book.check_markers(text), Err(wanted), "{text:?}");
+        };
+        let plain = book("x = 1");
+        refused(&plain, "# %% [markdown]\n# Title\n\n# %%\nx = 1", 4, "# %%");
+        refused(&plain, "# %% [code] cell:0\nx = 1\r\n#%% two\r\ny", 3, "#%% two");
+        refused(&Notebook::empty(), "# %% [code]\n# %% [md]", 2, "# %% [md]");
+        let marked = book("# %%\nx = 1\n");
+        refused(&marked, "# %% [code]\n# %%\n", 2, "# %%");
+        refused(&marked, "# %% [code] cell:0\n# %% other", 2, "# %% other");
+        for ids in [crate::MarkerIds::Auto, crate::MarkerIds::Off] {
+            let text = marked.to_text(ids).unwrap();
+            assert_eq!(marked.check_markers(&text), Ok(()));
+            assert_eq!(Notebook::empty().check_markers(&text), Ok(()));
+        }
+        // What is wrong with a first line is told elsewhere.
+        assert_eq!(plain.check_markers("# %%\nx"), Ok(()));
+    }
+}
