@@ -49,7 +49,10 @@ pub use inkcell_notebook as notebook;
 pub use inspect::InspectError;
 pub use kernels::{Chosen, ChosenKernel, KernelsConfig, ProjectKernels};
 pub use lent::Lent;
-pub use notebooks::{FilesConfig, Notebooks, Opened, SavedBytes, parse_notebook, system_random};
+pub use notebooks::{
+    FilesConfig, KernelDefaults, KernelMetadata, Notebooks, Opened, SavedBytes, parse_notebook,
+    system_random,
+};
 pub use ops::parse_ops;
 pub use preflight::{Check, Needed, Preflight};
 pub use run::{

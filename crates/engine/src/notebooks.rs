@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_notebook::{EditOp, IdSource, MarkerIds, MetaChange, Notebook, NotebookError, Oddity};
+use inkcell_notebook::{MarkerIds, Notebook, NotebookError, Oddity};
 
 use crate::change::{Backup, Base, Draft, Effect, IfMissing, Mode, SaveOptions, Saved};
 use crate::error::{EngineError, not_a_notebook, text_error};
@@ -17,10 +17,12 @@ use crate::files::{
     Roots, Target, Version, is_notebook_path,
 };
 
+mod fresh;
 mod pick;
 mod plain;
 mod running;
 
+pub use fresh::{KernelDefaults, KernelMetadata};
 pub use plain::SavedBytes;
 
 /// Everything the engine must be told to work on files; there are no defaults.
@@ -47,6 +49,8 @@ pub struct Notebooks {
     /// Who is told of changes.
     feeds: Option<Feeds>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// Who says for which kernels new notebooks are.
+    kernel_defaults: Option<Arc<dyn KernelDefaults>>,
     /// How a file that another program is saving is waited for.
     pause: fn(Duration),
 }
@@ -90,7 +94,8 @@ const PARALLEL_BYTES: usize = 4 << 20;
 impl Notebooks {
     /// Notebooks under this configuration.
     pub fn new(config: FilesConfig) -> Notebooks {
-        Notebooks { config, feeds: None, elsewhere: None, pause: std::thread::sleep }
+        let (feeds, elsewhere, kernel_defaults) = (None, None, None);
+        Notebooks { config, feeds, elsewhere, kernel_defaults, pause: std::thread::sleep }
     }
 
     /// The same, and whoever watches the session of a notebook is told of what is changed in it.
@@ -266,7 +271,10 @@ impl Notebooks {
                     .map_err(|error| not_a_notebook(&target.shown, error))?,
             ),
         };
-        let mut after = before.clone().unwrap_or_else(Notebook::empty);
+        let mut after = match &before {
+            Some(before) => before.clone(),
+            None => self.fresh(&target.path, &target.shown, None)?,
+        };
         let base = self.base(target, before.as_ref(), options.base, first_read)?;
         let value = change(&mut after, &base)?;
         let merged = base.known.map(|record| record.version);
@@ -413,9 +421,8 @@ impl Notebooks {
         Ok(backup.path)
     }
 
-    /// Makes an empty notebook where there is none, for a kernel of this name when one is given.
+    /// Makes an empty notebook where there is none, for the kernel of this name, or the usual one.
     pub fn create(&self, path: &str, kernel: Option<&str>) -> Result<Version, EngineError> {
-        let notebook = &empty_notebook(path, kernel)?;
         let target = self.target(path)?;
         let mut lock = Lock::take(&target, &self.config.state_dir, self.config.lock_wait)?;
         let exists = || EngineError::Exists { path: path.to_owned() };
@@ -423,6 +430,7 @@ impl Notebooks {
             return Err(exists());
         }
         must_be_notebook_path(path)?;
+        let notebook = &self.fresh(&target.path, path, kernel)?;
         let bytes = notebook.to_bytes();
         let new = Replacement {
             chunks: &[&bytes],
@@ -452,18 +460,6 @@ fn must_be_notebook_path(path: &str) -> Result<(), EngineError> {
         return Ok(());
     }
     Err(EngineError::NotANotebookPath { path: path.to_owned() })
-}
-
-fn empty_notebook(path: &str, kernel: Option<&str>) -> Result<Notebook, EngineError> {
-    let mut notebook = Notebook::empty();
-    if let Some(kernel) = kernel {
-        let spec = serde_json::json!({"display_name": kernel, "name": kernel}).to_string();
-        let change = MetaChange { set: vec![("kernelspec".to_owned(), spec)], unset: Vec::new() };
-        let op = EditOp::SetMeta { cell: None, change };
-        let failed = |error| EngineError::Edit { path: path.to_owned(), error, batch: 1 };
-        notebook.apply(&[op], &mut IdSource::seeded(0)).map_err(failed)?;
-    }
-    Ok(notebook)
 }
 
 /// A folder that does not exist means that the file does not either.

@@ -24,6 +24,7 @@ mod calls;
 mod clients;
 mod engine;
 mod file;
+mod kernel_files;
 mod read;
 mod resolve;
 mod surroundings;
@@ -44,6 +45,7 @@ pub(crate) use value::Value;
 pub(crate) use value::{Address, Secret};
 
 use file::{FileError, Owner, Said};
+use kernel_files::KernelFiles;
 use read::Read;
 
 /// How long an edit waits for another one of the same file.
@@ -133,7 +135,8 @@ impl Settings {
         };
         // Whoever watches a notebook's session sees what is done to it, wherever that session is.
         let others = Arc::new(OtherHosts::of(&settings));
-        settings.notebooks = settings.notebooks.telling_elsewhere(others);
+        let kernels = Arc::new(settings.kernel_files());
+        settings.notebooks = settings.notebooks.telling_elsewhere(others).making(kernels);
         Ok(settings)
     }
 
@@ -181,6 +184,17 @@ impl Settings {
     fn interpreter_of(&self, setting: &Setting) -> Option<String> {
         let Setting { value: Value::Text(given), source } = setting else { return None };
         Some(anchored(given, source.project().unwrap_or(&self.cwd)))
+    }
+
+    /// Where the kernels of new notebooks are looked up.
+    fn kernel_files(&self) -> KernelFiles {
+        KernelFiles {
+            interpreter: self.interpreter(),
+            home: self.home.clone(),
+            state: self.state_dir.clone(),
+            env: self.parent_env(),
+            system: KernelspecSearch::SYSTEM.iter().map(PathBuf::from).collect(),
+        }
     }
 
     /// The connection file of a Jupyter kernel that runs, as somebody names it who works in this folder.

@@ -1,9 +1,12 @@
 //! `inkcell new` and `inkcell to`.
 
+use std::process::Command;
+
 use inkcell_testkit::env::finish;
-use inkcell_testkit::need::{skip, succeeds};
+use inkcell_testkit::need::{self, skip, succeeds};
 use inkcell_testkit::notebooks::jupyter;
 use insta::assert_snapshot;
+use serde_json::{Value, json};
 
 use crate::env;
 use crate::samples::rich;
@@ -16,14 +19,10 @@ fn a_new_notebook_is_empty_and_valid() {
         env.redact(&ran.stdout),
         "✓ Notebook created\n  Notebook: nb.ipynb\n  Version: [version]\n"
     );
-    assert_snapshot!(String::from_utf8(env.get("nb.ipynb")).expect("text"), @r#"
-    {
-     "cells": [],
-     "metadata": {},
-     "nbformat": 4,
-     "nbformat_minor": 5
-    }
-    "#);
+    let made: Value = serde_json::from_slice(&env.get("nb.ipynb")).expect("JSON");
+    assert_eq!((&made["cells"], &made["nbformat"]), (&json!([]), &json!(4)));
+    assert_eq!(made["metadata"]["kernelspec"]["language"], "python");
+    assert_eq!(made["metadata"]["language_info"]["name"], "python");
     let before = env.get("nb.ipynb");
     let ran = env.run(&["new", "nb.ipynb"]).exits(4);
     assert_eq!(
@@ -41,8 +40,55 @@ fn a_new_notebook_is_empty_and_valid() {
 fn a_new_notebook_can_name_its_kernel() {
     let env = env();
     env.run(&["new", "nb.IPYNB", "--kernel", "python3"]).ok();
-    let made: serde_json::Value = serde_json::from_slice(&env.get("nb.IPYNB")).expect("JSON");
+    let made: Value = serde_json::from_slice(&env.get("nb.IPYNB")).expect("JSON");
     assert_eq!(made["metadata"]["kernelspec"]["name"], "python3");
+}
+
+/// Every way to make a notebook makes one that papermill knows what to do with. Commands that make one do not run the
+/// folder's Python.
+#[test]
+fn new_notebooks_say_which_kernel_they_are_for() {
+    let env = env();
+    std::fs::create_dir_all(env.path(".venv/bin")).expect("made");
+    env.put(".venv/bin/python", "#!/bin/sh\necho ran > ran.txt\n");
+    env.put(".venv/pyvenv.cfg", "home = /usr/bin\nversion = 3.12.3\n");
+    let runnable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(env.path(".venv/bin/python"), runnable).expect("set");
+    let without = |args: &[&str], input: &str| {
+        let mut command = env.inkcell();
+        command.args(args);
+        for name in ["INKCELL_PYTHON_INTERPRETER", "VIRTUAL_ENV", "CONDA_PREFIX"] {
+            command.env_remove(name);
+        }
+        finish(command, input).ok();
+    };
+    let text = "# %% [code]\nx = 1";
+    let own = json!({"path": "own.ipynb", "create": true}).to_string();
+    without(&["new", "new.ipynb"], "");
+    without(&["write", "write.ipynb"], text);
+    assert!(!env.path("ran.txt").exists(), "an interpreter was run");
+    without(&["tool", "notebook_edit", &own], "");
+    let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let papermill = need::python_package(
+        "new_notebooks_say_which_kernel_they_are_for",
+        python.as_ref(),
+        "papermill",
+    );
+    for name in ["new", "write", "own"] {
+        let file = format!("{name}.ipynb");
+        let made: Value = serde_json::from_slice(&env.get(&file)).expect("JSON");
+        assert_eq!(made["metadata"]["kernelspec"]["name"], "python3", "{name}");
+        assert_eq!(made["metadata"]["language_info"]["version"], "3.12.3", "{name}");
+        if papermill {
+            let ask = "import sys\nfrom papermill.iorw import load_notebook_node\n\
+                       from papermill.utils import nb_kernel_name, nb_language\n\
+                       nb = load_notebook_node(sys.argv[1])\n\
+                       print(nb_kernel_name(nb), nb_language(nb))";
+            let mut command = Command::new(&python);
+            command.args(["-c", ask]).arg(env.path(&file));
+            assert_eq!(finish(command, "").ok().stdout, "python3 python\n", "{name}");
+        }
+    }
 }
 
 #[test]

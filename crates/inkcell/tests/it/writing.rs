@@ -54,14 +54,20 @@ fn a_script_is_refused_with_its_line() {
     let env = env();
     env.put("nb.ipynb", rich());
     env.run(&["to", "script", "nb.ipynb", "-o", "nb.py"]).ok();
-    for args in [&["write", "nb.ipynb"][..], &["write", "new.ipynb"], &["write", "nb.ipynb", "--drop", "3"]] {
+    for args in
+        [&["write", "nb.ipynb"][..], &["write", "new.ipynb"], &["write", "nb.ipynb", "--drop", "3"]]
+    {
         let ran = env.run_with(args, env.get("nb.py")).exits(2);
         assert!(ran.stderr.contains("line 6 is \"# %%\""), "{}", ran.stderr);
     }
     assert_eq!(env.get("nb.ipynb"), rich().as_bytes());
     assert_eq!(env.names(), ["nb.ipynb", "nb.py"]);
     let ran = env.run(&["run", "nb.py"]).exits(2);
-    assert!(ran.stderr.contains("hint: run it as code: inkcell py --cells --file nb.py"), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("hint: run it as code: inkcell py --cells --file nb.py"),
+        "{}",
+        ran.stderr
+    );
     // A line of a source that only looks like a marker goes where its notebook goes.
     env.put("odd.ipynb", jupyter(&[("code", "ab12cd34", "# %%\nx = 1")]));
     let text = env.run(&["read", "odd.ipynb"]).ok().bytes;
@@ -177,7 +183,7 @@ fn a_missing_notebook_is_made_from_text() {
     env.run_with(&["write", "new.ipynb"], "# %% [markdown]\n# T\n# %% [code] cell:7\nx = 1\n").ok();
     let made: serde_json::Value = serde_json::from_slice(&env.get("new.ipynb")).expect("JSON");
     assert_eq!((&made["nbformat"], &made["nbformat_minor"]), (&4.into(), &5.into()));
-    assert_eq!(made["metadata"], serde_json::json!({}));
+    assert_eq!(made["metadata"]["kernelspec"]["name"], "python3");
     assert_eq!(made["cells"][0]["source"], serde_json::json!(["# T"]));
     assert_eq!(made["cells"][1]["source"], serde_json::json!(["x = 1\n"]));
     assert!(made["cells"][0]["id"].is_string());

@@ -1,0 +1,143 @@
+//! Notebooks that are made: empty, and with the metadata by which other programs know their kernel.
+//!
+//! Owns what that metadata looks like. Which kernel a new notebook is for is told by a [`KernelDefaults`]; nothing is run to
+//! find out.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use inkcell_notebook::Notebook;
+use serde::Serialize as _;
+use serde_json::{Value, json};
+
+use super::{Notebooks, not_a_notebook};
+use crate::error::EngineError;
+
+/// The kernel of a notebook that is made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KernelMetadata {
+    /// The name of its kernelspec.
+    pub name: String,
+    /// What people call it.
+    pub display_name: String,
+    /// The language it runs, as kernelspecs spell it; empty where that is not known.
+    pub language: String,
+    /// The version of the language, where a file says it.
+    pub version: Option<String>,
+}
+
+/// Says which kernel a new notebook is for, by what files say.
+pub trait KernelDefaults: fmt::Debug + Send + Sync {
+    /// The kernel of this name, or the usual one, for a notebook at this path.
+    fn kernel(&self, notebook: &Path, name: Option<&str>) -> KernelMetadata;
+}
+
+impl KernelMetadata {
+    /// A kernel of which nothing is known but its name, which is IPython's own where none is given.
+    pub fn named(name: Option<&str>) -> KernelMetadata {
+        let name = name.unwrap_or("python3");
+        let is_python = name.to_lowercase().starts_with("python");
+        KernelMetadata {
+            name: name.to_owned(),
+            display_name: if name == "python3" { "Python 3 (ipykernel)" } else { name }.to_owned(),
+            language: if is_python { "python" } else { "" }.to_owned(),
+            version: None,
+        }
+    }
+
+    /// The metadata of a notebook, with the keys in Jupyter's order.
+    fn metadata(&self) -> Value {
+        let KernelMetadata { name, display_name, language, version } = self;
+        if language.is_empty() {
+            return json!({"kernelspec": {"display_name": display_name, "name": name}});
+        }
+        let mut info = match language.as_str() {
+            // As IPython's kernel tells it.
+            "python" => json!({
+                "codemirror_mode": {"name": "ipython", "version": 3},
+                "file_extension": ".py",
+                "mimetype": "text/x-python",
+                "name": "python",
+                "nbconvert_exporter": "python",
+                "pygments_lexer": "ipython3",
+            }),
+            other => json!({"name": other}),
+        };
+        if let Some(version) = version {
+            info["version"] = version.as_str().into();
+        }
+        let spec = json!({"display_name": display_name, "language": language, "name": name});
+        json!({"kernelspec": spec, "language_info": info})
+    }
+
+    /// An empty notebook for it, laid out as Jupyter does.
+    fn notebook(&self, shown: &str) -> Result<Notebook, EngineError> {
+        let whole = json!({
+            "cells": [], "metadata": self.metadata(), "nbformat": 4, "nbformat_minor": 5,
+        });
+        let mut bytes = Vec::new();
+        let layout = serde_json::ser::PrettyFormatter::with_indent(b" ");
+        let mut to = serde_json::Serializer::with_formatter(&mut bytes, layout);
+        // Writing to memory does not fail; what is wrong would be told by what follows.
+        let _ = whole.serialize(&mut to);
+        bytes.push(b'\n');
+        Notebook::parse(bytes).map_err(|error| not_a_notebook(shown, error))
+    }
+}
+
+impl Notebooks {
+    /// The same, with new notebooks for the kernels that are told here.
+    pub fn making(&self, kernels: Arc<dyn KernelDefaults>) -> Notebooks {
+        Notebooks { kernel_defaults: Some(kernels), ..self.clone() }
+    }
+
+    /// An empty notebook for this path.
+    pub(super) fn fresh(
+        &self,
+        path: &Path,
+        shown: &str,
+        kernel: Option<&str>,
+    ) -> Result<Notebook, EngineError> {
+        let made = match &self.kernel_defaults {
+            Some(kernels) => kernels.kernel(path, kernel),
+            None => KernelMetadata::named(kernel),
+        };
+        made.notebook(shown)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What papermill and nbconvert look for, for kernels of any language.
+    #[test]
+    fn a_new_notebook_says_what_its_kernel_is() {
+        let made = |kernel: KernelMetadata| {
+            let notebook = kernel.notebook("nb.ipynb").expect("a notebook");
+            assert!(notebook.problems().is_empty() && notebook.is_empty());
+            let text = String::from_utf8(notebook.to_bytes()).expect("text");
+            assert!(
+                text.starts_with("{\n \"cells\": [],\n \"metadata\": {\n  \"kernelspec\": {\n")
+            );
+            serde_json::from_str::<Value>(&text).expect("JSON")["metadata"].clone()
+        };
+        let python = made(KernelMetadata::named(None));
+        let spec = json!({"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"});
+        assert_eq!(python["kernelspec"], spec);
+        assert_eq!(python["language_info"]["name"], "python");
+        assert_eq!(python["language_info"].get("version"), None);
+        let version = Some("3.12.3".to_owned());
+        let python = made(KernelMetadata { version, ..KernelMetadata::named(Some("python3.12")) });
+        assert_eq!(python["kernelspec"]["display_name"], "python3.12");
+        assert_eq!(python["language_info"]["version"], "3.12.3");
+        let spec = |name: &str| json!({"display_name": name, "name": name});
+        assert_eq!(made(KernelMetadata::named(Some("ir"))), json!({"kernelspec": spec("ir")}));
+        let odd = made(KernelMetadata::named(Some("p\"\u{1b}é")));
+        assert_eq!(odd, json!({"kernelspec": spec("p\"\u{1b}é")}));
+        let named =
+            KernelMetadata { language: "R".to_owned(), ..KernelMetadata::named(Some("ir")) };
+        assert_eq!(made(named)["language_info"], json!({"name": "R"}));
+    }
+}

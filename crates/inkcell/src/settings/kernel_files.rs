@@ -1,0 +1,144 @@
+//! The kernel that a new notebook names: the one its Python would have, by what files say.
+//!
+//! Owns where that is read. No interpreter is run for it: a notebook may be made in a folder whose Python nobody has
+//! asked to run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use inkcell_engine::kernel::{
+    Kernelspec, KernelspecSearch, ParentEnv, PrefixKind, PythonPrefix, Search, candidates,
+};
+use inkcell_engine::{KernelDefaults, KernelMetadata};
+
+/// A file of a few lines is read, and nothing that only has its name.
+const MOST_BYTES: u64 = 64 << 10;
+
+/// Where kernels and interpreters are looked for.
+#[derive(Debug)]
+pub(super) struct KernelFiles {
+    pub(super) interpreter: Option<String>,
+    pub(super) home: Option<PathBuf>,
+    pub(super) state: PathBuf,
+    pub(super) env: ParentEnv,
+    /// Where the system keeps kernels.
+    pub(super) system: Vec<PathBuf>,
+}
+
+impl KernelDefaults for KernelFiles {
+    fn kernel(&self, notebook: &Path, name: Option<&str>) -> KernelMetadata {
+        let python = self.python(notebook.parent().unwrap_or(notebook));
+        let mut kernel = KernelMetadata::named(name);
+        if let Some(spec) = self.kernelspec(&kernel.name, python.as_ref()) {
+            kernel.display_name = spec.display_name;
+            if !spec.language.is_empty() {
+                kernel.language = spec.language;
+            }
+        }
+        if kernel.language == "python" {
+            kernel.version = python.and_then(|python| version(&python.folder));
+        }
+        kernel
+    }
+}
+
+impl KernelFiles {
+    /// The Python that a kernel in this folder would run with, if it works.
+    fn python(&self, cwd: &Path) -> Option<PythonPrefix> {
+        let search = Search {
+            setting: self.interpreter.clone(),
+            cwd: cwd.to_owned(),
+            home: self.home.clone(),
+            state: Some(self.state.clone()),
+            env: self.env.clone(),
+        };
+        let first = candidates(&search).list.into_iter().next()?;
+        if let Some(folder) = first.venv {
+            return Some(PythonPrefix { folder, kind: PrefixKind::Environment });
+        }
+        let real = fs::canonicalize(&first.path).ok()?;
+        let folder = real.parent()?.parent()?.to_owned();
+        Some(PythonPrefix { folder, kind: PrefixKind::Installation })
+    }
+
+    fn kernelspec(&self, name: &str, python: Option<&PythonPrefix>) -> Option<Kernelspec> {
+        let search = KernelspecSearch {
+            env: self.env.clone(),
+            home: self.home.clone(),
+            prefix: python.cloned(),
+            system: self.system.clone(),
+        };
+        search.find().take(name).ok()
+    }
+}
+
+/// The version that the file of a virtual environment names, such as 3.12.3.
+fn version(environment: &Path) -> Option<String> {
+    let path = environment.join("pyvenv.cfg");
+    if fs::metadata(&path).ok()?.len() > MOST_BYTES {
+        return None;
+    }
+    let text = fs::read_to_string(path).ok()?;
+    let mut values = text.lines().filter_map(|line| {
+        let (key, value) = line.split_once('=')?;
+        matches!(key.trim(), "version" | "version_info").then(|| value.trim().to_owned())
+    });
+    values.find_map(|value| plain_version(&value))
+}
+
+/// The three numbers at the beginning of `3.12.3` or `3.12.3.final.0`.
+fn plain_version(text: &str) -> Option<String> {
+    let mut parts = text.split('.');
+    let mut number = || {
+        let digits: String = parts.next()?.chars().take_while(char::is_ascii_digit).collect();
+        (!digits.is_empty() && digits.len() < 4).then_some(digits)
+    };
+    Some(format!("{}.{}.{}", number()?, number()?, number()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn files(home: &Path) -> KernelFiles {
+        let (home, state) = (home.to_owned(), home.join("state"));
+        let env = ParentEnv::default();
+        KernelFiles { interpreter: None, home: Some(home), state, env, system: Vec::new() }
+    }
+
+    fn put(path: PathBuf, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn a_new_notebook_names_the_kernel_of_its_python() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = files(folder.path());
+        let notebook = folder.path().join("work/nb.ipynb");
+        assert_eq!(files.kernel(&notebook, None), KernelMetadata::named(None));
+
+        // An environment, of which not a byte is run: there is nothing in it that could be.
+        let venv = folder.path().join("work/.venv");
+        put(venv.join("bin/python"), "not a program");
+        for (line, wanted) in [
+            ("version = 3.12.3", Some("3.12.3")),
+            ("version_info = 3.9.18.final.0", Some("3.9.18")),
+            ("version_info = 3.13", None),
+            ("version = \u{1b}]0;x\u{7}", None),
+        ] {
+            put(venv.join("pyvenv.cfg"), &format!("home = /usr/bin\n{line}\n"));
+            let kernel = files.kernel(&notebook, None);
+            assert_eq!(kernel.version.as_deref(), wanted, "{line}");
+            assert_eq!(KernelMetadata { version: None, ..kernel }, KernelMetadata::named(None));
+        }
+        let spec = r#"{"argv": ["x"], "display_name": "Mine", "language": "python"}"#;
+        put(venv.join("share/jupyter/kernels/python3/kernel.json"), spec);
+        assert_eq!(files.kernel(&notebook, None).display_name, "Mine");
+        let spec = r#"{"argv": ["x"], "display_name": "R 4", "language": "R"}"#;
+        put(folder.path().join(".local/share/jupyter/kernels/ir/kernel.json"), spec);
+        let kernel = files.kernel(&notebook, Some("ir"));
+        assert_eq!((kernel.display_name.as_str(), kernel.language.as_str()), ("R 4", "R"));
+        assert_eq!(kernel.version, None);
+    }
+}
