@@ -71,6 +71,8 @@ pub enum SessionEvent {
     },
     /// A cell of the notebook was changed.
     Edited(NotebookEdit),
+    /// A change of the notebook was not made.
+    EditFailed(FailedEdit),
     /// Its kernel is another one, or gone.
     Kernel(KernelChange),
 }
@@ -94,11 +96,34 @@ pub struct NotebookEdit {
     pub total: usize,
 }
 
-impl NotebookEdit {
-    /// The notebook's own session.
-    fn session(&self) -> SessionName {
-        SessionName(self.path.display().to_string())
-    }
+/// A change of a notebook that was asked for and not made.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FailedEdit {
+    /// The notebook.
+    #[serde(with = "crate::encoding::path")]
+    pub path: PathBuf,
+    /// What was asked for.
+    #[serde(flatten)]
+    pub asked: EditAsked,
+    /// Why it was not made.
+    pub error: String,
+}
+
+/// What an edit asks for, as far as it is about one cell.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct EditAsked {
+    /// What to do.
+    pub action: Option<EditAction>,
+    /// The position of the cell.
+    pub index: Option<usize>,
+    /// The kind it is given.
+    #[serde(with = "crate::encoding::kind_option")]
+    pub kind: Option<CellKind>,
+}
+
+/// A notebook's own session.
+fn session_of(notebook: &Path) -> SessionName {
+    SessionName(notebook.display().to_string())
 }
 
 /// What was done to a cell.
@@ -131,6 +156,8 @@ pub enum KernelChange {
 pub trait Elsewhere: std::fmt::Debug + Send + Sync {
     /// A notebook was changed; what was done is only worked out where somebody wants to know.
     fn edited(&self, edits: &mut dyn FnMut() -> Vec<NotebookEdit>);
+    /// A change was not made.
+    fn failed(&self, failure: &FailedEdit);
 }
 
 /// The journal of one session. Clones are the same.
@@ -227,14 +254,24 @@ impl Feeds {
     pub fn edited(&self, edit: &NotebookEdit) {
         if !self.edited_elsewhere(edit) {
             let own = edit.path.parent().map_or_else(PathBuf::new, Path::to_owned);
-            self.of(&edit.session(), &own).publish(SessionEvent::Edited(edit.clone()));
+            self.of(&session_of(&edit.path), &own).publish(SessionEvent::Edited(edit.clone()));
         }
+    }
+
+    /// Tells whoever watches the sessions of a notebook that a change was not made, wherever it was tried.
+    pub fn edit_failed(&self, failure: &FailedEdit) {
+        self.tell(&failure.path, &SessionEvent::EditFailed(failure.clone()));
     }
 
     /// The same for a change that another process made: a notebook without a session here gets none by that. Whether
     /// there was somebody to tell.
     pub fn edited_elsewhere(&self, edit: &NotebookEdit) -> bool {
-        let name = edit.session();
+        self.tell(&edit.path, &SessionEvent::Edited(edit.clone()))
+    }
+
+    /// Publishes to the sessions that a notebook has. Whether there are any.
+    fn tell(&self, notebook: &Path, event: &SessionEvent) -> bool {
+        let name = session_of(notebook);
         let all = self.feeds();
         let told: Vec<Feed> = (all.iter())
             .filter(|((named, _), _)| *named == name)
@@ -242,7 +279,7 @@ impl Feeds {
             .collect();
         drop(all);
         for feed in &told {
-            feed.publish(SessionEvent::Edited(edit.clone()));
+            feed.publish(event.clone());
         }
         !told.is_empty()
     }
@@ -277,6 +314,7 @@ fn size_bytes(event: &SessionEvent) -> usize {
         SessionEvent::Happened { event, .. } => 64 + weight::of_event(event),
         SessionEvent::Ended { report, .. } => 512 + weight::of_value(report),
         SessionEvent::Edited(edit) => EVENT_BYTES + edit.source.len(),
+        SessionEvent::EditFailed(failure) => EVENT_BYTES + failure.error.len(),
         SessionEvent::Kernel(_) => EVENT_BYTES,
     }
 }
@@ -333,6 +371,23 @@ mod tests {
         assert_eq!(first.next().await, Some(Item::Gap { missed: 4 }));
         let last = of(MOST - 1).watch(Seq(0)).next().await;
         assert!(matches!(last, Some(Item::Entry(Seq(0), _))));
+    }
+
+    /// One that was not made is told to those who watch, and makes no journal for others.
+    #[tokio::test]
+    async fn a_failed_change_is_told_to_its_notebooks_sessions() {
+        let feeds = Feeds::default();
+        let asked = EditAsked { action: Some(EditAction::Delete), index: Some(7), kind: None };
+        let failed =
+            |path: &str| FailedEdit { path: path.into(), asked, error: "no cell".to_owned() };
+        let watched = feeds.of(&SessionName("/work/a.ipynb".to_owned()), Path::new("/work"));
+        feeds.edit_failed(&failed("/work/a.ipynb"));
+        feeds.edit_failed(&failed("/work/b.ipynb"));
+        let wanted = SessionEvent::EditFailed(failed("/work/a.ipynb"));
+        let text = serde_json::to_string(&wanted).expect("JSON");
+        assert_eq!(serde_json::from_str::<SessionEvent>(&text).expect("an event"), wanted);
+        assert_eq!(watched.watch(Seq(0)).next().await, Some(Item::Entry(Seq(0), wanted)));
+        assert_eq!(feeds.feeds().len(), 1);
     }
 
     /// Sessions come and go; the journals of those in which nothing happens any more go first.

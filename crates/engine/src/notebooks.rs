@@ -11,7 +11,7 @@ use inkcell_notebook::{MarkerIds, Notebook, NotebookError, Oddity};
 
 use crate::change::{Backup, Base, Draft, Effect, IfMissing, Mode, SaveOptions, Saved};
 use crate::error::{EngineError, not_a_notebook, text_error};
-use crate::feeds::{Elsewhere, Feeds, edits};
+use crate::feeds::{EditAsked, Elsewhere, FailedEdit, Feeds, edits};
 use crate::files::{
     Expect, FileNote, Force, Lock, Metadata, Outcome, PathBase, Record, Records, Replacement,
     Roots, Target, Version, is_notebook_path,
@@ -164,11 +164,30 @@ impl Notebooks {
         options: &SaveOptions,
         change: impl FnMut(&mut Notebook, &Base) -> Result<T, EngineError>,
     ) -> Result<Saved<T>, EngineError> {
+        self.change_as_asked(path, options, EditAsked::default(), change)
+    }
+
+    /// The same for a caller who can tell whoever watches what was asked for, should it fail.
+    pub(crate) fn change_as_asked<T>(
+        &self,
+        path: &str,
+        options: &SaveOptions,
+        asked: EditAsked,
+        change: impl FnMut(&mut Notebook, &Base) -> Result<T, EngineError>,
+    ) -> Result<Saved<T>, EngineError> {
         let recovered = match (options.mode, self.target(path)) {
             (Mode::Write, Ok(target)) => self.recovered(&target, path),
             _ => None,
         };
-        let mut saved = self.change_keeping(path, options, Keep::Record, change)?;
+        let mut saved = match self.change_keeping(path, options, Keep::Record, change) {
+            Ok(saved) => saved,
+            Err(error) => {
+                if options.mode == Mode::Write {
+                    self.tell_failure(options.output.as_deref().unwrap_or(path), asked, &error);
+                }
+                return Err(error);
+            }
+        };
         saved.notes.extend(recovered.map(FileNote::Recovered));
         if saved.effect == Effect::Written {
             self.tell(options.output.as_deref().unwrap_or(path), &saved);
@@ -186,6 +205,19 @@ impl Notebooks {
         }
         if let Some(elsewhere) = &self.elsewhere {
             elsewhere.edited(&mut || made());
+        }
+    }
+
+    /// Tells whoever watches what was not changed, and why.
+    fn tell_failure(&self, path: &str, asked: EditAsked, error: &EngineError) {
+        let is_wanted = self.feeds.is_some() || self.elsewhere.is_some();
+        let Some(meant) = is_wanted.then(|| self.target(path).ok()).flatten() else { return };
+        let failure = FailedEdit { path: meant.path, asked, error: error.to_string() };
+        if let Some(feeds) = &self.feeds {
+            feeds.edit_failed(&failure);
+        }
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.failed(&failure);
         }
     }
 

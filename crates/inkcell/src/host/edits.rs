@@ -7,7 +7,7 @@ use std::io::{self, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use inkcell_engine::feeds::{Elsewhere, NotebookEdit};
+use inkcell_engine::feeds::{Elsewhere, FailedEdit, NotebookEdit};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::frames::ToHost;
@@ -30,24 +30,32 @@ impl OtherHosts {
     pub(crate) fn of(settings: &Settings) -> OtherHosts {
         OtherHosts { folder: RuntimeFolder::of(settings), state: settings.state_dir.clone() }
     }
-}
 
-impl Elsewhere for OtherHosts {
-    fn edited(&self, edits: &mut dyn FnMut() -> Vec<NotebookEdit>) {
+    /// Tells all of them, where there are any.
+    fn tell_all(&self, frame: impl FnOnce() -> ToHost) {
         // Looked for now: a host may have come since. No folder is made for that.
         let folder = self.folder.look();
         let all = folder.map(|folder| Hosts::below(&folder, &self.state).all()).unwrap_or_default();
         if all.is_empty() {
             return;
         }
-        let edits = edits();
-        let Ok(mut bytes) = serde_json::to_vec(&ToHost::Edited(edits)) else { return };
+        let Ok(mut bytes) = serde_json::to_vec(&frame()) else { return };
         bytes.push(b'\n');
         let until = Instant::now() + PATIENCE;
         for found in all {
             // The file is what counts; whoever is not told sees it there.
             let _ = tell(&found, &bytes, until);
         }
+    }
+}
+
+impl Elsewhere for OtherHosts {
+    fn edited(&self, edits: &mut dyn FnMut() -> Vec<NotebookEdit>) {
+        self.tell_all(|| ToHost::Edited(edits()));
+    }
+
+    fn failed(&self, failure: &FailedEdit) {
+        self.tell_all(|| ToHost::EditFailed(failure.clone()));
     }
 }
 

@@ -10,7 +10,7 @@ use inkcell_engine::Kind;
 use inkcell_engine::api::{
     CellReport, ExecutionId, PythonReport, PythonRequest, Request, Response, RunRequest, SessionRef,
 };
-use inkcell_engine::feeds::{NotebookEdit, SessionEvent};
+use inkcell_engine::feeds::{FailedEdit, NotebookEdit, SessionEvent};
 use inkcell_engine::kernel::{Death, ExecEvent, ExecId, InputReply, KernelEvent, Pattern};
 use inkcell_engine::registry::SessionName;
 use serde::{Deserialize, Serialize};
@@ -34,6 +34,8 @@ pub(crate) enum ToHost {
     },
     /// Instead of a call: notebooks were changed, which sessions there may be of. Nothing is answered.
     Edited(Vec<NotebookEdit>),
+    /// Instead of a call: a change of a notebook was not made.
+    EditFailed(FailedEdit),
     /// It is not wanted any more; the second time by force.
     Cancel,
     /// What the code asked for.

@@ -159,6 +159,12 @@ async fn converse(host: &Host, stream: UnixStream) -> io::Result<()> {
             }
             return Ok(());
         }
+        Ok(ToHost::EditFailed(failure)) => {
+            if peer != Some(rustix::process::getpid().as_raw_pid()) {
+                host.engine.feeds().edit_failed(&failure);
+            }
+            return Ok(());
+        }
         Ok(_) => return Ok(()),
         Err(problem) => {
             let done = FromHost::Done(Err(Refusal::from(Failure::argument("frame", problem))));
@@ -199,7 +205,7 @@ async fn converse(host: &Host, stream: UnixStream) -> io::Result<()> {
                 ToHost::Cancel => times.send_modify(|times| *times += 1),
                 ToHost::Reply(line) => drop(replied.send(line)),
                 ToHost::Room(more) => room.add_permits(more.min(WINDOW)),
-                ToHost::Call { .. } | ToHost::Edited(_) => break,
+                ToHost::Call { .. } | ToHost::Edited(_) | ToHost::EditFailed(_) => break,
             }
         }
         gone.cancel();

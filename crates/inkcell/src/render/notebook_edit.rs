@@ -44,7 +44,6 @@ pub(crate) enum Outcome {
     /// The cell as it is now, or was before it was deleted, and how many there are.
     Done { source: String, total: usize },
     /// Why it was not made.
-    #[cfg_attr(not(test), expect(dead_code, reason = "an edit that failed is not published"))]
     Failed(String),
 }
 
@@ -59,27 +58,28 @@ impl Edit {
             outcome: Outcome::Done { source: edit.source.clone(), total: edit.total },
         }
     }
+
+    /// A change that was not made, as it is published, seen from a session's folder.
+    pub(crate) fn of_failure(failure: &feeds::FailedEdit, session: &Path) -> Edit {
+        Edit {
+            action: failure.asked.action,
+            path: Some(place::shown_path(&failure.path, session)),
+            index: failure.asked.index,
+            kind: failure.asked.kind,
+            outcome: Outcome::Failed(failure.error.clone()),
+        }
+    }
 }
 
 /// Shows a change.
 pub(crate) struct NotebookEdit {
     edit: Edit,
-    revision: u64,
     cache: Cache,
 }
 
 impl NotebookEdit {
     pub(crate) fn new(edit: Edit) -> NotebookEdit {
-        NotebookEdit { edit, revision: 0, cache: Cache::default() }
-    }
-
-    /// Takes what became of it.
-    #[cfg_attr(not(test), expect(dead_code, reason = "an edit that failed is not published"))]
-    pub(crate) fn outcome(&mut self, outcome: Outcome) {
-        if self.edit.outcome != outcome {
-            self.edit.outcome = outcome;
-            self.revision += 1;
-        }
+        NotebookEdit { edit, cache: Cache::default() }
     }
 
     pub(crate) fn frame(&mut self, area: Area) -> Frame {
@@ -89,7 +89,8 @@ impl NotebookEdit {
     pub(in crate::render) fn rows(&mut self, area: Area) -> &[Line] {
         let area = area.at_least_one_wide();
         let edit = &self.edit;
-        self.cache.rows(area, self.revision, || rows(edit, area))
+        // What became of a change is known when it is published, and stays so.
+        self.cache.rows(area, 0, || rows(edit, area))
     }
 
     /// How often rows were made: once for a width and a state of expansion (B:T-04).

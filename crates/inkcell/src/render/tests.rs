@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use inkcell_engine::CallEvent;
 use inkcell_engine::api::{CellKernel, CellReport, CellSource, EndReport, ExecutionId, State};
-use inkcell_engine::feeds::{EditAction, NotebookEdit as Published, SessionEvent};
+use inkcell_engine::feeds::{
+    EditAction, EditAsked, FailedEdit, NotebookEdit as Published, SessionEvent,
+};
 use inkcell_engine::kernel::{ExecEvent, MimeBundle, MimeData, Outcome, PyError, StreamName};
 use inkcell_engine::notebook::CellKind;
 use inkcell_engine::output::{
@@ -239,6 +241,8 @@ fn session(text: &str) -> Vec<SessionEvent> {
     let report = Box::new(cell(text, State::Error));
     all.push(SessionEvent::Ended { execution, cell: 0, report });
     all.extend(published(text).into_iter().map(SessionEvent::Edited));
+    let (path, error) = (text.into(), text.to_owned());
+    all.push(SessionEvent::EditFailed(FailedEdit { path, asked: EditAsked::default(), error }));
     all
 }
 

@@ -586,7 +586,7 @@ impl Model {
                 self.running = None;
             }
             // The file is looked at for that.
-            SessionEvent::Edited(_) => {}
+            SessionEvent::Edited(_) | SessionEvent::EditFailed(_) => {}
             SessionEvent::Kernel(change) => {
                 let text = match change {
                     inkcell_engine::feeds::KernelChange::Restarted => {

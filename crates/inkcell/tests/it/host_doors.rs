@@ -10,6 +10,7 @@ use std::process::Command;
 
 use inkcell_testkit::env::finish;
 use inkcell_testkit::need;
+use inkcell_testkit::wait::until;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
@@ -163,7 +164,11 @@ fn hostile_notebooks_are_text() {
     hosted.env.put(name, notebook.to_string());
     let run = finish(command(&hosted, &runtime, &["run", "--keep", name]), b"").ok();
     let list = finish(command(&hosted, &runtime, &["sessions"]), b"").ok();
-    let seen = finish(command(&hosted, &runtime, &["attach", name, "--no-follow"]), b"").ok();
+    // B:T-05: an edit that fails is seen by whoever watches, and the host hears of it when it comes to that.
+    finish(command(&hosted, &runtime, &["edit", name, "delete", "9"]), b"").exits(5);
+    let watch = || finish(command(&hosted, &runtime, &["attach", name, "--no-follow"]), b"").ok();
+    until("the failure to be told", || watch().stdout.contains("✗ Error: "));
+    let seen = watch();
     for shown in [&run.stdout, &run.stderr, &list.stdout, &seen.stdout] {
         let bad = shown.chars().find(|c| (c.is_control() && *c != '\n') || *c == '\u{202e}');
         assert_eq!(bad, None, "{shown:?}");

@@ -87,11 +87,6 @@ fn rows_are_made_once_for_a_width_and_a_state() {
         edit.frame(area);
         assert_eq!(edit.renders(), wanted);
     }
-    edit.outcome(Outcome::Failed("x".to_owned()));
-    edit.frame(COLLAPSED);
-    edit.outcome(Outcome::Failed("x".to_owned()));
-    edit.frame(COLLAPSED);
-    assert_eq!(edit.renders(), 4);
 }
 
 /// B:T-05

@@ -88,6 +88,10 @@ impl Transcript {
                 let edit = NotebookEdit::new(Edit::of(edit, &self.cwd));
                 self.push(Block::Edit(Box::new(edit)));
             }
+            SessionEvent::EditFailed(failure) => {
+                let edit = NotebookEdit::new(Edit::of_failure(failure, &self.cwd));
+                self.push(Block::Edit(Box::new(edit)));
+            }
             SessionEvent::Kernel(change) => {
                 self.push(Block::Remark(Role::Warning, kernel_words(*change).to_owned()));
             }

@@ -59,15 +59,19 @@ impl Piped {
                 self.ended(report, &mut out);
                 self.now = None;
             }
-            SessionEvent::Edited(edit) => {
-                self.settle(&mut out);
-                let area = Area { width: WIDTH, expansion: Expansion::Collapsed };
-                let frame = NotebookEdit::new(Edit::of(edit, &self.cwd)).frame(area);
-                out.push_str(&plain(&frame));
+            SessionEvent::Edited(edit) => self.edit(Edit::of(edit, &self.cwd), &mut out),
+            SessionEvent::EditFailed(failure) => {
+                self.edit(Edit::of_failure(failure, &self.cwd), &mut out);
             }
             SessionEvent::Kernel(change) => self.line(kernel_words(*change), &mut out),
         }
         out
+    }
+
+    fn edit(&mut self, edit: Edit, out: &mut String) {
+        self.settle(out);
+        let area = Area { width: WIDTH, expansion: Expansion::Collapsed };
+        out.push_str(&plain(&NotebookEdit::new(edit).frame(area)));
     }
 
     /// Events were forgotten before they could be written.

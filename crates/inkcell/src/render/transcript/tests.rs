@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use inkcell_engine::api::State;
-use inkcell_engine::feeds::{EditAction, NotebookEdit as Published};
+use inkcell_engine::feeds::{EditAction, EditAsked, FailedEdit, NotebookEdit as Published};
 use inkcell_engine::kernel::{Outcome, PyError, StreamName};
 use inkcell_engine::notebook::CellKind;
 use inkcell_engine::output::{ModelOutput, Part, Stored};
@@ -94,6 +94,21 @@ const SECOND: &str = "● [2/2] running\n  work()\nOutput\n  half\n";
 fn blocks_stand_in_order() {
     let mut transcript = transcript(&session());
     assert_eq!(plain(&transcript.frame(AREA)), format!("{FIRST}{SECOND}"));
+}
+
+/// B:T-05: a change that was not made is shown as one, on a screen and in a pipe.
+#[test]
+fn a_failed_change_is_shown() {
+    let asked = EditAsked { action: Some(EditAction::Delete), index: Some(9), kind: None };
+    let failed = SessionEvent::EditFailed(FailedEdit {
+        path: "/w/p/a.ipynb".into(),
+        asked,
+        error: "Cell index 9 out of range (0-2) in a.ipynb".to_owned(),
+    });
+    let wanted = "Notebook delete in a.ipynb cell:9 type:?\n\
+                  ✗ Error: Cell index 9 out of range (0-2) in a.ipynb\n";
+    assert_eq!(plain(&transcript(&[failed.clone()]).frame(AREA)), wanted);
+    assert_eq!(Piped::new(Path::new("/w/p").to_owned()).text(&failed), wanted);
 }
 
 /// What is over is taken out once, up to what runs.
