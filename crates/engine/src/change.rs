@@ -236,7 +236,8 @@ impl Base {
         Ok(report)
     }
 
-    /// Replaces text in the virtual text, where it may span cells. `ids` says which markers the caller has seen.
+    /// Replaces text in the virtual text, where it may span cells. `ids` says which markers the caller has seen. A
+    /// notebook that is not there yet becomes the new text, in place of nothing.
     pub fn replace_text(
         &self,
         notebook: &mut Notebook,
@@ -247,6 +248,14 @@ impl Base {
     ) -> Result<EditReport, EngineError> {
         if let Some(conflict) = self.conflict() {
             return Err(conflict);
+        }
+        // There is no text yet in which another could stand: the new one is all of it.
+        if self.is_new && old.is_empty() {
+            return self.put_text(notebook, new, rules);
+        }
+        if self.is_new {
+            let path = self.path.clone();
+            return Err(EngineError::NotFound { what: "Notebook", path });
         }
         let failed = |error| text_error(&self.path, error);
         let text = notebook.to_text(ids).map_err(failed)?;

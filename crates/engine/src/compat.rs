@@ -3,11 +3,12 @@
 //!
 //! Owns their request and result types; a tool only decodes and wraps them.
 
-use inkcell_notebook::{IdEdit, IndexEdit, OutputsAfter};
+use inkcell_notebook::{CellKind, IdEdit, IdEditReply, IndexEdit, OutputsAfter};
 use serde::{Deserialize, Serialize};
 
-use crate::change::{Backup, SaveOptions};
+use crate::change::{Backup, IfMissing, SaveOptions};
 use crate::error::{EngineError, Kind};
+use crate::feeds::{EditAction, EditAsked};
 use crate::notebooks::Notebooks;
 
 /// The arguments of `notebook`.
@@ -24,6 +25,25 @@ pub struct IndexEditRequest {
     pub content: Option<String>,
     /// The kind, for `insert`.
     pub cell_type: Option<String>,
+}
+
+impl IndexEditRequest {
+    /// What was asked for, as a failure tells it.
+    fn asked(&self) -> EditAsked {
+        let action = match self.action.as_str() {
+            "edit" => Some(EditAction::Edit),
+            "insert" => Some(EditAction::Insert),
+            "delete" => Some(EditAction::Delete),
+            _ => None,
+        };
+        let index = self.cell_index;
+        let is_place = index >= 0.0 && index.fract() == 0.0 && index < 1e15;
+        EditAsked {
+            action,
+            index: is_place.then_some(index as usize),
+            kind: self.cell_type.as_deref().and_then(CellKind::from_name),
+        }
+    }
 }
 
 /// The result of `notebook`: a sentence and details.
@@ -63,6 +83,24 @@ pub struct IdEditRequest {
     pub outputs: Option<String>,
     /// Whether the earlier bytes are kept beside the file.
     pub backup: Option<bool>,
+    /// Several edits in place of the one above, all or nothing.
+    pub edits: Option<Vec<IdEditPart>>,
+    /// Whether a notebook that is not there is made.
+    pub create: Option<bool>,
+}
+
+/// One of several edits of a `NotebookEdit` request.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IdEditPart {
+    /// The cell, or for an insert the cell before.
+    pub cell_id: Option<String>,
+    /// `code`, `markdown` or `raw`.
+    pub cell_type: Option<String>,
+    /// The source.
+    pub new_source: Option<String>,
+    /// `replace`, `insert` or `delete`.
+    pub edit_mode: Option<String>,
 }
 
 /// The result of `NotebookEdit`.
@@ -82,12 +120,27 @@ pub struct IdEditResult {
     /// Where the earlier bytes are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<String>,
+    /// What became of each of several edits, in their order.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub edits: Option<Vec<IdEdited>>,
+    /// Set where the notebook was made.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created: Option<bool>,
     /// The summary for people.
     #[serde(skip)]
     pub summary: String,
     /// What sort of failure it was.
     #[serde(skip)]
     pub kind: Option<Kind>,
+}
+
+/// One cell of several that were edited.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct IdEdited {
+    /// The cell.
+    pub cell_id: String,
+    /// Its position afterwards; of a deleted cell the one it had.
+    pub cell_index: usize,
 }
 
 impl Notebooks {
@@ -104,12 +157,12 @@ impl Notebooks {
             content: request.content.clone(),
             cell_type: request.cell_type.clone(),
         };
-        let saved = self.change(path, &SaveOptions::in_place(), |notebook, base| {
+        let options = SaveOptions::in_place();
+        let saved = self.change_as_asked(path, &options, request.asked(), |notebook, base| {
             if let Some(conflict) = base.conflict() {
                 return Err(conflict);
             }
-            edit.apply(notebook, &mut base.ids())
-                .map_err(|error| EngineError::Refused { message: error.message(path) })
+            edit.apply(notebook, &mut base.ids()).map_err(|error| refused(error.message(path)))
         });
         let saved = saved.map_err(|error| match error {
             EngineError::NotJson { .. } => {
@@ -133,36 +186,106 @@ impl Notebooks {
 
     /// Carries out a `NotebookEdit` request. Failing is part of the result.
     pub fn edit_by_id(&self, request: &IdEditRequest) -> IdEditResult {
-        match self.try_edit_by_id(request) {
-            Ok(result) => result,
-            Err(error) => {
-                let kind = Some(error.kind());
-                let message = match error {
-                    EngineError::NotFound { .. } => "Notebook not found".to_owned(),
-                    EngineError::NotJson { .. } | EngineError::Structure { .. } => {
-                        "Invalid notebook format".to_owned()
-                    }
-                    other => other.to_string(),
-                };
-                let summary = format!("Error: {message}");
-                let (cell_id, cell_index, backup) = (None, None, None);
-                IdEditResult {
-                    success: false,
-                    cell_id,
-                    cell_index,
-                    error: Some(message),
-                    backup,
-                    summary,
-                    kind,
+        self.try_edit_by_id(request).unwrap_or_else(|error| {
+            let kind = error.kind();
+            let message = match error {
+                EngineError::NotFound { .. } => "Notebook not found".to_owned(),
+                EngineError::NotJson { .. } | EngineError::Structure { .. } => {
+                    "Invalid notebook format".to_owned()
                 }
+                other => other.to_string(),
+            };
+            let summary = format!("Error: {message}");
+            IdEditResult {
+                error: Some(message),
+                kind: Some(kind),
+                ..IdEditResult::of(false, summary)
             }
-        }
+        })
     }
 
     fn try_edit_by_id(&self, request: &IdEditRequest) -> Result<IdEditResult, EngineError> {
         let path = &request.notebook_path;
-        let refused = |message: String| EngineError::Refused { message };
-        let outputs = match request.outputs.as_deref() {
+        let is_made = request.create == Some(true);
+        let edits = request.parts()?;
+        if edits.is_empty() && is_made {
+            self.create(path, None)?;
+            return Ok(IdEditResult { created: Some(true), ..IdEditResult::of(true, made(path)) });
+        }
+        let options = SaveOptions {
+            backup: if request.backup == Some(true) { Backup::Yes } else { Backup::No },
+            if_missing: if is_made { IfMissing::CreateNotebook } else { IfMissing::Fail },
+            ..SaveOptions::in_place()
+        };
+        let saved = self.change_as_asked(path, &options, request.asked(), |notebook, base| {
+            if let Some(conflict) = base.conflict() {
+                return Err(conflict);
+            }
+            IdEdit::apply_all(&edits, notebook, &mut base.ids()).map_err(|(at, message)| {
+                let place = request.edits.as_ref().map(|_| format!("edits[{at}]: "));
+                refused(place.unwrap_or_default() + &message)
+            })
+        })?;
+        let mut summary: Vec<String> = saved.value.iter().map(|edit| edit.summary(path)).collect();
+        if saved.before.is_none() {
+            summary.insert(0, made(path));
+        }
+        let done = saved.value.into_iter();
+        let done =
+            done.map(|IdEditReply { cell_id, cell_index, .. }| IdEdited { cell_id, cell_index });
+        let mut done: Vec<IdEdited> = done.collect();
+        let one = if request.edits.is_none() { done.pop() } else { None };
+        let (cell_id, cell_index) = one.map(|one| (one.cell_id, one.cell_index)).unzip();
+        Ok(IdEditResult {
+            cell_id,
+            cell_index,
+            edits: request.edits.is_some().then_some(done),
+            created: saved.before.is_none().then_some(true),
+            backup: saved.backup.map(|path| path.display().to_string()),
+            ..IdEditResult::of(true, summary.join("\n"))
+        })
+    }
+}
+
+fn refused(message: String) -> EngineError {
+    EngineError::Refused { message }
+}
+
+/// The summary of a notebook that was made.
+fn made(path: &str) -> String {
+    format!("✓ Notebook created\n  Notebook: {path}")
+}
+
+impl IdEditResult {
+    fn of(success: bool, summary: String) -> IdEditResult {
+        IdEditResult {
+            success,
+            cell_id: None,
+            cell_index: None,
+            error: None,
+            backup: None,
+            edits: None,
+            created: None,
+            summary,
+            kind: None,
+        }
+    }
+}
+
+impl IdEditRequest {
+    /// The one edit beside the path.
+    fn part(&self) -> IdEditPart {
+        IdEditPart {
+            cell_id: self.cell_id.clone(),
+            cell_type: self.cell_type.clone(),
+            new_source: self.new_source.clone(),
+            edit_mode: self.edit_mode.clone(),
+        }
+    }
+
+    /// What is to be done; nothing only where a notebook is to be made.
+    fn parts(&self) -> Result<Vec<IdEdit>, EngineError> {
+        let outputs = match self.outputs.as_deref() {
             None => None,
             Some("keep") => Some(OutputsAfter::Keep),
             Some("clear") => Some(OutputsAfter::Clear),
@@ -170,32 +293,46 @@ impl Notebooks {
                 return Err(refused(format!("Invalid outputs: {other} (expected keep or clear)")));
             }
         };
-        let edit = IdEdit {
-            cell_id: request.cell_id.clone(),
-            cell_type: request.cell_type.clone(),
-            new_source: request.new_source.clone(),
-            edit_mode: request.edit_mode.clone(),
+        let one = self.part();
+        let parts = match &self.edits {
+            Some(_) if one != IdEditPart::default() => {
+                return Err(refused("Give edits, or one edit beside notebook_path".to_owned()));
+            }
+            Some(parts) if parts.is_empty() && self.create != Some(true) => {
+                return Err(refused("edits is empty".to_owned()));
+            }
+            Some(parts) => parts.clone(),
+            None if one == IdEditPart::default() && self.create == Some(true) => Vec::new(),
+            None => vec![one],
+        };
+        let edit = |part: IdEditPart| IdEdit {
+            cell_id: part.cell_id,
+            cell_type: part.cell_type,
+            new_source: part.new_source,
+            edit_mode: part.edit_mode,
             outputs,
         };
-        let backup = if request.backup == Some(true) { Backup::Yes } else { Backup::No };
-        let saved = self.change(
-            path,
-            &SaveOptions { backup, ..SaveOptions::in_place() },
-            |notebook, base| {
-                if let Some(conflict) = base.conflict() {
-                    return Err(conflict);
-                }
-                edit.apply(notebook, &mut base.ids()).map_err(refused)
-            },
-        )?;
-        Ok(IdEditResult {
-            success: true,
-            summary: saved.value.summary(path),
-            cell_id: Some(saved.value.cell_id),
-            cell_index: Some(saved.value.cell_index),
-            error: None,
-            kind: None,
-            backup: saved.backup.map(|path| path.display().to_string()),
-        })
+        Ok(parts.into_iter().map(edit).collect())
+    }
+
+    /// What was asked for, as far as it is about one cell.
+    fn asked(&self) -> EditAsked {
+        let part = match self.edits.as_deref() {
+            None => self.part(),
+            Some([only]) => only.clone(),
+            Some(_) => IdEditPart::default(),
+        };
+        let action = match part.edit_mode.as_deref() {
+            None | Some("replace") => Some(EditAction::Edit),
+            Some("insert") => Some(EditAction::Insert),
+            Some("delete") => Some(EditAction::Delete),
+            Some(_) => None,
+        };
+        let is_one = part != IdEditPart::default();
+        EditAsked {
+            action: action.filter(|_| is_one),
+            index: None,
+            kind: part.cell_type.as_deref().and_then(CellKind::from_name),
+        }
     }
 }

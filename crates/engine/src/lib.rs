@@ -39,7 +39,9 @@ mod weight;
 pub use backends::{Backends, GatewayChoice};
 pub use change::{Backup, Base, Effect, IfMissing, Mode, SaveOptions, Saved};
 pub use clean::Cleaning;
-pub use compat::{IdEditRequest, IdEditResult, IndexEditRequest, IndexEditResult};
+pub use compat::{
+    IdEditPart, IdEditRequest, IdEditResult, IdEdited, IndexEditRequest, IndexEditResult,
+};
 pub use engine::{Engine, EngineConfig};
 pub use error::{Difference, EngineError, Fate, Kind, NextStep, SessionError};
 pub use executions::CallEvent;

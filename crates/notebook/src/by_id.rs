@@ -1,11 +1,12 @@
 //! The editor of the source documents that names cells by id (`NotebookEdit`).
 //!
-//! Owns its rules and wording; the change itself is one `EditOp`. It must not know how the file was
-//! opened.
+//! Owns its rules and wording; each edit is one `EditOp`, and several are one batch. It must not know how the file
+//! was opened.
 
 use crate::cell::{CellKind, CellRef, IdSource};
 use crate::document::Notebook;
-use crate::edit::{EditOp, OutputsAfter, Place};
+use crate::edit::{CellChange, EditOp, OutputsAfter, Place};
+use crate::error::EditError;
 use crate::fields::SourceShape;
 
 /// What is asked for. The fields are as the caller gave them: checking them is part of the rules.
@@ -74,6 +75,12 @@ impl IdEditReply {
     }
 }
 
+/// An edit as an operation, and what its answer says that the operation does not.
+struct Lowered {
+    op: EditOp,
+    mode: IdMode,
+}
+
 impl IdEdit {
     /// Carries it out. The error is the sentence the documents give.
     pub fn apply(
@@ -81,6 +88,33 @@ impl IdEdit {
         notebook: &mut Notebook,
         ids: &mut IdSource,
     ) -> Result<IdEditReply, String> {
+        let Lowered { op, mode } = self.lower(notebook)?;
+        let report = notebook.apply(&[op], ids).map_err(|error| error.to_string())?;
+        let change = report.changes.first();
+        Ok(self.reply(notebook, mode, change))
+    }
+
+    /// Carries out several, all or none. Each names the cells as they are before the first; the error says which one
+    /// it is about.
+    pub fn apply_all(
+        edits: &[IdEdit],
+        notebook: &mut Notebook,
+        ids: &mut IdSource,
+    ) -> Result<Vec<IdEditReply>, (usize, String)> {
+        let lower =
+            |(at, edit): (usize, &IdEdit)| edit.lower(notebook).map_err(|error| (at, error));
+        let lowered = edits.iter().enumerate().map(lower).collect::<Result<Vec<_>, _>>()?;
+        let (ops, modes): (Vec<EditOp>, Vec<IdMode>) =
+            lowered.into_iter().map(|Lowered { op, mode }| (op, mode)).unzip();
+        let report = notebook.apply(&ops, ids).map_err(|error| match &error {
+            EditError::Op { op, .. } => (*op, error.to_string()),
+            EditError::ReadOnly(_) => (0, error.to_string()),
+        })?;
+        let changes = edits.iter().zip(modes).zip(&report.changes);
+        Ok(changes.map(|((edit, mode), change)| edit.reply(notebook, mode, Some(change))).collect())
+    }
+
+    fn lower(&self, notebook: &Notebook) -> Result<Lowered, String> {
         let mode = match self.edit_mode.as_deref() {
             None | Some("replace") => IdMode::Replace,
             Some("insert") => IdMode::Insert,
@@ -93,19 +127,42 @@ impl IdEdit {
                 format!("Invalid cell type: {name} (expected code, markdown or raw)")
             })?),
         };
-        match mode {
-            IdMode::Replace => self.replace(notebook, kind, ids),
-            IdMode::Insert => self.insert(notebook, kind, ids),
-            IdMode::Delete => self.delete(notebook, ids),
-        }
+        let op = match mode {
+            IdMode::Replace => EditOp::Replace {
+                cell: self.cell(notebook, "replace")?,
+                source: self.source("replace")?,
+                kind,
+                outputs: self.outputs.unwrap_or(OutputsAfter::Clear),
+                shape: SourceShape::Lines,
+            },
+            IdMode::Insert => {
+                let kind = kind.ok_or("cell_type required for insert")?;
+                let at = match self.cell_id.as_deref() {
+                    None => Place::Start,
+                    Some(given) => Place::After(
+                        Self::find(notebook, given)
+                            .ok_or_else(|| format!("Reference cell not found: {given}"))?,
+                    ),
+                };
+                EditOp::Insert { at, kind, source: self.source("insert")? }
+            }
+            IdMode::Delete => EditOp::Delete { cell: self.cell(notebook, "delete")? },
+        };
+        Ok(Lowered { op, mode })
     }
 
     fn source(&self, mode: &str) -> Result<String, String> {
         self.new_source.clone().ok_or_else(|| format!("new_source required for {mode}"))
     }
 
+    fn cell(&self, notebook: &Notebook, mode: &str) -> Result<CellRef, String> {
+        let given =
+            self.cell_id.as_deref().ok_or_else(|| format!("cell_id required for {mode}"))?;
+        Self::find(notebook, given).ok_or_else(|| format!("Cell not found: {given}"))
+    }
+
     /// An id, then an id kept in the metadata, then a position in plain digits.
-    fn find(notebook: &Notebook, given: &str) -> Option<usize> {
+    fn find(notebook: &Notebook, given: &str) -> Option<CellRef> {
         let by_id = notebook.cells().position(|cell| cell.id().as_deref() == Some(given));
         let by_metadata =
             || notebook.cells().position(|cell| cell.metadata_id().as_deref() == Some(given));
@@ -113,76 +170,31 @@ impl IdEdit {
             let is_digits = !given.is_empty() && given.bytes().all(|byte| byte.is_ascii_digit());
             given.parse().ok().filter(|&index: &usize| is_digits && index < notebook.len())
         };
-        by_id.or_else(by_metadata).or_else(by_position)
+        let index = by_id.or_else(by_metadata).or_else(by_position)?;
+        Some(CellRef::Index(index as i64))
     }
 
-    fn replace(
-        &self,
-        notebook: &mut Notebook,
-        kind: Option<CellKind>,
-        ids: &mut IdSource,
-    ) -> Result<IdEditReply, String> {
-        let given = self.cell_id.as_deref().ok_or("cell_id required for replace")?;
-        let index =
-            Self::find(notebook, given).ok_or_else(|| format!("Cell not found: {given}"))?;
-        let op = EditOp::Replace {
-            cell: CellRef::Index(index as i64),
-            source: self.source("replace")?,
-            kind,
-            outputs: self.outputs.unwrap_or(OutputsAfter::Clear),
-            shape: SourceShape::Lines,
-        };
-        notebook.apply(&[op], ids).map_err(|error| error.to_string())?;
-        Ok(Self::reply(notebook, IdMode::Replace, index, Some(given), None))
-    }
-
-    fn insert(
-        &self,
-        notebook: &mut Notebook,
-        kind: Option<CellKind>,
-        ids: &mut IdSource,
-    ) -> Result<IdEditReply, String> {
-        let kind = kind.ok_or("cell_type required for insert")?;
-        let (at, index) = match self.cell_id.as_deref() {
-            None => (Place::Start, 0),
-            Some(given) => {
-                let before = Self::find(notebook, given)
-                    .ok_or_else(|| format!("Reference cell not found: {given}"))?;
-                (Place::After(CellRef::Index(before as i64)), before + 1)
-            }
-        };
-        let op = EditOp::Insert { at, kind, source: self.source("insert")? };
-        notebook.apply(&[op], ids).map_err(|error| error.to_string())?;
-        Ok(Self::reply(notebook, IdMode::Insert, index, None, self.cell_id.clone()))
-    }
-
-    fn delete(&self, notebook: &mut Notebook, ids: &mut IdSource) -> Result<IdEditReply, String> {
-        let given = self.cell_id.as_deref().ok_or("cell_id required for delete")?;
-        let index =
-            Self::find(notebook, given).ok_or_else(|| format!("Cell not found: {given}"))?;
-        let mut reply = Self::reply(notebook, IdMode::Delete, index, Some(given), None);
-        given.clone_into(&mut reply.cell_id);
-        let op = EditOp::Delete { cell: CellRef::Index(index as i64) };
-        notebook.apply(&[op], ids).map_err(|error| error.to_string())?;
-        Ok(reply)
-    }
-
-    fn reply(
-        notebook: &Notebook,
-        mode: IdMode,
-        cell_index: usize,
-        given: Option<&str>,
-        after: Option<String>,
-    ) -> IdEditReply {
-        let cell = notebook.cell(cell_index);
-        let id = cell.and_then(|cell| cell.id()).map(|id| id.into_owned());
-        let fallback = || given.map_or(cell_index.to_string(), str::to_owned);
+    /// The answer about a change; the notebook is as it is after it.
+    fn reply(&self, notebook: &Notebook, mode: IdMode, change: Option<&CellChange>) -> IdEditReply {
+        let cell_index = change.and_then(|change| change.index).unwrap_or_default();
+        let given = || self.cell_id.clone().unwrap_or_default();
+        let id = change.and_then(|change| change.id.clone());
+        let kind = change.and_then(|change| change.kind).map(|kind| kind.name().to_owned());
+        // A kind that the format does not know stays what it is called.
+        let kind_there = || notebook.cell(cell_index).map(|cell| cell.kind_name().into_owned());
         IdEditReply {
             mode,
-            cell_id: id.unwrap_or_else(fallback),
+            cell_id: match mode {
+                IdMode::Replace => id.unwrap_or_else(given),
+                IdMode::Insert => id.unwrap_or_else(|| cell_index.to_string()),
+                IdMode::Delete => given(),
+            },
             cell_index,
-            cell_type: cell.map(|cell| cell.kind_name().into_owned()).unwrap_or_default(),
-            after,
+            cell_type: match mode {
+                IdMode::Delete => kind.unwrap_or_default(),
+                IdMode::Replace | IdMode::Insert => kind.or_else(kind_there).unwrap_or_default(),
+            },
+            after: self.cell_id.clone().filter(|_| mode == IdMode::Insert),
         }
     }
 }

@@ -1,6 +1,9 @@
 //! The editor of the source documents that names cells by id, on files.
 
-use inkcell_engine::{IdEditRequest, IdEditResult};
+use inkcell_engine::feeds::{EditAction, Feeds, SessionEvent};
+use inkcell_engine::journal::{Item, Seq};
+use inkcell_engine::registry::SessionName;
+use inkcell_engine::{IdEditRequest, IdEditResult, IndexEditRequest};
 use inkcell_testkit::notebooks::small;
 use serde_json::json;
 
@@ -147,5 +150,72 @@ fn outputs_are_kept_or_cleared_as_asked() {
         );
         let other = opened.notebook.cell(2).expect("there");
         assert_eq!(other.outputs().len(), 1, "other cells keep theirs");
+    }
+}
+
+/// B:N-42: all or nothing, in one change of the file.
+#[test]
+fn several_edits_are_one_change() {
+    let desk = Desk::new();
+    desk.put("nb.ipynb", small());
+    let insert = |cell: &str, text: &str| json!({"cell_id": cell, "new_source": text, "cell_type": "raw", "edit_mode": "insert"});
+    let delete = json!({"cell_id": "1", "edit_mode": "delete"});
+    let result = edit(&desk, json!({"edits": [delete, insert("0", "a"), insert("0", "b")]}));
+    assert!(result.success, "{result:?}");
+    let opened = desk.notebooks.read("nb.ipynb").expect("a notebook");
+    let sources: Vec<String> =
+        opened.notebook.cells().map(|cell| cell.source().text.into_owned()).collect();
+    assert_eq!(sources[1..], ["a", "b", "y = 2\n"]);
+    let places: Vec<usize> =
+        result.edits.expect("one for each").iter().map(|edit| edit.cell_index).collect();
+    assert_eq!(places, [1, 1, 2]);
+    // An edit of a cell that an earlier one deletes is about no cell.
+    let before = desk.get("nb.ipynb");
+    let again = json!({"cell_id": "1", "new_source": "x"});
+    let result = edit(&desk, json!({"edits": [delete, again]}));
+    assert!(result.error.expect("refused").starts_with("edits[1]: "));
+    assert_eq!(desk.get("nb.ipynb"), before);
+}
+
+/// B:T-05: whoever watches the notebook's session is told of an edit that failed, and of what was asked.
+#[tokio::test]
+async fn a_failed_edit_is_told_to_whoever_watches() {
+    let desk = Desk::new();
+    let path = desk.put("nb.ipynb", small());
+    let feeds = Feeds::default();
+    let feed = feeds.of(&SessionName(path.display().to_string()), &desk.dir());
+    let notebooks = desk.notebooks.telling(&feeds);
+    let index = IndexEditRequest {
+        action: "delete".to_owned(),
+        notebook_path: "nb.ipynb".to_owned(),
+        cell_index: 9.0,
+        content: None,
+        cell_type: None,
+    };
+    notebooks.edit_by_index(&index).expect_err("no such cell");
+    let request = json!({"notebook_path": "nb.ipynb", "cell_id": "zz", "new_source": "x"});
+    notebooks.edit_by_id(&serde_json::from_value(request).expect("a request"));
+    let ops = [crate::kit::replace(crate::kit::at(9), "x")];
+    let change = |base: &inkcell_engine::Base, notebook: &mut _| base.apply(notebook, &ops);
+    let options = inkcell_engine::SaveOptions::in_place();
+    let done = notebooks.change("nb.ipynb", &options, |notebook, base| change(base, notebook));
+    assert!(done.is_err());
+    // Nobody asked for a change that is only worked out.
+    let dry = inkcell_engine::SaveOptions { mode: inkcell_engine::Mode::DryRun, ..options };
+    assert!(notebooks.change("nb.ipynb", &dry, |notebook, base| change(base, notebook)).is_err());
+    assert_eq!(feed.end(), Seq(3));
+    let mut watch = feed.watch(Seq(0));
+    let wanted = [
+        (Some(EditAction::Delete), Some(9), "Cell index 9 out of range (0-2) in nb.ipynb"),
+        (Some(EditAction::Edit), None, "Cell not found: zz"),
+        (None, None, "nb.ipynb: "),
+    ];
+    for (action, index, error) in wanted {
+        let Some(Item::Entry(_, SessionEvent::EditFailed(told))) = watch.next().await else {
+            panic!("no failure was told");
+        };
+        assert_eq!((told.asked.action, told.asked.index), (action, index));
+        assert!(told.error.starts_with(error), "{told:?}");
+        assert_eq!(told.path, path);
     }
 }

@@ -63,18 +63,23 @@ fn new_notebooks_say_which_kernel_they_are_for() {
         finish(command, input).ok();
     };
     let text = "# %% [code]\nx = 1";
+    let insert = json!({"new_source": "x", "cell_type": "code", "edit_mode": "insert"});
+    let by_id = json!({"notebook_path": "id.ipynb", "create": true, "edits": [insert]}).to_string();
     let own = json!({"path": "own.ipynb", "create": true}).to_string();
+    let edit = json!({"path": "edit.ipynb", "old_text": "", "new_text": text}).to_string();
     without(&["new", "new.ipynb"], "");
     without(&["write", "write.ipynb"], text);
     assert!(!env.path("ran.txt").exists(), "an interpreter was run");
+    without(&["tool", "NotebookEdit", &by_id], "");
     without(&["tool", "notebook_edit", &own], "");
+    without(&["tool", "edit", &edit], "");
     let python = std::env::var("INKCELL_TEST_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let papermill = need::python_package(
         "new_notebooks_say_which_kernel_they_are_for",
         python.as_ref(),
         "papermill",
     );
-    for name in ["new", "write", "own"] {
+    for name in ["new", "write", "id", "own", "edit"] {
         let file = format!("{name}.ipynb");
         let made: Value = serde_json::from_slice(&env.get(&file)).expect("JSON");
         assert_eq!(made["metadata"]["kernelspec"]["name"], "python3", "{name}");

@@ -201,3 +201,32 @@ fn summaries_are_for_people() {
     let start = summary(edit(Some("insert"), None, Some("raw"), Some("")));
     assert!(start.ends_with("Type: raw\n  Inserted at: start"), "{start}");
 }
+
+/// B:N-42: several edits name the cells as they are before the first, and an error leaves all of them out.
+#[test]
+fn several_edits_are_made_or_none() {
+    let all = |edits: &[IdEdit]| {
+        let mut notebook = parse(&notebooks::small());
+        let done = IdEdit::apply_all(edits, &mut notebook, &mut IdSource::seeded(1));
+        (done, text_of(&notebook))
+    };
+    let edits = [
+        edit(Some("delete"), Some("0"), None, None),
+        edit(None, Some("1"), Some("markdown"), Some("new")),
+        edit(Some("insert"), Some("bbbb2222"), Some("code"), Some("last")),
+    ];
+    let (done, text) = all(&edits);
+    let done = done.unwrap();
+    let places: Vec<usize> = done.iter().map(|reply| reply.cell_index).collect();
+    assert_eq!(places, [0, 0, 2]);
+    assert_eq!((done[1].cell_id.as_str(), done[1].cell_type.as_str()), ("aaaa1111", "markdown"));
+    assert_eq!(parse(&text).len(), 3);
+    let bad = [edits[0].clone(), edit(None, Some("nope"), None, Some("x"))];
+    let (done, text) = all(&bad);
+    assert_eq!(done, Err((1, "Cell not found: nope".to_owned())));
+    assert_eq!(text, notebooks::small());
+    let twice = [edits[0].clone(), edits[0].clone()];
+    let (done, text) = all(&twice);
+    assert!(matches!(done, Err((1, _))), "{done:?}");
+    assert_eq!(text, notebooks::small());
+}

@@ -152,7 +152,9 @@ fn names(exposure: &Exposure, tool: &str) -> String {
     };
     let schema = json!(tool.input_schema);
     assert_eq!(schema["additionalProperties"], false, "{}", tool.name);
-    match &schema["properties"]["cells"]["items"] {
+    let properties = &schema["properties"];
+    let list = if properties["edits"].is_null() { "cells" } else { "edits" };
+    match &properties[list]["items"] {
         Value::Null => names(&schema),
         cell if cell["properties"].is_null() => names(&schema),
         cell => format!("{} [{}]", names(&schema), names(cell)),
@@ -185,7 +187,11 @@ fn the_exact_arguments_of_every_tool() {
         ("python", "cells code timeout cwd reset kernelId [code! title]"),
         ("eval", "cells! [language! code! title timeout reset]"),
         ("notebook", "action! notebook_path! cell_index! content cell_type"),
-        ("NotebookEdit", "notebook_path! cell_id cell_type new_source edit_mode outputs backup"),
+        (
+            "NotebookEdit",
+            "notebook_path! cell_id cell_type new_source edit_mode outputs backup edits create \
+             [cell_id new_source cell_type edit_mode]",
+        ),
         ("read", "path!"),
         ("edit", "path! old_text! new_text! all"),
         ("write", "path! content!"),

@@ -1,8 +1,8 @@
-//! `NotebookEdit`: one cell replaced, inserted or deleted by its id (B:N-30 to N-42).
+//! `NotebookEdit`: cells replaced, inserted or deleted by their ids (B:N-30 to N-42).
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use inkcell_engine::IdEditRequest;
+use inkcell_engine::{IdEditPart, IdEditRequest};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,6 +44,38 @@ struct Args {
     outputs: Option<String>,
     /// Keep the old file as .bak
     backup: Option<bool>,
+    /// In place of one edit
+    edits: Option<Vec<Part>>,
+    create: Option<bool>,
+}
+
+// One of several edits. What its words may be stands above, and is not said twice.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(inline)]
+struct Part {
+    #[schemars(with = "Option<String>")]
+    cell_id: Option<Value>,
+    new_source: Option<String>,
+    cell_type: Option<String>,
+    edit_mode: Option<String>,
+}
+
+impl Part {
+    fn request(self) -> Result<IdEditPart, ToolError> {
+        let Part { cell_id, new_source, cell_type, edit_mode } = self;
+        Ok(IdEditPart { cell_id: name(cell_id)?, new_source, cell_type, edit_mode })
+    }
+}
+
+/// How a cell is named. Models write an index as a number.
+fn name(given: Option<Value>) -> Result<Option<String>, ToolError> {
+    match given {
+        Some(Value::Number(index)) => Ok(Some(index.to_string())),
+        Some(Value::String(id)) => Ok(Some(id)),
+        None | Some(Value::Null) => Ok(None),
+        Some(other) => Err(ToolError::argument(format!("cell_id: {other} names no cell"))),
+    }
 }
 
 fn call(
@@ -54,22 +86,18 @@ fn call(
     async move {
         let args: Args = decode(given, &[("path", "notebook_path")])?;
         let notebooks = files::notebooks(desk);
+        let edits: Option<Result<Vec<IdEditPart>, ToolError>> =
+            args.edits.map(|parts| parts.into_iter().map(Part::request).collect());
         let request = IdEditRequest {
             notebook_path: args.notebook_path,
-            cell_id: match args.cell_id {
-                // Models write an index as a number.
-                Some(Value::Number(index)) => Some(index.to_string()),
-                Some(Value::String(id)) => Some(id),
-                None => None,
-                Some(other) => {
-                    return Err(ToolError::argument(format!("cell_id: {other} names no cell")));
-                }
-            },
+            cell_id: name(args.cell_id)?,
             cell_type: args.cell_type,
             new_source: args.new_source,
             edit_mode: args.edit_mode,
             outputs: args.outputs,
             backup: args.backup,
+            edits: edits.transpose()?,
+            create: args.create,
         };
         on_disk(&context, move || {
             let done = notebooks.edit_by_id(&request);

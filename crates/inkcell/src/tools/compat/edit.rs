@@ -3,7 +3,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use inkcell_engine::notebook::{MarkerIds, Matches, SubError, substitute};
-use inkcell_engine::{EngineError, Notebooks, SaveOptions, is_notebook_path};
+use inkcell_engine::{EngineError, IfMissing, Notebooks, SaveOptions, is_notebook_path};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -79,7 +79,8 @@ impl Args {
 fn in_notebook(args: &Args, notebooks: &Notebooks) -> Result<ToolReply, EngineError> {
     let texts = (args.old_text.as_str(), args.new_text.as_str());
     // The markers are those that `read` shows, which have no ids.
-    let saved = notebooks.change(&args.path, &SaveOptions::in_place(), |notebook, base| {
+    let options = SaveOptions { if_missing: IfMissing::CreateNotebook, ..SaveOptions::in_place() };
+    let saved = notebooks.change(&args.path, &options, |notebook, base| {
         base.replace_text(notebook, texts, args.matches(), MarkerIds::Off, RULES)
     })?;
     let reply = ToolReply::text(joined(&report::lines(&saved)));

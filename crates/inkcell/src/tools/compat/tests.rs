@@ -191,6 +191,95 @@ async fn notebook_edit_results_word_for_word() {
     assert_eq!(notebook["cells"][1]["outputs"], json!([]), "a replace clears outputs");
 }
 
+/// B:N-42: several edits are one change, and each names cells as they are before it.
+#[tokio::test]
+async fn notebook_edit_makes_several_edits_or_none() {
+    let desk = desk();
+    let edits = json!([
+        {"cell_id": 0, "edit_mode": "delete"},
+        {"cell_id": "aaaa1111", "new_source": "z"},
+        {"cell_id": "1", "new_source": "after", "cell_type": "markdown", "edit_mode": "insert"},
+    ]);
+    let mut bad = edits.clone();
+    bad[2]["cell_id"] = "zz".into();
+    let given = |edits: &Value| json!({"notebook_path": "nb.ipynb", "edits": edits});
+    let reply = desk.tried("NotebookEdit", given(&bad)).await.unwrap();
+    let message = "edits[2]: Reference cell not found: zz";
+    assert_eq!(reply.structured, Some(json!({"success": false, "error": message})));
+    assert!(reply.is_error);
+    for refused in [json!({"edits": []}), json!({"edits": edits, "cell_id": "0"})] {
+        let mut given = refused;
+        given["notebook_path"] = "nb.ipynb".into();
+        assert!(desk.tried("NotebookEdit", given).await.unwrap().is_error);
+    }
+    assert_eq!(desk.get("nb.ipynb"), small());
+
+    let reply = desk.tried("NotebookEdit", given(&edits)).await.unwrap();
+    let details = reply.structured.unwrap();
+    let id = details["edits"][2]["cell_id"].as_str().unwrap().to_owned();
+    let wanted = json!({"success": true, "edits": [
+        {"cell_id": "0", "cell_index": 0},
+        {"cell_id": "aaaa1111", "cell_index": 0},
+        {"cell_id": id, "cell_index": 1},
+    ]});
+    assert_eq!(details, wanted);
+    let [Content::Text(text)] = &reply.content[..] else { panic!("{:?}", reply.content) };
+    assert!(
+        text.starts_with("✓ Cell deleted\n") && text.ends_with("\n  Inserted after: 1"),
+        "{text}"
+    );
+    let text = desk.good("read", json!({"path": "nb.ipynb"})).await;
+    let wanted =
+        "# %% [code] cell:0\nz\n# %% [markdown] cell:1\nafter\n# %% [code] cell:2\ny = 2\n";
+    assert_eq!(text, wanted);
+}
+
+/// B:N-42: a notebook that is missing is made where that is asked for, with cells or without.
+#[tokio::test]
+async fn notebook_edit_makes_a_notebook() {
+    let desk = desk();
+    let cell = |text: &str| json!({"new_source": text, "cell_type": "code", "edit_mode": "insert"});
+    let edits = json!([cell("a"), cell("b")]);
+    let given = json!({"notebook_path": "new.ipynb", "edits": edits, "create": true});
+    let reply = desk.tried("NotebookEdit", given.clone()).await.unwrap();
+    let details = reply.structured.unwrap();
+    assert_eq!((&details["success"], &details["created"]), (&json!(true), &json!(true)));
+    let text = desk.good("read", json!({"path": "new.ipynb"})).await;
+    assert_eq!(text, "# %% [code] cell:0\na\n# %% [code] cell:1\nb");
+    let notebook: Value = serde_json::from_str(&desk.get("new.ipynb")).unwrap();
+    assert_eq!(notebook["metadata"]["kernelspec"]["name"], "python3");
+    // One that is there is edited.
+    let reply = desk.tried("NotebookEdit", given).await.unwrap();
+    assert_eq!(reply.structured.unwrap().get("created"), None);
+    let empty = json!({"notebook_path": "blank.ipynb", "create": true});
+    let text = desk.good("NotebookEdit", empty.clone()).await;
+    assert_eq!(text, "✓ Notebook created\n  Notebook: blank.ipynb");
+    assert_eq!(desk.good("read", json!({"path": "blank.ipynb"})).await, "");
+    let reply = desk.tried("NotebookEdit", empty).await.unwrap();
+    let wanted = json!({"success": false, "error": "blank.ipynb already exists"});
+    assert_eq!(reply.structured, Some(wanted));
+    let other = json!({"notebook_path": "new.txt", "create": true, "edits": [cell("a")]});
+    assert!(desk.tried("NotebookEdit", other).await.unwrap().is_error);
+    assert!(!desk.path("new.txt").exists());
+}
+
+/// B:V-15: the text of a notebook that is missing is empty, and nothing can be replaced in it but nothing.
+#[tokio::test]
+async fn edit_of_a_missing_notebook_starts_from_an_empty_one() {
+    let desk = desk();
+    let text = "# %% [markdown]\n# Title\n# %% [code]\nx = 1";
+    desk.good("edit", json!({"path": "new.ipynb", "old_text": "", "new_text": text})).await;
+    let notebook: Value = serde_json::from_str(&desk.get("new.ipynb")).unwrap();
+    assert_eq!((&notebook["nbformat"], &notebook["nbformat_minor"]), (&json!(4), &json!(5)));
+    assert_eq!(notebook["cells"][1]["source"], json!(["x = 1"]));
+    let again = json!({"path": "new.ipynb", "old_text": "", "new_text": text});
+    let error = desk.error("edit", again).await;
+    assert!(error.message.contains("the text to replace is empty"), "{error:?}");
+    let given = json!({"path": "other.ipynb", "old_text": "", "new_text": "x = 1"});
+    assert!(desk.error("edit", given).await.message.contains("expected first line"));
+    assert!(!desk.path("other.ipynb").exists());
+}
+
 /// B:V-03, B:V-06, B:V-02: no ids in markers; B:V-19 on plain files, too.
 #[tokio::test]
 async fn read_shows_text_of_notebooks_and_files() {
