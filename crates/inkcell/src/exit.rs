@@ -11,7 +11,7 @@ use inkcell_engine::kernel::reap_ended;
 use inkcell_engine::{EngineError, Kind, is_notebook_path};
 use serde::{Deserialize, Serialize};
 
-use crate::output::{Form, Output, Unread, visible};
+use crate::output::{Form, Output, Unread, visible, visible_text};
 use crate::render::hint;
 
 /// How a command ended, by the code the caller's shell sees.
@@ -179,7 +179,8 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
         output.error(error.to_string().trim_end(), hint.as_deref(), Kind::Invalid);
         return ExitCode::from(code.code());
     }
-    let mut text = error.to_string();
+    // It repeats what was typed, and that may have been made by a program.
+    let mut text = visible_text(&error.to_string());
     if let Some(hint) = hint.filter(|_| error.use_stderr()) {
         text.push_str(&format!("\nhint: {}\n", visible(&hint)));
     }

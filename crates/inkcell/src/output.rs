@@ -11,6 +11,8 @@ use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use inkcell_engine::Kind;
+use inkcell_engine::notebook::visible_char;
+use inkcell_engine::output::Cleaner;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde_json::{Value, json};
@@ -143,9 +145,10 @@ impl Output {
     }
 
     pub(crate) fn json(&mut self, value: &Value) -> io::Result<()> {
+        let to = PlainJson(&mut self.stdout);
         match self.is_in_lines {
-            true => serde_json::to_writer(&mut self.stdout, value)?,
-            false => serde_json::to_writer_pretty(&mut self.stdout, value)?,
+            true => serde_json::to_writer(to, value)?,
+            false => serde_json::to_writer_pretty(to, value)?,
         }
         self.stdout.write_all(b"\n")
     }
@@ -194,6 +197,25 @@ impl Output {
             text.push_str(&format!("hint: {}\n", visible(hint)));
         }
         drop(Stream::stderr().write_all(text.as_bytes()));
+    }
+}
+
+/// JSON on its way, made plain. Texts come in pieces of whole characters.
+struct PlainJson<W>(W);
+
+impl<W: Write> Write for PlainJson<W> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        // The lead byte of the characters from 80 to 9f, and of some others.
+        if bytes.iter().any(|byte| matches!(byte, 0x7f | 0xc2)) {
+            self.0.write_all(plain_json(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        } else {
+            self.0.write_all(bytes)?;
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }
 
@@ -327,14 +349,45 @@ pub(crate) fn visible(line: &str) -> std::borrow::Cow<'_, str> {
     }
     let mut out = String::with_capacity(line.len() + 8);
     for c in line.chars() {
-        match c {
-            c if is_plain(c) => out.push(c),
-            '\0'..='\u{1f}' => out.push(char::from_u32(0x2400 + c as u32).unwrap_or('?')),
-            '\u{7f}' => out.push('\u{2421}'),
-            c => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+        if is_plain(c) {
+            out.push(c);
+        } else {
+            out.push_str(&visible_char(c));
         }
     }
     out.into()
+}
+
+/// The same for a text of any number of lines.
+pub(crate) fn visible_text(text: &str) -> String {
+    text.split_inclusive('\n')
+        .map(|piece| match piece.strip_suffix('\n') {
+            Some(line) => format!("{}\n", visible(line)),
+            None => visible(piece).into_owned(),
+        })
+        .collect()
+}
+
+/// A whole text without escape sequences and control characters, as a reader gets what a program wrote.
+pub(crate) fn cleaned(text: &str) -> String {
+    let mut cleaner = Cleaner::default();
+    let mut out = String::with_capacity(text.len());
+    cleaner.push(text.as_bytes(), &mut |piece| out.push_str(piece));
+    cleaner.finish(&mut |piece| out.push_str(piece));
+    out
+}
+
+/// JSON in which every control character is spelled by its number. JSON itself wants that only of those below 32.
+pub(crate) fn plain_json(text: &str) -> std::borrow::Cow<'_, str> {
+    let is_hidden = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let spelled = |c: char| match c {
+        c if is_hidden(c) => format!("\\u{:04x}", c as u32),
+        c => c.to_string(),
+    };
+    text.chars().map(spelled).collect::<String>().into()
 }
 
 /// A number of things, in words.
@@ -348,7 +401,7 @@ fn is_reordering(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::visible;
+    use super::{plain_json, visible, visible_text};
 
     /// Nothing a notebook holds can move the cursor, set a title or turn text round.
     #[test]
@@ -363,5 +416,10 @@ mod tests {
         for (given, wanted) in table {
             assert_eq!(visible(given), wanted);
         }
+        assert_eq!(visible_text("a\u{7}\n\n\u{1b}b"), "a␇\n\n␛b");
+        let json = serde_json::json!("\u{9b}\u{1b}\u{7f}é").to_string();
+        let plain = plain_json(&json);
+        assert_eq!(plain, r#""\u009b\u001b\u007fé""#);
+        assert_eq!(serde_json::from_str::<String>(&plain).unwrap(), "\u{9b}\u{1b}\u{7f}é");
     }
 }

@@ -82,6 +82,6 @@ pub use search::{nearest, substitute};
 pub use select::{Form, LineRange, PageLimits, Selector, SelectorError, page, split_selector};
 pub use text::{
     Drop, MarkerIds, TextBase, TextCell, TextRules, is_same_text, lower_text, parse_text,
-    substitute_between_markers,
+    substitute_between_markers, visible_char, visible_controls,
 };
 pub use view::{CellView, Source};

@@ -3,6 +3,7 @@
 //! Owns the marker grammar, the escape of lines that look like markers, and the rules by which a
 //! marked cell is one that was there before. Changing the document is left to `EditOp`s.
 
+mod controls;
 mod strays;
 
 use std::borrow::Cow;
@@ -17,6 +18,7 @@ use crate::fields::SourceShape;
 use crate::search::substitute;
 use crate::view::CellView;
 
+pub use controls::{visible_char, visible_controls};
 pub(crate) use strays::is_stray_marker;
 
 /// Whether markers carry ids.
@@ -356,11 +358,14 @@ impl TextBase for Here<'_> {
 }
 
 /// Whether a submitted source is the stored one. Line ends may differ: an editor that saves CR LF as
-/// LF (or the other way) has not changed the cell.
+/// LF (or the other way) has not changed the cell. Nor has a reader who was shown its control characters as pictures.
 pub fn is_same_text(stored: &str, submitted: &str) -> bool {
-    stored == submitted
-        || (stored.contains('\r') || submitted.contains('\r'))
-            && stored.replace("\r\n", "\n") == submitted.replace("\r\n", "\n")
+    let is_same = |stored: &str| {
+        stored == submitted
+            || (stored.contains('\r') || submitted.contains('\r'))
+                && stored.replace("\r\n", "\n") == submitted.replace("\r\n", "\n")
+    };
+    is_same(stored) || matches!(visible_controls(stored), Cow::Owned(shown) if is_same(&shown))
 }
 
 impl Notebook {

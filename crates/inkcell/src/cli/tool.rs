@@ -18,7 +18,7 @@ use super::{input, mcp};
 use crate::args::Tool;
 use crate::exit::{Exit, Failure};
 use crate::exposure::{Exposure, ToolSet};
-use crate::mcp::{answer, of_tool, offered};
+use crate::mcp::{answer, clean, of_tool, offered};
 use crate::output::Output;
 use crate::settings::Settings;
 use crate::tools::{
@@ -175,6 +175,8 @@ fn show_reply(
         None if reply.is_error => Exit::Failed,
         None => Exit::Ok,
     };
+    // Whoever reads a tool's answer gets what a client of the server gets.
+    let reply = clean(reply);
     if output.is_json() {
         let whole = whole(reply, images)?;
         output.json(&whole).map_err(Failure::of_output)?;
@@ -184,7 +186,7 @@ fn show_reply(
     Ok(exit)
 }
 
-/// A reply as text. A program's output is passed on as it is.
+/// A reply as text.
 fn text(
     reply: &ToolReply,
     images: Option<&Path>,

@@ -1,15 +1,20 @@
 //! Replies of tools as the protocol has them.
+//!
+//! Owns the door: whatever is in a reply, nothing that leaves here commands a terminal.
+
+use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use inkcell_engine::notebook::visible_controls;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject, Resource};
-use serde_json::Map;
+use serde_json::{Map, Value};
 
 use crate::tools::{Content, ToolReply, weight};
 
-/// A reply on its way, no larger than clients take it.
+/// A reply on its way, clean and no larger than clients take it.
 pub(crate) fn of(reply: ToolReply) -> CallToolResult {
-    let reply = weight::within(reply, weight::MOST_BYTES);
+    let reply = weight::within(clean(reply), weight::MOST_BYTES);
     let content: Vec<ContentBlock> = reply.content.into_iter().map(block).collect();
     let mut result = match reply.is_error {
         true => CallToolResult::error(content),
@@ -24,6 +29,52 @@ pub(crate) fn of(reply: ToolReply) -> CallToolResult {
     result
 }
 
+/// A reply in which no text has a control character, wherever it came from: what was given, a file, a program. They
+/// are shown as pictures.
+pub(crate) fn clean(mut reply: ToolReply) -> ToolReply {
+    for part in &mut reply.content {
+        match part {
+            Content::Text(text) => clean_text(text),
+            Content::Image { mime, .. } => clean_text(mime),
+            Content::Link { uri, name, mime, .. } => {
+                [uri, name, mime].into_iter().for_each(clean_text)
+            }
+        }
+    }
+    for form in [&mut reply.structured, &mut reply.details].into_iter().flatten() {
+        clean_value(form);
+    }
+    reply
+}
+
+/// The same for a text by itself.
+pub(super) fn cleaned(text: impl std::fmt::Display) -> String {
+    let mut text = text.to_string();
+    clean_text(&mut text);
+    text
+}
+
+fn clean_text(text: &mut String) {
+    if let Cow::Owned(shown) = visible_controls(text) {
+        *text = shown;
+    }
+}
+
+fn clean_value(value: &mut Value) {
+    match value {
+        Value::String(text) => clean_text(text),
+        Value::Array(items) => items.iter_mut().for_each(clean_value),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(clean_value);
+            if fields.keys().any(|name| matches!(visible_controls(name), Cow::Owned(_))) {
+                let named = std::mem::take(fields).into_iter();
+                *fields = named.map(|(name, value)| (cleaned(name), value)).collect();
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
 fn block(content: Content) -> ContentBlock {
     match content {
         Content::Text(text) => ContentBlock::text(text),
@@ -34,3 +85,6 @@ fn block(content: Content) -> ContentBlock {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

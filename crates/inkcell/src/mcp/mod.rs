@@ -17,7 +17,7 @@ mod server;
 mod skim;
 mod strict;
 
-pub(crate) use answer::of as answer;
+pub(crate) use answer::{clean, of as answer};
 pub(crate) use http::{Client, Ends, MOST_BYTES, PATH, routes};
 pub(crate) use lines::Lines;
 pub(crate) use markdown::{of_tool, page};

@@ -14,6 +14,7 @@ use inkcell_engine::output::size;
 use inkcell_engine::{EngineError, Kind};
 use rmcp::model::{Resource, ResourceContents};
 
+use super::answer::cleaned;
 use crate::exposure::Exposure;
 use crate::tools::weight;
 
@@ -102,7 +103,7 @@ fn page(found: &[ArtifactInfo], cursor: Option<&str>, most: usize) -> Result<Pag
 
 fn resource(info: &ArtifactInfo) -> Resource {
     let name = if info.title.is_empty() { info.id.to_string() } else { info.title.clone() };
-    Resource::new(format!("artifact://{}", info.id), name)
+    Resource::new(format!("artifact://{}", info.id), cleaned(name))
         .with_mime_type(info.kind.clone())
         .with_size(info.bytes)
 }
@@ -116,7 +117,11 @@ pub(super) fn read(
     let id = ArtifactId::from_reference(uri).map_err(EngineError::from)?;
     let artifact = artifacts.find(&id, Scope::All).map_err(EngineError::from)?;
     let kind = artifact.info().kind.clone();
-    let contents = of(&artifact, uri, exposure, MOST_BYTES)?;
+    let mut contents = of(&artifact, uri, exposure, MOST_BYTES)?;
+    // What is stored is as the program wrote it.
+    if let ResourceContents::TextResourceContents { text, .. } = &mut contents {
+        *text = cleaned(&*text);
+    }
     Ok(contents.with_mime_type(kind))
 }
 

@@ -8,10 +8,11 @@ use std::time::Instant;
 use inkcell_engine::registry::OwnerId;
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, ErrorData, GetPromptRequestParams, GetPromptResponse,
-    Implementation, ListPromptsResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProgressNotificationParam, ReadResourceRequestParams,
-    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, Implementation, ListPromptsResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig, Tool,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer};
 use serde_json::Value;
@@ -123,7 +124,8 @@ async fn tell(
     token: rmcp::model::ProgressToken,
 ) {
     while let Some(Progress { done, total, message }) = told.recv().await {
-        let mut note = ProgressNotificationParam::new(token.clone(), done).with_message(message);
+        let mut note = ProgressNotificationParam::new(token.clone(), done)
+            .with_message(answer::cleaned(message));
         if let Some(total) = total {
             note = note.with_total(total);
         }
@@ -190,7 +192,7 @@ impl ServerHandler for Server {
         let list = move || resources::list(&artifacts, cursor.as_deref());
         let page = tokio::task::spawn_blocking(list).await.map_err(internal)?;
         let page = page.map_err(|error| match error {
-            ResourceError::Cursor(_) => ErrorData::invalid_params(error.to_string(), None),
+            ResourceError::Cursor(_) => ErrorData::invalid_params(answer::cleaned(error), None),
             error => internal(error),
         })?;
         let mut list = ListResourcesResult::with_all_items(page.resources);
@@ -209,9 +211,9 @@ impl ServerHandler for Server {
         let read = tokio::task::spawn_blocking(read).await;
         let contents = read.map_err(internal)?.map_err(|error| {
             if error.is_missing() {
-                ErrorData::resource_not_found(error.to_string(), None)
+                ErrorData::resource_not_found(answer::cleaned(error), None)
             } else {
-                ErrorData::invalid_params(error.to_string(), None)
+                ErrorData::invalid_params(answer::cleaned(error), None)
             }
         })?;
         Ok(ReadResourceResult::new(vec![contents]).into())
@@ -233,12 +235,21 @@ impl ServerHandler for Server {
         let found = prompts::get(&request.name, request.arguments.as_ref(), &self.desk.exposure);
         let unknown = || {
             let name = weight::beginning(&request.name, 200);
-            ErrorData::invalid_params(format!("there is no prompt {name}"), None)
+            ErrorData::invalid_params(answer::cleaned(format!("there is no prompt {name}")), None)
         };
         Ok(found.ok_or_else(unknown)?.into())
+    }
+
+    /// A method that there is not; its name is told back.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, answer::cleaned(request.method), None))
     }
 }
 
 fn internal(error: impl std::fmt::Display) -> ErrorData {
-    ErrorData::internal_error(error.to_string(), None)
+    ErrorData::internal_error(answer::cleaned(error), None)
 }

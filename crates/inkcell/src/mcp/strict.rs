@@ -15,6 +15,7 @@ use serde::de::{DeserializeOwned, DeserializeSeed, MapAccess, SeqAccess, Visitor
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
+use super::answer::cleaned;
 use super::skim::Skim;
 
 /// The deepest nesting that is read.
@@ -57,7 +58,7 @@ pub(crate) fn take(line: &[u8]) -> Taken {
     let id = id_of(&value).ok().flatten();
     let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
     let wrong = |id: RequestId, method: &str, error: &serde_json::Error| {
-        let problem = format!("the params of {method} are wrong: {error}");
+        let problem = cleaned(format!("the params of {method} are wrong: {error}"));
         Taken::Refused(Refusal { id: Some(id), error: ErrorData::invalid_params(problem, None) })
     };
     match (serde_json::from_value(value), method, id) {
@@ -132,7 +133,7 @@ fn unreadable(line: &[u8], error: &serde_json::Error) -> Refusal {
 /// What is taken in place of a message that may not be; a notification is never answered.
 fn instead_of(value: &Value, twice: Option<String>) -> Option<Taken> {
     let refused = |id: Option<RequestId>, problem: &str| {
-        let error = ErrorData::invalid_request(problem.to_owned(), None);
+        let error = ErrorData::invalid_request(cleaned(problem), None);
         Some(Taken::Refused(Refusal { id, error }))
     };
     let Value::Object(fields) = value else {

@@ -14,7 +14,7 @@ use super::display;
 use super::ending::{Summary, exception, status};
 use super::kept::Kept;
 use super::live::Show;
-use crate::output::Stream;
+use crate::output::{Stream, plain_json};
 
 /// The cells of a call, as far as they have come.
 #[derive(Default)]
@@ -144,9 +144,8 @@ impl Show for Recorded {
     }
 
     fn end(&mut self, summary: &Summary) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(&self.to_json(summary))?;
-        text.push(b'\n');
-        Stream::stdout().write_all(&text)
+        let text = serde_json::to_string_pretty(&self.to_json(summary))?;
+        Stream::stdout().write_all(format!("{}\n", plain_json(&text)).as_bytes())
     }
 }
 

@@ -8,14 +8,15 @@ mod notebook;
 use std::io;
 
 use inkcell_engine::api::{CellKernel, CellReport, EndReport, PythonReport, State};
-use inkcell_engine::kernel::KernelEvent;
+use inkcell_engine::kernel::{KernelEvent, PyError};
+use inkcell_engine::notebook::visible_controls;
 use inkcell_engine::output::{ImageItem, RichItem, RichKind, guarded, size};
 use inkcell_engine::session::KernelFate;
 
 use super::ending::{self, Summary};
 use super::live::{Colour, Show, traceback};
 use super::words;
-use crate::output::Stream;
+use crate::output::{Stream, cleaned, visible_text};
 
 /// What a reader gets.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +42,7 @@ impl Show for Replied {
         Stream::stdout().write_all(format!("{}\n", of(summary).text).as_bytes())?;
         // Who took the code back is a person here, who wants to see that it was heard.
         let words = match (summary.report.state, summary.sentence()) {
-            (State::Cancelled, Some(sentence)) => format!("error: {sentence}\n"),
+            (State::Cancelled, Some(sentence)) => visible_text(&format!("error: {sentence}\n")),
             _ => String::new(),
         };
         Stream::stderr().write_all(words.as_bytes())
@@ -73,7 +74,9 @@ pub(crate) fn of_report(report: &PythonReport) -> Reply {
     for line in asides(report) {
         text.push_str(&format!("\n\n{line}"));
     }
-    Reply { text: text.trim_start_matches('\n').to_owned(), is_error }
+    // Outputs are clean; titles, exceptions and last words of a kernel are as the program chose them.
+    let text = visible_controls(text.trim_start_matches('\n')).into_owned();
+    Reply { text, is_error }
 }
 
 /// How much of all tracebacks is told, and of one of them at least.
@@ -226,7 +229,7 @@ fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
     let rich = cell.output.rich.iter().filter_map(rich);
     let error = ending::exception(cell)
         .filter(|_| cell.state != State::Cancelled)
-        .map(|error| guarded(&bounded(traceback(error, Colour::Off), terms.error_bytes)));
+        .map(|error| guarded(&bounded(without_colours(error), terms.error_bytes)));
     for more in rich.chain(error) {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
@@ -234,6 +237,13 @@ fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
         text.push_str(&more);
     }
     without_blank_edges(&text)
+}
+
+/// A traceback as text. Where the kernel gives only a coloured one its escape sequences go; others are the exception's
+/// own words, and are shown.
+fn without_colours(error: &PyError) -> String {
+    let text = traceback(error, Colour::Off);
+    if error.plain.is_empty() { cleaned(&text) } else { text }
 }
 
 /// The beginning and the end of a traceback that is too long. What an exception says may be as long as data is.

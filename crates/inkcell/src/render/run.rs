@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::ending::{exception, status};
 use super::{freshness, words};
 use crate::batch::Trouble;
-use crate::output::{Output, Stream, count, visible};
+use crate::output::{Output, Stream, count, plain_json, visible};
 use crate::setup::quoted;
 
 mod json;
@@ -217,7 +217,8 @@ pub(crate) enum Answer {
 }
 
 fn print(value: &Value) -> io::Result<()> {
-    Stream::stdout().write_all(format!("{value}\n").as_bytes())
+    let line = format!("{}\n", plain_json(&value.to_string()));
+    Stream::stdout().write_all(line.as_bytes())
 }
 
 fn has_begun(cell: &CellReport) -> bool {

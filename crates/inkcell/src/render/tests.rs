@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use inkcell_engine::CallEvent;
-use inkcell_engine::api::{CellKernel, CellReport, CellSource, EndReport, ExecutionId, State};
+use inkcell_engine::api::{
+    CellKernel, CellReport, CellSource, EndReport, ExecutionId, PythonReport, State,
+};
 use inkcell_engine::feeds::{
     EditAction, EditAsked, FailedEdit, NotebookEdit as Published, SessionEvent,
 };
@@ -22,6 +24,7 @@ use super::execution::{Area, Execution, Expansion, Frame, Renderer, ansi, plain}
 use super::live::Colour;
 use super::notebook_edit::{Edit, NotebookEdit, Outcome as EditOutcome};
 use super::repaint::{Repaint, Size};
+use super::reply;
 use super::terminal_text::TerminalText;
 use super::transcript::Transcript;
 use super::transcript::piped::Piped;
@@ -180,6 +183,40 @@ fn events(text: &str) -> Vec<ExecEvent> {
     events
 }
 
+fn call(text: &str, state: State, cells: Vec<CellReport>) -> PythonReport {
+    PythonReport {
+        execution: ExecutionId("x1".to_owned()),
+        session: inkcell_engine::registry::SessionName(text.to_owned()),
+        state,
+        cells,
+        kernel: None,
+        withheld_hint: Some(text.to_owned()),
+        death: None,
+        after: ModelOutput::default(),
+        undelivered_bytes: 0,
+        notebook: None,
+    }
+}
+
+/// What a model reads of a call has no control characters, whatever the program called its exceptions and titles.
+#[test]
+fn no_reply_holds_a_control_character() {
+    for text in hostile() {
+        for state in [State::Done, State::Error] {
+            let mut plain = cell(&text, state);
+            if let Some(EndReport::Exception(error)) = &mut plain.end {
+                error.plain = error.traceback.clone();
+            }
+            for cells in [vec![cell(&text, state)], vec![plain, cell(&text, state)]] {
+                let reply = reply::of_report(&call(&text, state, cells)).text;
+                let hidden = reply.replace("\r\n", "\n");
+                let hidden = hidden.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+                assert_eq!(hidden, None, "{reply:?}");
+            }
+        }
+    }
+}
+
 fn executions(text: &str) -> Vec<Box<dyn Renderer>> {
     let mut all: Vec<Box<dyn Renderer>> = Vec::new();
     for state in [State::Done, State::Error] {
@@ -189,18 +226,7 @@ fn executions(text: &str) -> Vec<Box<dyn Renderer>> {
         all.push(Box::new(transcript));
         let mut execution =
             Execution::new(vec![source(text)]).with_cwd(Path::new(text), Path::new("/w"));
-        execution.report(&inkcell_engine::api::PythonReport {
-            execution: ExecutionId("x1".to_owned()),
-            session: inkcell_engine::registry::SessionName(text.to_owned()),
-            state,
-            cells: vec![report],
-            kernel: None,
-            withheld_hint: Some(text.to_owned()),
-            death: None,
-            after: ModelOutput::default(),
-            undelivered_bytes: 0,
-            notebook: None,
-        });
+        execution.report(&call(text, state, vec![report]));
         all.push(Box::new(execution));
     }
     let mut growing = Execution::new(vec![source(text)]);

@@ -28,7 +28,7 @@ mod session;
 mod spec;
 mod table;
 #[cfg(test)]
-mod test_desk;
+pub(crate) mod test_desk;
 mod turns;
 mod wanted;
 pub(crate) mod weight;

@@ -321,3 +321,33 @@ fn an_argument_that_is_not_utf_8_is_told() {
         assert_eq!(ran.stdout.is_empty(), !json, "{ran:?}");
     }
 }
+
+/// What was typed is told back, and cannot command the terminal that shows it.
+#[test]
+fn arguments_are_told_without_control_characters() {
+    let env = env();
+    let odd = "\u{1b}]0;t\u{7}\u{9b}2J";
+    let table: [&[&str]; 10] = [
+        &[odd],
+        &["read", odd],
+        &["read", "--", odd],
+        &["read", "nb.ipynb", odd],
+        &["new", odd],
+        &["run", odd],
+        &["setup", odd],
+        &["setup", "claude-code", "--scope", odd],
+        &["settings", odd],
+        &["tool", odd],
+    ];
+    for args in table {
+        for json in [&[][..], &["--json"]] {
+            let all: Vec<&str> = args.iter().chain(json).copied().collect();
+            let ran = env.run(&all);
+            assert_ne!(ran.code, Some(0), "{args:?}");
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(!said.is_empty(), "{args:?}");
+            let hidden = said.chars().find(|c| c.is_control() && !matches!(c, '\n' | '\t'));
+            assert_eq!(hidden, None, "{args:?}: {said:?}");
+        }
+    }
+}

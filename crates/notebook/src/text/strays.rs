@@ -71,10 +71,14 @@ mod tests {
 
     #[test]
     fn markers_of_scripts_are_told_from_comments_and_from_ours() {
-        for line in ["# %%", "#%%", "# %% title", "# %% [md]", "#  %% [code]", "# %%\r", "# %%[code]"] {
+        for line in
+            ["# %%", "#%%", "# %% title", "# %% [md]", "#  %% [code]", "# %%\r", "# %%[code]"]
+        {
             assert!(is_stray_marker(line), "{line:?}");
         }
-        for line in ["# %%time", "# %%%", "# %% [code]", "# %% [raw] cell:1\r", " # %%", "x # %%", "# %"] {
+        for line in
+            ["# %%time", "# %%%", "# %% [code]", "# %% [raw] cell:1\r", " # %%", "x # %%", "# %"]
+        {
             assert!(!is_stray_marker(line), "{line:?}");
         }
     }

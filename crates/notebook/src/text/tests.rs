@@ -415,6 +415,20 @@ fn line_ends_alone_do_not_make_another_text() {
     check("a\n", "a", false);
 }
 
+/// Who is shown pictures of control characters gives them back so, and has changed nothing.
+#[test]
+fn pictures_of_control_characters_are_the_same_text() {
+    let notebook = raws(&["\u{1b}[1mbold\u{1b}[0m\n\u{c}\n\u{9b}", "plain"]);
+    let shown = notebook.to_text(MarkerIds::Off).unwrap();
+    let shown = visible_controls(&shown).into_owned();
+    assert!(!shown.contains('\u{1b}') && shown.contains("␛[1mbold"), "{shown}");
+    let mut copy = notebook.clone();
+    apply(&mut copy, &shown, RULES).unwrap();
+    assert_eq!(copy.to_bytes(), notebook.to_bytes());
+    apply(&mut copy, &shown.replace("plain", "other"), RULES).unwrap();
+    assert_eq!(copy.view(0).source().text, notebook.view(0).source().text);
+}
+
 /// A line feed that an editor put at the end of its file is not a change of the last cell.
 #[test]
 fn a_final_line_feed_of_an_editor_changes_nothing() {

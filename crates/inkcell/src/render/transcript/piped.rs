@@ -14,7 +14,7 @@ use super::super::live::{Colour, traceback};
 use super::super::notebook_edit::{Edit, NotebookEdit};
 use super::super::{display, words};
 use super::{kernel_words, missed_words};
-use crate::output::visible;
+use crate::output::{cleaned, visible};
 
 /// How wide a change is laid out where nobody says.
 const WIDTH: usize = 100;
@@ -164,12 +164,4 @@ impl Piped {
             self.line(&format!("[{}]", words::note(note)), out);
         }
     }
-}
-
-fn cleaned(text: &str) -> String {
-    let mut cleaner = Cleaner::default();
-    let mut out = String::with_capacity(text.len());
-    cleaner.push(text.as_bytes(), &mut |piece| out.push_str(piece));
-    cleaner.finish(&mut |piece| out.push_str(piece));
-    out
 }
