@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 use inkcell_kernel::{
-    CodeRequest, ExecEvent, ExecId, History, InputMode, KernelEvent, Launched, Outcome, StreamName,
+    CodeRequest, ExecEvent, ExecId, History, InputMode, KernelEvent, Launched, MimeData, Outcome,
+    StreamName,
 };
 use serde_json::{Value, json};
 
@@ -96,6 +97,10 @@ impl Cells {
                 ..
             } => {
                 bytes += data.len();
+                parts += 1;
+            }
+            KernelEvent::Exec { event: ExecEvent::Display { data, .. }, .. } => {
+                bytes += data.get("text/plain").map_or(0, MimeData::len_bytes);
                 parts += 1;
             }
             KernelEvent::Notice(_) => notices += 1,

@@ -8,6 +8,8 @@ import codecs
 import functools
 import os
 import select
+import signal
+import sys
 import threading
 import time
 
@@ -55,9 +57,9 @@ def pace(stream):
 
     Gives what must be called between requests.
     """
-    if not _has(stream, "pub_thread", "_is_master_process", "_flush", "_flush_pending"):
+    if not _has(stream, "pub_thread", "_is_master_process", "_flush", "_flush_pending", "echo"):
         return None
-    kind, held = type(stream), 0
+    kind, held, is_unsent = type(stream), 0, True
     plain = kind.write
 
     class Paced(kind):
@@ -67,15 +69,21 @@ def pace(stream):
             # ipykernel flushes before it shows something; what programs wrote before that comes before it.
             if self.watch is not None:
                 self.watch.take()
-            kind.flush(self)
+            # Each flush waits for the thread of output, and before every display both streams are flushed. What is
+            # sent goes through that thread in order, so where nothing was written there is nothing to wait for.
+            nonlocal is_unsent
+            if is_unsent or self._flush_pending or self.echo is not None or not self._is_master_process():
+                is_unsent = False
+                kind.flush(self)
 
         def write(self, text):
-            nonlocal held
+            nonlocal held, is_unsent
             if isinstance(text, str) and len(text) > HELD_BACK:
                 for at in range(0, len(text), HELD_BACK):
                     Paced.write(self, text[at : at + HELD_BACK])
                 return len(text)
             written = plain(self, text)
+            is_unsent = True
             held += len(text)
             if held >= HELD_BACK:
                 held = 0
@@ -124,6 +132,7 @@ class Watch:
         # What is freed while this is held may print, and so come here again.
         self.lock = threading.RLock()
         self.decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        self.peek = _peek()
 
     @classmethod
     def over(cls, stream):
@@ -149,9 +158,11 @@ class Watch:
             pass
 
     def _is_filled(self, wait):
+        if wait == 0 and self.peek is not None:
+            return self.peek(self.source) != 0
         poll = select.poll()
         poll.register(self.source, select.POLLIN)
-        return bool(poll.poll(wait))
+        return any(events & select.POLLIN for _, events in poll.poll(wait))
 
     def take(self):
         """Passes on what is there now; says whether more can come. A program that writes without end holds nobody
@@ -177,8 +188,8 @@ class Watch:
 
 
 def see_off(session):
-    """A process that ends itself at once takes along what its streams hold, and what ZeroMQ's thread has not handed
-    to the system yet. Here that is sent before."""
+    """A process that ends itself at once, or by a signal, takes along what its streams hold, and what ZeroMQ's
+    thread has not handed to the system yet. Here that is sent before."""
     master = os.getpid()
 
     def sending_first(end):
@@ -191,7 +202,54 @@ def see_off(session):
 
         return functools.wraps(end)(ending)
 
+    def before_signals(event, arguments):
+        # A function in the place of `os.kill` would stand in the traceback of every one that fails.
+        if event not in ("os.kill", "os.killpg") or os.getpid() != master:
+            return
+        target, number = arguments
+        group = os.getpgrp()
+        own = (0, group) if event == "os.killpg" else (0, -1, master, -group)
+        if target in own and _is_fatal(number):
+            session.flush()
+            _hand_over()
+
     os._exit, os.abort = sending_first(os._exit), sending_first(os.abort)
+    sys.addaudithook(before_signals)
+
+
+def _is_fatal(number):
+    """Whether a signal ends this process: it does by default, and nobody has made it mean something else."""
+    harmless = (0, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT, signal.SIGSTOP, signal.SIGTSTP)
+    if number in harmless:
+        return False
+    try:
+        return number == signal.SIGKILL or signal.getsignal(number) == signal.SIG_DFL
+    except ValueError:
+        # No signal at all, which whoever sends it will say.
+        return False
+
+
+def _peek():
+    """Says how many bytes wait at a descriptor. Every other way to ask lets go of the interpreter, and then waits
+    for its turn behind the thread of output: at twenty thousand displays that is most of the time."""
+    try:
+        import ctypes
+        import termios
+
+        ioctl = ctypes.PyDLL(None).ioctl
+        ioctl.argtypes = (ctypes.c_int, ctypes.c_ulong, ctypes.c_void_p)
+        count = ctypes.c_int()
+        where = ctypes.addressof(count)
+
+        def peek(descriptor):
+            # What cannot be asked is read, which says what is wrong.
+            if ioctl(descriptor, termios.FIONREAD, where) != 0:
+                return 1
+            return count.value
+
+        return peek
+    except Exception:
+        return None
 
 
 def _hand_over():

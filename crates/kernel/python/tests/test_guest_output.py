@@ -27,3 +27,71 @@ def test_a_thread_that_wakes_one_that_is_gone_gives_up():
 
 def test_kernels_without_these_threads_are_left_alone():
     guest_output.bound_wakes(SimpleNamespace(kernel=SimpleNamespace()))
+
+
+class Stream:
+    """As much of ipykernel's stream as is changed."""
+
+    pub_thread = echo = None
+
+    def __init__(self):
+        self.flushes, self.text, self._flush_pending = 0, "", False
+
+    def _is_master_process(self):
+        return True
+
+    def _flush(self):
+        pass
+
+    def write(self, text):
+        self.text += text
+        self._flush_pending = True
+        return len(text)
+
+    def flush(self):
+        self.flushes += 1
+        self._flush_pending = False
+
+
+def test_a_stream_to_which_nothing_was_written_is_not_waited_for():
+    stream = Stream()
+    guest_output.pace(stream)
+    stream.flush()
+    assert stream.flushes == 1, "what was written before is not known"
+    for _ in range(3):
+        stream.flush()
+    assert stream.flushes == 1
+    stream.write("a")
+    stream.flush()
+    stream.flush()
+    assert (stream.flushes, stream.text) == (2, "a")
+    # The thread of output has begun to send, which is no sign that it has sent.
+    stream.write("b")
+    stream._flush_pending = False
+    stream.flush()
+    assert stream.flushes == 3
+    # ipykernel writes by itself while IPython has put its method back.
+    stream._flush_pending = True
+    stream.flush()
+    assert stream.flushes == 4
+
+
+def test_a_pipe_is_looked_into_without_reading_it():
+    import os
+
+    peek = guest_output._peek()
+    source, sink = os.pipe()
+    assert peek(source) == 0
+    os.write(sink, b"abc")
+    assert peek(source) == 3
+    os.close(sink)
+    os.read(source, 3)
+    assert peek(source) == 0
+    os.close(source)
+    assert peek(source) == 1, "what cannot be asked is read"
+
+
+@pytest.mark.parametrize("number, is_fatal", [(15, True), (9, True), (0, False), (17, False), (2, False), (999, False)])
+def test_signals_that_end_the_process_are_known(number, is_fatal):
+    # Python has a handler for 2.
+    assert guest_output._is_fatal(number) == is_fatal

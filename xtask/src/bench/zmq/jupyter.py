@@ -59,6 +59,9 @@ class Seen:
         if kind == "stream":
             self.bytes += len(content["text"])
             self.messages += 1
+        elif kind == "display_data":
+            self.bytes += len(content["data"]["text/plain"])
+            self.messages += 1
         elif kind == "execute_result":
             self.shown = time.perf_counter()
         elif kind == "error":

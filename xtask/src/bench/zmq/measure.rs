@@ -99,6 +99,14 @@ pub(super) fn output(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
             silence_s: Some(10),
         },
         Printing {
+            title: format!("{lines} displays"),
+            code: format!(
+                "for i in range({lines}): display({{\"text/plain\": f\"{{i:010d}}\"}}, raw=True)"
+            ),
+            bytes: lines * 10,
+            silence_s: Some(10),
+        },
+        Printing {
             title: format!("{megabytes} MB in {count} lines"),
             code: format!("for i in range({count}): print(f\"{{i:099d}}\")"),
             bytes: count * 100,
