@@ -27,7 +27,8 @@ pub use inspect::{
     VariableList,
 };
 pub use kernel::{
-    KernelReport, KernelRequest, RunningReport, SessionPhase, SessionRef, SessionReport,
+    InterruptFate, KernelReport, KernelRequest, RunningReport, SessionPhase, SessionRef,
+    SessionReport,
 };
 pub use parameters::{MAX_PARAMETER_DEPTH, json_parameters};
 pub use result::{

@@ -105,6 +105,15 @@ impl Record {
         }
     }
 
+    /// One of its cells, once that is over.
+    pub(crate) async fn ended(&self, index: usize) -> Option<CellReport> {
+        let mut seen = self.report.subscribe();
+        let is_over =
+            |report: &PythonReport| report.cells.get(index).is_none_or(|cell| cell.state.is_end());
+        drop(seen.wait_for(is_over).await);
+        self.cell(index)
+    }
+
     pub(crate) fn change(&self, change: impl FnOnce(&mut PythonReport)) {
         self.report.send_modify(change);
     }
@@ -295,22 +304,27 @@ impl Executions {
         self.records().ended_bytes
     }
 
-    /// The call whose cell runs this code in a session, and the cell's title.
+    /// The call whose cell runs this code in a session, and the number of the cell.
+    pub(crate) fn cell_in(&self, session: &SessionKey, code: &str) -> Option<(Arc<Record>, usize)> {
+        let is_it = |cell: &CellReport| cell.state == State::Running && cell.source.code == code;
+        self.records().all.values().find_map(|Kept { record, .. }| {
+            if record.session.as_ref() != Some(session) {
+                return None;
+            }
+            let index = record.look(|report| report.cells.iter().position(is_it))?;
+            Some((Arc::clone(record), index))
+        })
+    }
+
+    /// The same by its id, with the cell's title.
     pub(crate) fn running_in(
         &self,
         session: &SessionKey,
         code: &str,
     ) -> Option<(ExecutionId, Option<String>)> {
-        let is_it = |cell: &&CellReport| cell.state == State::Running && cell.source.code == code;
-        self.records().all.iter().find_map(|(id, kept)| {
-            let record = &kept.record;
-            if record.session.as_ref() != Some(session) {
-                return None;
-            }
-            let report = record.report.borrow();
-            let cell = report.cells.iter().find(is_it)?;
-            Some((id.clone(), cell.source.title.clone()))
-        })
+        let (record, index) = self.cell_in(session, code)?;
+        let title = |report: &PythonReport| report.cells.get(index)?.source.title.clone();
+        Some((record.execution.clone(), record.look(title)))
     }
 
     /// The run of a notebook in the session of this name, if one is not over.

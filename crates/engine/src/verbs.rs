@@ -4,8 +4,8 @@
 //! is let go of, are decided elsewhere.
 
 use crate::api::{
-    KernelReport, KernelRequest, Request, Response, RunningReport, SessionPhase, SessionRef,
-    SessionReport, Wanted,
+    CellReport, EndReport, InterruptFate, KernelReport, KernelRequest, Request, Response,
+    RunningReport, SessionPhase, SessionRef, SessionReport, Wanted,
 };
 use crate::engine::Engine;
 use crate::error::{EngineError, SessionError};
@@ -58,10 +58,9 @@ impl Engine {
             KernelRequest::Interrupt(session) => {
                 let found = self.found(&session).await?;
                 // Told before, so that what was interrupted is in it.
-                let report = self.report_of(&found.key)?;
-                found.session.interrupt();
-                self.tell(&found.key, KernelChange::Interrupted);
-                KernelReport::Session(Box::new(report))
+                let session = Box::new(self.report_of(&found.key)?);
+                let fate = self.see_interrupted(&found).await;
+                KernelReport::Interrupted { session, fate }
             }
             KernelRequest::Restart(session) => {
                 let found = self.found(&session).await?;
@@ -84,6 +83,33 @@ impl Engine {
                 KernelReport::Session(Box::new(self.report_of(&found.key)?))
             }
         })
+    }
+
+    /// Interrupts what runs, and looks what becomes of it.
+    async fn see_interrupted(&self, found: &Found) -> InterruptFate {
+        let Found { key, session } = found;
+        let running = session.state().running;
+        let cell = running.as_ref().and_then(|it| self.executions().cell_in(key, &it.code));
+        session.interrupt();
+        self.tell(key, KernelChange::Interrupted);
+        let Some(running) = running else { return InterruptFate::NothingRan };
+        let over = async {
+            let mut state = session.watch();
+            let is_over = |state: &SessionState| {
+                state.running.as_ref().is_none_or(|now| now.exec != running.exec)
+            };
+            // What is borrowed of it must not be held while something is waited for.
+            drop(state.wait_for(is_over).await);
+            match cell {
+                Some((record, index)) => record.ended(index).await,
+                None => None,
+            }
+        };
+        match tokio::time::timeout(InterruptFate::WAIT, over).await {
+            Ok(Some(cell)) if !is_interrupted(&cell) => InterruptFate::Ended(cell.state),
+            Ok(_) => InterruptFate::Interrupted,
+            Err(_) => InterruptFate::StillRunning,
+        }
     }
 
     /// What happens in the session that is meant, from this point on, or from its beginning as far as that is
@@ -215,6 +241,16 @@ async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
     match ran.end.end {
         CellEnd::NotRun(why) => Err(not_started(why)),
         _ => Ok([ran.end.notes, said].concat()),
+    }
+}
+
+/// Whether an interrupt ended a cell. Each language has a name of its own for it; code that awaits is cancelled.
+fn is_interrupted(cell: &CellReport) -> bool {
+    match &cell.end {
+        Some(EndReport::Exception(error)) => {
+            error.name.contains("Interrupt") || error.name == "CancelledError"
+        }
+        _ => false,
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 use inkcell_kernel::{BackendKind, KernelInfo};
 use serde::{Deserialize, Serialize};
 
-use super::{ExecutionId, KernelName, Wanted};
+use super::{ExecutionId, KernelName, State, Wanted};
 use crate::registry::{Keep, SessionName};
 use crate::session::{Loss, Note};
 
@@ -67,8 +67,34 @@ pub enum KernelReport {
         /// In the order it happened.
         notes: Vec<Note>,
     },
+    /// It was interrupted.
+    Interrupted {
+        /// The session as it was before.
+        session: Box<SessionReport>,
+        /// What became of the code that ran.
+        fate: InterruptFate,
+    },
     /// It was ended; this is how it was before.
     Stopped(Box<SessionReport>),
+}
+
+/// What became of code that was interrupted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptFate {
+    /// There was none.
+    NothingRan,
+    /// The interrupt ended it.
+    Interrupted,
+    /// It ended in this way, and not by the interrupt.
+    Ended(State),
+    /// It had not ended after [`InterruptFate::WAIT`].
+    StillRunning,
+}
+
+impl InterruptFate {
+    /// How long code has to end before it is said to run on.
+    pub const WAIT: Duration = Duration::from_secs(1);
 }
 
 /// One session.

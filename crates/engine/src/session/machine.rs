@@ -123,6 +123,9 @@ impl Machine {
                 if !self.asks.is_empty() || self.is_running() {
                     out.push(Effect::Interrupt);
                 }
+                if let Some(run) = self.run.as_mut().filter(|run| !run.is_sent) {
+                    run.is_interrupted = true;
+                }
             }
             Input::Close(reason) => self.close(reason, &mut out),
             Input::Launched => self.launched(now, &mut out),
@@ -226,6 +229,9 @@ impl Machine {
         run.deadline = run.request.timeout.and_then(|timeout| now.checked_add(timeout));
         run.notes.extend(self.loss.take().map(Note::StateLost));
         out.push(Effect::Execute(run.request.exec));
+        if std::mem::take(&mut run.is_interrupted) {
+            out.push(Effect::Interrupt);
+        }
     }
 
     fn launched(&mut self, now: Instant, out: &mut Vec<Effect>) {

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use inkcell_engine::api::{
-    ArtifactForm, ArtifactFound, ArtifactPart, Inspect, InspectRequest, Inspected, KernelReport,
-    KernelRequest, PythonReport, Request, Response, ResultReport, ResultRequest, SessionPhase,
-    SessionRef, SessionReport, State, Wanted,
+    ArtifactForm, ArtifactFound, ArtifactPart, Inspect, InspectRequest, Inspected, InterruptFate,
+    KernelReport, KernelRequest, PythonReport, Request, Response, ResultReport, ResultRequest,
+    SessionPhase, SessionRef, SessionReport, State, Wanted,
 };
 use inkcell_engine::kernel::{ForkServer, Origin, RunnerBackend, RunnerConfig, ZygoteState};
 use inkcell_engine::registry::{IdleRule, Keep, SessionName};
@@ -46,6 +46,13 @@ impl Desk {
     async fn start(&self, name: &str) -> (SessionReport, Vec<Note>) {
         match self.verb(KernelRequest::Start(self.session(name))).await {
             KernelReport::Started { session, notes } => (*session, notes),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn interrupt(&self, name: &str) -> InterruptFate {
+        match self.verb(KernelRequest::Interrupt(self.session(name))).await {
+            KernelReport::Interrupted { fate, .. } => fate,
             other => panic!("{other:?}"),
         }
     }
@@ -174,7 +181,7 @@ async fn what_runs_is_seen_interrupted_and_restarted() {
     );
     // A start does not wait for the cell: there is a kernel.
     assert_eq!(desk.start("work").await.0.state, SessionPhase::Busy);
-    desk.verb(KernelRequest::Interrupt(desk.session("work"))).await;
+    assert_eq!(desk.interrupt("work").await, InterruptFate::Interrupted);
     assert_eq!(desk.end(&begun).await.state, State::Error);
     assert_eq!(told(&queued.await.expect("the call")), "1", "and the kernel is the same");
 
@@ -188,6 +195,37 @@ async fn what_runs_is_seen_interrupted_and_restarted() {
     assert_eq!(desk.python("work", "x").await.state, State::Error);
     let after = desk.python("work", "import os\nos.getpid()").await;
     assert_eq!(told(&after), pid(&session).to_string());
+    desk.engine.shutdown().await;
+}
+
+/// Issue 21, 6: whoever interrupts is told what became of the code.
+#[tokio::test]
+async fn an_interrupt_tells_what_became_of_the_code() {
+    let desk = Desk::new();
+    desk.start("work").await;
+    assert_eq!(desk.interrupt("work").await, InterruptFate::NothingRan);
+    let sleep = |name: &str| format!("open('{name}', 'w').close()\n    {}", "time.sleep(600)");
+    let caught = format!("import time\ntry:\n    {}\nexcept KeyboardInterrupt: pass", sleep("a"));
+    let failing =
+        format!("try:\n    {}\nexcept KeyboardInterrupt: raise OSError from None", sleep("b"));
+    let deaf = format!(
+        "import signal\nsignal.signal(2, signal.SIG_IGN)\nopen('c', 'w').close()\n{}",
+        wait_for("gate")
+    );
+    let cells = [
+        ("a", caught, InterruptFate::Ended(State::Done)),
+        ("b", failing, InterruptFate::Ended(State::Error)),
+        ("c", deaf, InterruptFate::StillRunning),
+    ];
+    for (begins, code, fate) in cells {
+        let mut request = desk.named("work", &[&code]);
+        request.wait = Some(Duration::ZERO);
+        let begun = desk.ask(request).await;
+        desk.seen(begins).await;
+        assert_eq!(desk.interrupt("work").await, fate, "{code}");
+        std::fs::write(desk.dir.path().join("gate"), "").expect("the gate");
+        desk.end(&begun).await;
+    }
     desk.engine.shutdown().await;
 }
 

@@ -61,7 +61,6 @@ pub(crate) fn act(
         output.json(&json!(report))
     } else {
         let text = match (verb, &report) {
-            (Verb::Interrupt, KernelReport::Session(session)) => sessions::interrupted(session),
             (Verb::Restart, KernelReport::Started { session, notes }) => {
                 sessions::restarted(session, notes)
             }

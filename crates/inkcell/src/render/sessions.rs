@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use inkcell_engine::api::{KernelReport, RunningReport, SessionReport};
+use inkcell_engine::api::{InterruptFate, KernelReport, RunningReport, SessionReport, State};
 use inkcell_engine::is_notebook_path;
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::output::size;
@@ -27,15 +27,37 @@ pub(crate) fn report(report: &KernelReport) -> String {
         }
         KernelReport::Session(session) => line(session),
         KernelReport::Started { session, notes } => with_notes(line(session), notes),
+        KernelReport::Interrupted { session, fate } => interrupted(session, *fate),
         KernelReport::Stopped(session) => format!("Stopped: {}", line(session)),
     }
 }
 
-/// A session whose running code was interrupted, as it was before.
-pub(crate) fn interrupted(session: &SessionReport) -> String {
-    match &session.running {
-        Some(running) => format!("Interrupted {} in session {}.", what(running), session.name),
-        None => format!("Nothing was running in session {}.", session.name),
+/// What became of the code of a session that was interrupted, by the session as it was before.
+fn interrupted(session: &SessionReport, fate: InterruptFate) -> String {
+    let name = &session.name;
+    let Some(running) = session.running.as_ref().filter(|_| fate != InterruptFate::NothingRan)
+    else {
+        return format!("Nothing was running in session {name}.");
+    };
+    let what = what(running);
+    match fate {
+        InterruptFate::NothingRan | InterruptFate::Interrupted => {
+            format!("Interrupted {what} in session {name}.")
+        }
+        InterruptFate::Ended(State::Done) => {
+            format!("{what} in session {name} has ended: it was done, or caught the interrupt.")
+        }
+        InterruptFate::Ended(State::KernelDied) => {
+            format!("The kernel of session {name} died while {what} was interrupted.")
+        }
+        InterruptFate::Ended(_) => {
+            format!("{what} in session {name} has ended, and not by the interrupt.")
+        }
+        InterruptFate::StillRunning => format!(
+            "Sent the interrupt, but {what} in session {name} still runs after {} s. To end it, \
+             restart the session; its variables are gone then.",
+            InterruptFate::WAIT.as_secs()
+        ),
     }
 }
 

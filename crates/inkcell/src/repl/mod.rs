@@ -136,9 +136,7 @@ impl<'a> Repl<'a> {
     ) -> Result<String, Failure> {
         let mut talk = locked(&self.talk);
         let request = verb(talk.reference());
-        let is_interrupt = matches!(request, KernelRequest::Interrupt(_));
         Ok(match talk.verb(request)? {
-            KernelReport::Session(session) if is_interrupt => sessions::interrupted(&session),
             KernelReport::Started { session, notes } => sessions::restarted(&session, &notes),
             report => sessions::report(&report),
         })

@@ -90,7 +90,6 @@ fn call(
             () = context.cancel.cancelled() => return Err(running::aborted()),
         };
         Ok(ToolReply::text(match (action, &report) {
-            (Action::Interrupt, KernelReport::Session(session)) => sessions::interrupted(session),
             (Action::Restart, KernelReport::Started { session, notes }) => {
                 sessions::restarted(session, notes)
             }

@@ -183,12 +183,19 @@ impl Dice {
         match self.below(6) {
             0 | 1 => Response::Python(Box::new(self.report())),
             2 => Response::Inspect(InspectReport { session: self.name(), seen: self.seen() }),
-            3 => Response::Kernel(match self.below(4) {
+            3 => Response::Kernel(match self.below(5) {
                 0 => KernelReport::Sessions(self.some(Dice::listed)),
                 1 => KernelReport::Session(Box::new(self.listed())),
                 2 => KernelReport::Started {
                     session: Box::new(self.listed()),
                     notes: self.some(Dice::note),
+                },
+                3 => KernelReport::Interrupted {
+                    session: Box::new(self.listed()),
+                    fate: match self.flag() {
+                        true => InterruptFate::StillRunning,
+                        false => InterruptFate::Ended(State::Done),
+                    },
                 },
                 _ => KernelReport::Stopped(Box::new(self.listed())),
             }),

@@ -20,6 +20,8 @@ pub(super) struct Run {
     /// The kernel has it.
     pub(super) is_sent: bool,
     pub(super) has_started: bool,
+    /// It is to be interrupted as soon as the kernel has it.
+    pub(super) is_interrupted: bool,
     /// It was given to a kernel that died, and is to be run by another.
     pub(super) is_second: bool,
     /// The death in which it had begun, when it is to be run again.
@@ -39,6 +41,7 @@ impl Run {
             request,
             is_sent: false,
             has_started: false,
+            is_interrupted: false,
             is_second: false,
             begun: None,
             wanted_input: false,
