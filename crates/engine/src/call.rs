@@ -394,8 +394,8 @@ impl Call {
         if let Some(notebook) = notebook {
             notebook.hear(event);
         }
-        if let ExecEvent::Names(_) = event {
-            // For the record of the notebook alone.
+        if let ExecEvent::Names(_) | ExecEvent::Widgets(_) = event {
+            // For the notebook alone.
             return;
         }
         if let ExecEvent::Started { count } = event {

@@ -66,7 +66,7 @@ mod tests {
             ],
             metadata: "{}".to_owned(),
         };
-        let result = ExecEvent::Result { count: 3, data };
+        let result = ExecEvent::Result { count: 3, id: None, data };
         for event in [stream(b"plain\n"), stream(b"half \xf0\x9f"), result] {
             let text = serde_json::to_string(&event).unwrap();
             assert!(!text.contains('\n'), "one line: {text}");

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::names::CodeNames;
 use crate::question::{Answer, AskId};
+use crate::widgets::WidgetStates;
 
 /// Names one execution of one piece of code in one kernel. The engine makes these.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -80,6 +81,9 @@ pub enum ExecEvent {
     Result {
         /// The number of the cell.
         count: u32,
+        /// By which it can be updated; most results have none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<DisplayId>,
         /// Its forms.
         data: MimeBundle,
     },
@@ -95,6 +99,8 @@ pub enum ExecEvent {
         /// Whether it was to be hidden.
         password: bool,
     },
+    /// All widgets of the kernel: at most once, right before the end, when one has changed since the last time.
+    Widgets(Box<WidgetStates>),
     /// What the code uses and makes: at most once, right before the end, where that was wanted and is known.
     Names(Box<CodeNames>),
     /// The end: exactly once for each execution, unless the kernel dies.

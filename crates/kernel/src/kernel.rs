@@ -6,8 +6,8 @@
 //! 1. After [`Kernel::execute`] succeeds, either one `Finished` for that id or one `Died` follows.
 //! 2. Finished means finished: output that the code wrote before its end has been delivered.
 //! 3. Nothing follows `Died`; dropping the [`Kernel`] kills its process group and ends the stream.
-//! 4. [`Kernel::interrupt`] while idle is harmless, and never leaks into the next execution. A runner
-//!    interrupts a posted cell even if the cell has not begun.
+//! 4. [`Kernel::interrupt`] while idle is harmless, and never leaks into the next execution. A cell that was
+//!    posted is interrupted even if it has not begun.
 //! 5. Stream data is the bytes as written, in order.
 //! 6. Liveness is the backend's duty and has one result: `Died`.
 //! 7. After [`Kernel::ask`] succeeds, either one `Answer` for that id or one `Died` follows: at once where

@@ -21,6 +21,8 @@ mod question;
 mod runner;
 mod startup;
 mod trace;
+mod turn;
+mod widgets;
 mod zmq;
 
 pub use cwd::check_cwd;
@@ -63,4 +65,5 @@ pub use question::{Answer, AskId, Question};
 pub use runner::{ForkServer, RunnerBackend, RunnerConfig, ZygoteState};
 pub use startup::{Prelude, Shell, Startup};
 pub use trace::{Direction, Message, MessageId, Messages, Trace};
+pub use widgets::WidgetStates;
 pub use zmq::{Program, Transport, ZmqBackend, ZmqConfig};

@@ -180,7 +180,7 @@ impl OutputRecorder {
             }
             ExecEvent::Display { data, .. } if is_for_readers_only(data) => None,
             ExecEvent::Display { id, data } => self.display(id.as_ref(), None, data),
-            ExecEvent::Result { count, data } => self.display(None, Some(*count), data),
+            ExecEvent::Result { count, id, data } => self.display(id.as_ref(), Some(*count), data),
             ExecEvent::UpdateDisplay { id, data } => {
                 // An update adds no output, so it does not carry out a clearing that waits.
                 Some(self.change(id, data))
@@ -200,6 +200,7 @@ impl OutputRecorder {
             }
             ExecEvent::Started { .. }
             | ExecEvent::Names(_)
+            | ExecEvent::Widgets(_)
             | ExecEvent::InputRequested { .. }
             | ExecEvent::Finished(_) => None,
         }

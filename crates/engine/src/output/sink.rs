@@ -93,8 +93,9 @@ impl OutputSink {
     pub fn push(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Stream { name, data } => self.stream(*name, data),
-            ExecEvent::Display { id, data } => self.display(id.as_ref(), data),
-            ExecEvent::Result { data, .. } => self.display(None, data),
+            ExecEvent::Display { id, data } | ExecEvent::Result { id, data, .. } => {
+                self.display(id.as_ref(), data);
+            }
             ExecEvent::UpdateDisplay { id, data } => self.update(id, data),
             ExecEvent::ClearOutput { wait: true } => self.clear_is_pending = true,
             ExecEvent::ClearOutput { wait: false } => self.clear(),
@@ -110,7 +111,10 @@ impl OutputSink {
                     self.show(None, &(lines.join("\n") + "\n"));
                 }
             }
-            ExecEvent::Started { .. } | ExecEvent::Names(_) | ExecEvent::Finished(_) => {}
+            ExecEvent::Started { .. }
+            | ExecEvent::Names(_)
+            | ExecEvent::Widgets(_)
+            | ExecEvent::Finished(_) => {}
         }
     }
 

@@ -49,15 +49,16 @@ impl RecordedCell {
             }
             // A display may stand in any cell.
             ExecEvent::UpdateDisplay { .. } => {}
-            ExecEvent::Result { count, data } => {
+            ExecEvent::Result { count, id, data } => {
                 let mut value = bundle("execute_result", data);
                 value["execution_count"] = json!(count);
-                self.next().display(None, value, size(data));
+                self.next().display(id.clone(), value, size(data));
             }
             ExecEvent::ClearOutput { wait: true } => self.is_to_be_cleared = true,
             ExecEvent::ClearOutput { wait: false } => self.outputs.clear(),
             ExecEvent::Started { .. }
             | ExecEvent::Names(_)
+            | ExecEvent::Widgets(_)
             | ExecEvent::InputRequested { .. }
             | ExecEvent::Finished(_) => {}
         }
@@ -221,7 +222,7 @@ mod tests {
             stream(StreamName::Stderr, b"b"),
             ExecEvent::Display { id: Some(id.clone()), data: plain("old") },
             ExecEvent::UpdateDisplay { id, data: plain("new") },
-            ExecEvent::Result { count: 3, data: picture },
+            ExecEvent::Result { count: 3, id: None, data: picture },
         ]);
         let wanted = json!([
             {"output_type": "stream", "name": "stdout", "text": "aé\n"},

@@ -4,7 +4,6 @@ Owns the place where the two meet. It must not change how cells run: IPython run
 them. Everything here is called by code that the host sends silently.
 """
 
-import operator
 import os
 import signal
 import sys
@@ -15,8 +14,8 @@ from . import _set_current, guest_output
 # The type in which an answer travels.
 ANSWER = "application/x-inkcell-answer"
 
-# Takes a signal and its frame, and does nothing.
-_UNHEARD = operator.is_
+# The message by which the host hears of a refused `input()`: a kernel that refuses says nothing by itself.
+INPUT_REFUSED = "inkcell_input_refused"
 
 _session = None
 
@@ -31,6 +30,10 @@ class Guest:
     lifeline = None
     # Whether interrupts are for the user's code and for answers to questions alone.
     takes_interrupts = False
+    # One came since the last request was taken up, and there was no code of the user's to hit.
+    is_interrupted = False
+    # Cancels the cell that awaits: ipykernel's handler of interrupts around it.
+    cancel = None
 
     def __init__(self, shell):
         self.namespace = shell.user_ns
@@ -158,6 +161,7 @@ def _settle_in(shell, options):
         if watch is not None:
             session.watches.append(watch)
     _take_interrupts(shell)
+    _tell_refusals(shell)
     shell.events.register("pre_execute", _before_cell)
     shell.events.register("post_execute", _after_cell)
 
@@ -191,7 +195,8 @@ def _hold_on(session, options):
 
 def _take_interrupts(shell):
     """ipykernel lets an interrupt hit its own code around a cell, which loses replies or ends the kernel. Here
-    it hits cells and questions and nothing else."""
+    it hits cells and questions and nothing else. The host interrupts a cell once the kernel has taken its request
+    up; what comes before the first line of the cell has its turn is noted, and ends the cell there."""
     import threading
 
     kernel = getattr(shell, "kernel", None)
@@ -201,23 +206,106 @@ def _take_interrupts(shell):
 
     _session.takes_interrupts = True
 
-    def around_requests():
+    def after_request():
         # Also makes good what a cell did to the handler.
-        _interrupts_are(_UNHEARD)
+        _interrupts_are(_note_interrupt)
         for settle in _session.between:
             settle()
 
-    kernel.pre_handler_hook = kernel.post_handler_hook = around_requests
+    def before_request():
+        after_request()
+        # What came before was meant for something that is over.
+        _session.is_interrupted = False
+
+    kernel.pre_handler_hook, kernel.post_handler_hook = before_request, after_request
+    plain = shell.run_code
+
+    def end_awaiting(signum, frame):
+        # Code that has its turn is interrupted as any other. While it waits, an exception would hit the loop.
+        while frame is not None and frame.f_code is not run_code.__code__:
+            frame = frame.f_back
+        if frame is not None:
+            raise KeyboardInterrupt
+        import asyncio
+
+        _session.cancel(signum, frame)
+        # A loop that waits for something to happen does not look by itself.
+        asyncio.get_running_loop().call_soon_threadsafe(int)
+
+    async def run_code(code, *arguments, **named):
+        awaits = named.get("async_") and _session.cancel is not None
+        _interrupts_are(end_awaiting if awaits else signal.default_int_handler)
+        if _session.is_interrupted:
+            _session.is_interrupted = False
+            code = _interrupted_at(code)
+        return await plain(code, *arguments, **named)
+
+    shell.run_code = run_code
+
+
+def _note_interrupt(signum, frame):
+    _session.is_interrupted = True
+
+
+def _interrupted_at(code):
+    """Code that is interrupted where this begins."""
+    import ast
+
+    tree = ast.parse("raise KeyboardInterrupt")
+    ast.increment_lineno(tree, max(code.co_firstlineno - 1, 0))
+    return compile(tree, code.co_filename, "exec")
 
 
 def _interrupts_are(handler):
-    """Both handlers are functions of C: one in Python would stand in the traceback of what it ends."""
+    """What ends a cell is a function of C: one in Python would stand in the traceback."""
     if _session.takes_interrupts:
         try:
             signal.signal(signal.SIGINT, handler)
         except ValueError:
             # A thread that is not the main one; signals do not reach it.
             pass
+
+
+def _tell_refusals(shell):
+    """Tells the host of code that wants a line where nobody types: it may catch the refusal and go on as if it had
+    one. ipykernel's functions look at one attribute first; whatever took their place would stand in tracebacks."""
+    kernel = getattr(shell, "kernel", None)
+    if not hasattr(kernel, "_allow_stdin"):
+        return
+    kind = type(kernel)
+    is_allowed = bool(kernel._allow_stdin)
+
+    class Telling(kind):
+        @property
+        def _allow_stdin(self):
+            if not is_allowed:
+                _tell_refusal(self, sys._getframe(1))
+            return is_allowed
+
+        @_allow_stdin.setter
+        def _allow_stdin(self, value):
+            nonlocal is_allowed
+            is_allowed = bool(value)
+
+    Telling.__name__, Telling.__qualname__, Telling.__module__ = kind.__name__, kind.__qualname__, kind.__module__
+    try:
+        kernel.__class__ = Telling
+    except TypeError:
+        # One that is laid out in another way is left as it is.
+        pass
+
+
+def _tell_refusal(kernel, asking):
+    name = asking.f_code.co_name
+    if name not in ("raw_input", "getpass"):
+        return
+    try:
+        _session.flush()
+        told = {"prompt": str(asking.f_locals.get("prompt", "")), "password": name == "getpass"}
+        kernel.session.send(kernel.iopub_socket, INPUT_REFUSED, told, parent=kernel.get_parent())
+    except Exception:
+        # The refusal itself is for the code; a prompt that cannot be shown is no reason for another.
+        pass
 
 
 def _leave_by_error(shell):
@@ -284,7 +372,11 @@ def _before_cell():
     if first:
         _apply(first)
     _break_by_typing(may_ask)
-    _interrupts_are(signal.default_int_handler)
+    if _session.takes_interrupts:
+        handler = signal.getsignal(signal.SIGINT)
+        _session.cancel = None if handler is _note_interrupt or not callable(handler) else handler
+    # The cell has not begun yet, and what is hit before would be more than the cell.
+    _interrupts_are(_note_interrupt)
 
 
 _hook_of_others = None
@@ -317,7 +409,7 @@ def _apply(first):
 
 def _after_cell():
     """Makes whole what a cell broke, so that the kernel can say that the cell is over."""
-    _interrupts_are(_UNHEARD)
+    _interrupts_are(_note_interrupt)
     for name in ("stdout", "stderr"):
         if not callable(getattr(getattr(sys, name, None), "flush", None)):
             setattr(sys, name, _session.streams[name])
@@ -353,7 +445,7 @@ def answer(question):
     except Exception as problem:
         told = {"failed": "The question could not be answered: %s" % type(problem).__name__}
     finally:
-        _interrupts_are(_UNHEARD)
+        _interrupts_are(_note_interrupt)
     from .channel import to_json
 
     return _Told(to_json(told))

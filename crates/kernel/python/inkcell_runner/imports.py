@@ -44,6 +44,12 @@ def _asyncio(session):
         session.executor.loop.current()
 
 
+def _comm(session):
+    from .comms import install
+
+    install(session)
+
+
 def _linecache(session):
     # Whoever looks for source from here on finds the cells, the running one too.
     session.executor.publish_sources()
@@ -51,6 +57,7 @@ def _linecache(session):
 
 AFTER = {
     "linecache": _linecache,
+    "comm": _comm,
     "IPython.core.interactiveshell": _ipython,
     "matplotlib.pyplot": _pyplot,
     "matplotlib_inline.config": _inline,

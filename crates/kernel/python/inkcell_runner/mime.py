@@ -6,10 +6,6 @@ can be none of these left out with a warning.  It must not know formatters, disp
 A plain result needs none of this, so it is loaded when something rich is first shown.
 """
 
-# Widget views name a model that lives on a comm channel, which this kernel
-# does not have; without it a front end can only complain, so text is shown.
-_NEEDS_COMM = ("application/vnd.jupyter.widget-view+json",)
-
 
 class FormatterWarning(UserWarning):
     """A representation that cannot be used."""
@@ -34,7 +30,7 @@ def clean(data):
         return {}
     result = {}
     for kind, value in list(data.items()):
-        if not isinstance(kind, str) or kind in _NEEDS_COMM or value is None:
+        if not isinstance(kind, str) or value is None:
             continue
         value = _sendable(kind, value)
         if value is None:

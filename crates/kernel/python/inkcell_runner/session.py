@@ -151,6 +151,10 @@ class Session:
         self.flush()
         self.channel.send("clear", self._tag + ',"wait":' + to_json(bool(wait)))
 
+    def send_comm(self, kind, parts, payload):
+        """What a widget says."""
+        self.channel.send("comm", f'{self._tag},"name":"{kind}","parts":{to_json(parts)}', payload)
+
     def status(self, op, **fields):
         """Tells what a helper did, for whoever watches."""
         self.display({"application/x-omp-status": dict(op=op, **fields)}, {})
@@ -449,8 +453,21 @@ class Session:
             # Nothing can be imported any more, or an interrupt came late; how the cell ended is not concerned.
             return ""
 
+    def _end_captures(self):
+        """A widget that captures what belongs to a cell has no more to come."""
+        for capture in [one for one in self.capturing if hasattr(one, "set")]:
+            try:
+                capture.set(False)
+            except BaseException:
+                # What the widget does with it is code of others, and the cell is over.
+                pass
+        self.is_flushed = False
+        self.capturing.clear()
+
     def _finish(self, error):
         """Reports the end. An error that cannot be sent ends the process: it must never pass for success."""
+        if self.capturing:
+            self._end_captures()
         if not self.is_flushed:
             try:
                 self.flush()

@@ -37,6 +37,7 @@ use crate::jupyter::voice::Voice;
 use crate::kernel::{CodeRequest, Force, History};
 use crate::question::Answer;
 use crate::trace::Trace;
+use crate::turn::{Interrupt, Turn};
 
 /// How long a process that we see has to end by itself.
 const POLITE: Duration = Duration::from_secs(2);
@@ -68,6 +69,7 @@ pub(crate) struct State {
     /// The gateway has said that the kernel is gone; what comes without a request is another's.
     pub(crate) is_gone: bool,
     queue: VecDeque<Post>,
+    turn: Turn,
     pub(crate) asking: Option<Asking>,
     pub(crate) fence: Option<Fence>,
     /// A request whose echo comes behind everything that was published before.
@@ -90,6 +92,7 @@ impl State {
             voice,
             is_gone: false,
             queue: VecDeque::new(),
+            turn: Turn::default(),
             asking: None,
             fence: None,
             probe: None,
@@ -225,8 +228,12 @@ impl Pump {
 
     pub(crate) async fn post(&mut self, post: Post) -> Option<DeathCause> {
         match post {
-            Post::Execute(_) => self.state.queue.push_back(post),
+            Post::Execute(_) => {
+                self.state.turn.post_cell();
+                self.state.queue.push_back(post);
+            }
             Post::Ask(id, _) => {
+                self.state.turn.post_question();
                 let is_cell = |post: &Post| matches!(post, Post::Execute(_));
                 if self.state.fold.is_running() || self.state.queue.iter().any(is_cell) {
                     self.send(KernelEvent::Answer { id, answer: Answer::Busy }).await;
@@ -238,16 +245,7 @@ impl Pump {
                 let effect = self.state.fold.reply_input(exec, reply);
                 self.apply(effect.into_iter().collect()).await;
             }
-            Post::Interrupt if !self.takes_interrupt() => {}
-            Post::Interrupt if self.signals_interrupts() => {
-                self.talk.trace.sent_as("signal", "interrupt", None);
-                self.raise_fence(Why::Interrupt);
-            }
-            Post::Interrupt => {
-                let (rest, id) = (Arc::clone(&self.talk.rest), self.talk.id.clone());
-                self.talk.trace.sent_as("rest", "interrupt", None);
-                self.state.interrupts.spawn(async move { rest.interrupt(&id).await });
-            }
+            Post::Interrupt => self.interrupt(),
             Post::Force(force) => {
                 let (near, ending) = (self.near.as_ref(), &mut self.ending);
                 return self.state.force(force, near, ending);
@@ -256,15 +254,36 @@ impl Pump {
         None
     }
 
-    /// Where nothing runs there is nothing to interrupt, and kernels are known that do not bear it. Two
-    /// interrupts that come together are one, as two signals are.
-    fn takes_interrupt(&mut self) -> bool {
-        let is_open = self.state.fold.is_running() || self.state.asking.is_some();
-        let is_one = self.state.interrupted.is_none_or(|at| at.elapsed() > TOGETHER);
-        if is_open && is_one {
-            self.state.interrupted = Some(Instant::now());
+    /// Where nothing runs there is nothing to interrupt, and kernels are known that do not bear it. A cell that is
+    /// posted and does not run yet is interrupted when it does.
+    fn interrupt(&mut self) {
+        let state = &self.state;
+        let is_open = state.fold.is_running() || state.asking.is_some() || !state.queue.is_empty();
+        if is_open && state.turn.interrupt() == Interrupt::SendNow {
+            self.send_interrupt();
         }
-        is_open && is_one
+    }
+
+    /// The kernel has taken the cell up, or may have: an interrupt that waited for that is sent.
+    pub(crate) fn begin_cell(&mut self) {
+        if self.state.turn.begin_cell() == Interrupt::SendNow {
+            self.send_interrupt();
+        }
+    }
+
+    /// Two interrupts that come together are one, as two signals are.
+    fn send_interrupt(&mut self) {
+        if self.state.interrupted.is_some_and(|at| at.elapsed() <= TOGETHER) {
+            return;
+        }
+        self.state.interrupted = Some(Instant::now());
+        if self.signals_interrupts() {
+            self.talk.trace.sent_as("signal", "interrupt", None);
+            return self.raise_fence(Why::Interrupt);
+        }
+        let (rest, id) = (Arc::clone(&self.talk.rest), self.talk.id.clone());
+        self.talk.trace.sent_as("rest", "interrupt", None);
+        self.state.interrupts.spawn(async move { rest.interrupt(&id).await });
     }
 
     /// A process that we see is interrupted without the gateway, which may be busy passing its output on.
@@ -354,6 +373,10 @@ impl Pump {
             }
         }
         let effects = self.state.fold.heard(channel, message);
+        // At once: nobody may be there to take the events.
+        if self.state.fold.takes_up_cell(self.guest) {
+            self.begin_cell();
+        }
         self.apply(effects).await;
         if channel == Channel::Iopub {
             self.pass_probe(message).await;
@@ -375,9 +398,8 @@ impl Pump {
                     let line = json!({"value": line, "status": "ok"});
                     self.talk.reply(Channel::Stdin, "input_reply", parent, &line);
                 }
-                Effect::CloseComm { id } => {
-                    let close = json!({"comm_id": id, "data": {}});
-                    self.talk.request(Channel::Shell, "comm_close", &close);
+                Effect::Comm { kind, content } => {
+                    self.talk.request(Channel::Shell, kind, &content);
                 }
             }
         }
@@ -389,6 +411,7 @@ impl Pump {
                 // Whoever takes this event may command at once.
                 ExecEvent::Finished(_) => {
                     self.intent.busy.store(false, Ordering::SeqCst);
+                    self.state.turn.end_cell();
                     self.near.as_ref().map(Near::reap);
                 }
                 ExecEvent::Stream { name: StreamName::Stderr, data } if loss::is_limit(data) => {
@@ -402,6 +425,9 @@ impl Pump {
 
     /// Reports it, much text in pieces.
     pub(crate) async fn send(&mut self, event: KernelEvent) {
+        if let KernelEvent::Answer { .. } = event {
+            self.state.turn.end_question();
+        }
         for event in in_pieces(event) {
             self.send_whole(event).await;
         }

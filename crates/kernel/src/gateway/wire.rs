@@ -120,7 +120,10 @@ fn decode_v1(frame: &Bytes) -> Result<(Channel, Message), WireError> {
         Ok(frame.slice(from..to))
     };
     let channel = channel(&String::from_utf8_lossy(&piece(0)?))?;
-    Ok((channel, Message::from_parts(&piece(1)?, &piece(2)?, &piece(4)?)?))
+    let message = Message::from_parts(&piece(1)?, &piece(2)?, &piece(4)?)?;
+    // The last entry of the table is the end.
+    let buffers = (5..count - 1).map(piece).collect::<Result<_, _>>()?;
+    Ok((channel, Message { buffers, ..message }))
 }
 
 /// The JSON of a message with buffers. Servers write the table in the order of networks; clients are known

@@ -169,16 +169,6 @@ pub(crate) fn prompt(content: &[u8]) -> Read<(String, bool)> {
     Ok((read.prompt, read.password))
 }
 
-/// `comm_open`: what it is called.
-pub(crate) fn comm(content: &[u8]) -> Read<String> {
-    #[derive(Deserialize)]
-    struct Open {
-        comm_id: String,
-    }
-    let read: Open = lenient::read(content, |text| serde_json::from_str(text))?;
-    Ok(read.comm_id)
-}
-
 /// An exception, in `error` and in `execute_reply`.
 #[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
 struct Problem {

@@ -7,16 +7,22 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use serde_json::{Value, json};
 
 use crate::event::{ExecEvent, ExecId, KernelEvent, Outcome, PyError, StreamName};
 use crate::input::{InputMode, InputReply};
 use crate::jupyter::beginning::Beginning;
 use crate::jupyter::content::{self, Reply, ReplyStatus};
+use crate::jupyter::guest::{self, Guest};
 use crate::jupyter::message::Message;
+use crate::jupyter::widgets::{TOO_LARGE, Widgets};
 use crate::kernel::{CodeRequest, History};
 
 /// What IPython's kernel raises where code wants input that nobody can give.
 const NO_INPUT: &str = "StdinNotImplementedError";
+
+/// What a widget can take for itself.
+const OUTPUT: [&str; 5] = ["stream", "display_data", "execute_result", "error", "clear_output"];
 
 /// What carries a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,10 +57,12 @@ pub(crate) enum Effect {
         /// The line.
         line: String,
     },
-    /// The kernel opened a channel to a widget; there are none here.
-    CloseComm {
-        /// The name of the channel.
-        id: String,
+    /// The kernel must be told this about a channel that it opened.
+    Comm {
+        /// The type of the message.
+        kind: &'static str,
+        /// What it says.
+        content: Value,
     },
 }
 
@@ -100,6 +108,7 @@ pub(crate) struct Fold {
     last: Option<String>,
     /// This kernel said that it is idle before it had shown everything.
     is_late: bool,
+    widgets: Widgets,
     effects: Vec<Effect>,
 }
 
@@ -108,6 +117,10 @@ struct Running {
     request: String,
     history: History,
     is_started: bool,
+    /// The kernel has said that it is at it.
+    is_busy: bool,
+    /// It was asked, and heard, that the cell is taken up.
+    is_taken_up: bool,
     is_idle: bool,
     has_asked: bool,
     input: InputMode,
@@ -122,8 +135,8 @@ struct Running {
 impl Fold {
     /// Of a kernel that may still have to say something of its start.
     pub(crate) fn new(session: String, beginning: Beginning) -> Fold {
-        let effects = Vec::new();
-        Fold { session, beginning, running: None, last: None, is_late: false, effects }
+        let (widgets, effects) = (Widgets::default(), Vec::new());
+        Fold { session, beginning, running: None, last: None, is_late: false, widgets, effects }
     }
 
     /// The request of this name was sent. At most one is open at a time.
@@ -133,6 +146,8 @@ impl Fold {
             request: sent,
             history: request.history,
             is_started: false,
+            is_busy: false,
+            is_taken_up: false,
             is_idle: false,
             has_asked: false,
             input: request.input,
@@ -145,6 +160,15 @@ impl Fold {
 
     pub(crate) fn is_running(&self) -> bool {
         self.running.is_some()
+    }
+
+    /// Whether the kernel is known to have taken the cell up since this was last asked, so that an interrupt finds
+    /// it. Our own code in a Python kernel looks out for interrupts of a cell from just before the kernel repeats its
+    /// source; others say no more than that they are busy.
+    pub(crate) fn takes_up_cell(&mut self, guest: Guest) -> bool {
+        let Some(running) = &mut self.running else { return false };
+        let is_there = running.is_started || (running.is_busy && guest == Guest::Absent);
+        is_there && !std::mem::replace(&mut running.is_taken_up, true)
     }
 
     /// What follows from a message.
@@ -162,6 +186,8 @@ impl Fold {
         }
         if self.wait().is_none() {
             self.finish();
+        } else if self.running.is_none() {
+            self.send_captured();
         }
         std::mem::take(&mut self.effects)
     }
@@ -261,6 +287,14 @@ impl Fold {
             // Threads may speak when they like; these two only come from the cell itself.
             self.is_late = true;
         }
+        if let Some(parent) = message.parent.as_ref().filter(|it| self.widgets.takes(&it.msg_id))
+            && OUTPUT.contains(&kind)
+        {
+            if is_current {
+                self.start(None);
+            }
+            return self.widgets.take(&parent.msg_id, kind, content);
+        }
         match kind {
             "status" if is_current => {
                 let state = content::state(content)?;
@@ -284,7 +318,7 @@ impl Fold {
             "execute_result" => {
                 let shown = content::shown(content)?;
                 let event = match shown.count.filter(|_| is_current) {
-                    Some(count) => ExecEvent::Result { count, data: shown.data },
+                    Some(count) => ExecEvent::Result { count, id: shown.id, data: shown.data },
                     None => ExecEvent::Display { id: shown.id, data: shown.data },
                 };
                 self.output(is_current, event);
@@ -295,9 +329,15 @@ impl Fold {
             }
             "error" => self.failed(is_current, content::error(content)?),
             "comm_open" => {
-                self.effects.push(Effect::CloseComm { id: content::comm(content)? });
+                if let Some(id) = self.widgets.open(content, &message.buffers)? {
+                    let content = json!({"comm_id": id, "data": {}});
+                    self.effects.push(Effect::Comm { kind: "comm_close", content });
+                }
             }
-            // Other messages of widgets, of debuggers, and of protocols to come.
+            "comm_msg" => self.widgets.message(content, &message.buffers)?,
+            "comm_close" => self.widgets.close(content)?,
+            guest::INPUT_REFUSED if is_current => self.refused(content),
+            // Messages of debuggers, and of protocols to come.
             _ => {}
         }
         Ok(())
@@ -307,8 +347,13 @@ impl Fold {
         let Some(running) = &mut self.running else { return };
         match state {
             "idle" => running.is_idle = true,
-            // What is done on the side has no number to wait for.
-            "busy" if running.history == History::Silent => self.start(None),
+            "busy" => {
+                running.is_busy = true;
+                // What is done on the side has no number to wait for.
+                if running.history == History::Silent {
+                    self.start(None);
+                }
+            }
             _ => {}
         }
     }
@@ -362,6 +407,23 @@ impl Fold {
             }
         }
         Ok(())
+    }
+
+    /// Code wanted a line and was told at once that there is none. It may have gone on without.
+    fn refused(&mut self, content: &[u8]) {
+        let (prompt, password) = content::prompt(content).unwrap_or_default();
+        self.start(None);
+        if let Some(running) = &mut self.running {
+            running.has_asked = true;
+        }
+        self.exec(ExecEvent::InputRequested { prompt, password });
+    }
+
+    /// Tells the kernel what its widgets have captured.
+    fn send_captured(&mut self) {
+        for content in self.widgets.unsent() {
+            self.effects.push(Effect::Comm { kind: "comm_msg", content });
+        }
     }
 
     /// The answer to what was asked last, if that still waits.
@@ -436,6 +498,15 @@ impl Fold {
         {
             // It knew that nobody would answer and did not ask; to whoever reads this it is the same.
             self.exec(ExecEvent::InputRequested { prompt: String::new(), password: false });
+        }
+        self.send_captured();
+        if history == History::Store
+            && let Some(states) = self.widgets.changed()
+        {
+            self.exec(ExecEvent::Widgets(Box::new(states)));
+        }
+        if self.widgets.overflows() {
+            self.effects.push(Effect::Event(KernelEvent::Notice(TOO_LARGE.to_owned())));
         }
         self.exec(ExecEvent::Finished(outcome));
         self.last = self.running.take().map(|running| running.request);

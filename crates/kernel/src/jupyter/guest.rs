@@ -23,6 +23,9 @@ pub(crate) enum Guest {
     Absent,
 }
 
+/// The type of the message that tells of a refused `input()`. IPython's kernel has none for it.
+pub(crate) const INPUT_REFUSED: &str = "inkcell_input_refused";
+
 /// The expression that stands for our module, once it is loaded.
 const MODULE: &str = "__import__('sys').modules['inkcell_runner.guest']";
 

@@ -29,6 +29,8 @@ pub(crate) struct Message {
     pub(crate) parent: Option<Header>,
     /// What it says: a JSON object.
     pub(crate) content: Bytes,
+    /// What belongs to that and is no JSON.
+    pub(crate) buffers: Vec<Bytes>,
 }
 
 /// What a message is.
@@ -61,11 +63,12 @@ impl Message {
     pub(crate) fn decode(frames: &[Bytes], checker: &mut Checker) -> Result<Message, MessageError> {
         let at = frames.iter().position(|frame| frame == DELIMITER);
         let rest = &frames[at.ok_or(MessageError::NoDelimiter)? + 1..];
-        let [signature, header, parent, metadata, content, ..] = rest else {
+        let [signature, header, parent, metadata, content, buffers @ ..] = rest else {
             return Err(MessageError::TooShort { found: rest.len() });
         };
         checker.check(signature, [header, parent, metadata, content])?;
-        Message::from_parts(header, parent, content)
+        let message = Message::from_parts(header, parent, content)?;
+        Ok(Message { buffers: buffers.to_vec(), ..message })
     }
 
     /// Reads the parts of a message whose signature is somebody else's business.
@@ -83,6 +86,7 @@ impl Message {
             // What belongs to nothing has an empty one; one that cannot be read is as good as that.
             parent: read(parent).ok(),
             content: content.clone(),
+            buffers: Vec::new(),
         })
     }
 
@@ -206,6 +210,7 @@ mod tests {
         assert_eq!((read.header.msg_id.as_str(), read.header.session.as_str()), ("me_0", "me"));
         assert_eq!((read.header.msg_type.as_str(), read.parent), ("execute_request", None));
         assert_eq!(read.content, r#"{"code":"1"}"#);
+        assert_eq!(read.buffers, [Bytes::from_static(b"a buffer")]);
         let header: serde_json::Value = serde_json::from_slice(&read.raw_header).unwrap();
         let names: Vec<&String> = header.as_object().unwrap().keys().collect();
         assert_eq!(names, ["msg_id", "msg_type", "session", "username", "date", "version"]);

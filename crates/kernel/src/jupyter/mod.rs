@@ -16,3 +16,4 @@ pub(crate) mod sign;
 pub(crate) mod speak;
 pub(crate) mod spool;
 pub(crate) mod voice;
+pub(crate) mod widgets;

@@ -178,6 +178,12 @@ pub(crate) enum Frame {
         id: u64,
         failed: Option<String>,
     },
+    /// What a widget says: the type of the message, its content, and buffers.
+    Comm {
+        id: Option<u64>,
+        name: String,
+        parts: Vec<Part>,
+    },
 }
 
 impl Frame {
@@ -195,6 +201,7 @@ impl Frame {
             Frame::Error { .. } => "error",
             Frame::Done { .. } => "done",
             Frame::Answer { .. } => "answer",
+            Frame::Comm { .. } => "comm",
         }
     }
 
@@ -204,6 +211,7 @@ impl Frame {
             Frame::Stream { id, .. }
             | Frame::Display { id, .. }
             | Frame::Clear { id, .. }
+            | Frame::Comm { id, .. }
             | Frame::Input { id, .. } => *id,
             Frame::Started { id, .. }
             | Frame::Result { id, .. }
@@ -305,6 +313,7 @@ impl Header<'_> {
                 Frame::Done { id: self.id?, value, names: self.names }
             }
             "answer" => Frame::Answer { id: self.id?, failed: self.failed },
+            "comm" => Frame::Comm { id: self.id, name: self.name?, parts: self.parts? },
             _ => return None,
         })
     }

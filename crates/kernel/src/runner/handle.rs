@@ -21,8 +21,8 @@ use crate::question::{AskId, Question};
 use crate::runner::commands::CommandWriter;
 use crate::runner::copies::{Copies, Meeting};
 use crate::runner::frames::Command;
-use crate::runner::turn::{Interrupt, Turn};
 use crate::trace::Trace;
+use crate::turn::{Interrupt, Turn};
 
 /// How long a kernel that is being shut down has after each signal.
 const RUNG: Duration = Duration::from_secs(1);

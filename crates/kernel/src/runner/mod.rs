@@ -10,7 +10,6 @@ mod launch;
 mod package;
 mod pump;
 mod supply;
-mod turn;
 mod wires;
 mod zygote;
 

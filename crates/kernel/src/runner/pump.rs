@@ -22,13 +22,14 @@ use crate::event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
     PyError, StreamName,
 };
+use crate::jupyter::widgets::{TOO_LARGE, Widgets};
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::question::{Answer, AskId};
 use crate::runner::commands::{CONTROL, SIGNAL};
 use crate::runner::frames::{Decoder, Frame, Part, Value};
 use crate::runner::handle::Intent;
-use crate::runner::turn::Interrupt;
 use crate::trace::{MessageTrace, Trace};
+use crate::turn::Interrupt;
 
 /// What one read may bring.
 const READ_BYTES: usize = 1 << 16;
@@ -58,6 +59,9 @@ pub(crate) struct Pump {
     refused: mpsc::UnboundedReceiver<AskId>,
     current: Option<ExecId>,
     error: Option<PyError>,
+    /// What runs is a cell, and not something on the side.
+    has_number: bool,
+    widgets: Widgets,
     tail: Vec<u8>,
     oom_kills: u64,
     scratch: Box<[u8]>,
@@ -109,6 +113,8 @@ impl Pump {
             refused,
             current: None,
             error: None,
+            has_number: false,
+            widgets: Widgets::default(),
             tail: Vec::new(),
             oom_kills: oom_kills(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
@@ -193,7 +199,7 @@ impl Pump {
                     kill_group(self.child.id(), Signal::INT);
                 }
                 self.current = Some(ExecId(id));
-                self.error = None;
+                (self.error, self.has_number) = (None, count.is_some());
                 self.exec(Some(id), ExecEvent::Started { count }).await;
             }
             Frame::Stream { id, name } => {
@@ -224,6 +230,9 @@ impl Pump {
                 if let Some(names) = names {
                     self.exec(Some(id), ExecEvent::Names(names)).await;
                 }
+                if self.has_number {
+                    self.tell_widgets(id).await;
+                }
                 let outcome = self.error.take().map_or(Outcome::Ok, Outcome::Error);
                 // Whoever takes this event may ask at once.
                 self.intent.turn.end_cell();
@@ -231,6 +240,7 @@ impl Pump {
                 self.current = None;
                 self.child.reap_orphans();
             }
+            Frame::Comm { name, parts, .. } => self.hear_widget(&name, &parts, payload),
             Frame::Answer { id, failed } => {
                 let json = || Answer::Json(String::from_utf8_lossy(&payload).into_owned());
                 let answer = failed.map_or_else(json, Answer::Failed);
@@ -240,9 +250,33 @@ impl Pump {
         }
     }
 
+    /// Takes what a widget says; what cannot be read says nothing.
+    fn hear_widget(&mut self, kind: &str, parts: &[Part], mut payload: Bytes) {
+        let mut pieces =
+            parts.iter().map(|Part(_, _, size)| payload.split_to((*size).min(payload.len())));
+        let Some(content) = pieces.next() else { return };
+        let buffers: Vec<Bytes> = pieces.collect();
+        let _ = match kind {
+            // Nobody else is there to speak to, and nobody waits for an answer.
+            "comm_open" => self.widgets.open(&content, &buffers).map(drop),
+            "comm_msg" => self.widgets.message(&content, &buffers),
+            "comm_close" => self.widgets.close(&content),
+            _ => Ok(()),
+        };
+    }
+
+    async fn tell_widgets(&mut self, id: u64) {
+        if let Some(states) = self.widgets.changed() {
+            self.exec(Some(id), ExecEvent::Widgets(Box::new(states))).await;
+        }
+        if self.widgets.overflows() {
+            self.send(KernelEvent::Notice(TOO_LARGE.to_owned())).await;
+        }
+    }
+
     async fn result(&mut self, id: u64, value: Value, payload: Bytes) {
         let data = bundle(&value.parts, value.metadata, payload);
-        self.exec(Some(id), ExecEvent::Result { count: value.count, data }).await;
+        self.exec(Some(id), ExecEvent::Result { count: value.count, id: None, data }).await;
     }
 
     /// Delivers what is in the pipes now.

@@ -17,10 +17,10 @@ use tokio_util::sync::CancellationToken;
 use crate::event::{Death, ExecId};
 use crate::input::InputReply;
 use crate::jupyter::fold::Channel;
-use crate::jupyter::kernelspec::InterruptMode;
 use crate::kernel::{CodeRequest, Force, Gone, Kernel, KernelInfo};
 use crate::process::kill_group;
 use crate::question::{AskId, Question};
+use crate::zmq::interrupts::Interrupts;
 use crate::zmq::lines::Speaker;
 
 /// How long a kernel that is being shut down has after each signal.
@@ -51,7 +51,7 @@ pub(crate) struct ZmqKernel {
     pub(crate) info: KernelInfo,
     /// The leader of its group; none when the kernel is not ours.
     pub(crate) pid: Option<u32>,
-    pub(crate) interrupt_mode: InterruptMode,
+    pub(crate) interrupts: Interrupts,
     pub(crate) speaker: Speaker,
     /// Boxed, because a queue has room for many from its beginning.
     pub(crate) posts: mpsc::UnboundedSender<Box<Post>>,
@@ -92,6 +92,7 @@ impl Kernel for ZmqKernel {
 
     fn execute(&mut self, request: CodeRequest) -> Result<(), Gone> {
         self.intent.busy.store(true, Ordering::SeqCst);
+        self.interrupts.turn.post_cell();
         self.post(Post::Execute(request))
     }
 
@@ -101,6 +102,7 @@ impl Kernel for ZmqKernel {
 
     fn ask(&mut self, id: AskId, question: Question) -> Result<(), Gone> {
         self.intent.busy.store(true, Ordering::SeqCst);
+        self.interrupts.turn.post_question();
         self.post(Post::Ask(id, question))
     }
 
@@ -110,12 +112,7 @@ impl Kernel for ZmqKernel {
         if !self.intent.busy.load(Ordering::SeqCst) {
             return Ok(());
         }
-        match (self.interrupt_mode, self.pid) {
-            (InterruptMode::Signal, Some(_)) => self.signal(Signal::INT, "interrupt"),
-            _ => {
-                self.speaker.request(Channel::Control, "interrupt_request", &json!({}));
-            }
-        }
+        self.interrupts.interrupt();
         self.post(Post::Interrupted)
     }
 

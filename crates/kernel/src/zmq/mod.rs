@@ -3,6 +3,7 @@
 mod connection;
 mod drain;
 mod handle;
+mod interrupts;
 mod launch;
 mod lines;
 mod meet;

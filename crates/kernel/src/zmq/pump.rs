@@ -29,6 +29,7 @@ use crate::process::kill_group;
 use crate::question::Answer;
 use crate::trace::Trace;
 use crate::zmq::handle::{Intent, Post};
+use crate::zmq::interrupts::Interrupts;
 use crate::zmq::lines::{Lines, Speaker};
 use crate::zmq::own::{self, Own};
 
@@ -45,6 +46,7 @@ const NOTICES: u8 = 5;
 pub(crate) struct Pump {
     pub(crate) lines: Lines,
     pub(crate) speaker: Speaker,
+    pub(crate) interrupts: Interrupts,
     /// None when the kernel is not ours.
     pub(crate) own: Option<Own>,
     /// A folder for output that waits, where no kernel of ours has one.
@@ -244,6 +246,10 @@ impl Pump {
             }
         }
         let effects = self.state.fold.heard(channel, &message);
+        // At once: nobody may be there to take the events.
+        if self.state.fold.takes_up_cell(self.guest) {
+            self.interrupts.begin_cell();
+        }
         self.apply(effects).await;
         self.rearm();
     }
@@ -314,6 +320,7 @@ impl Pump {
                     if is_end {
                         // Whoever takes this event may command at once.
                         self.intent.busy.store(false, Ordering::SeqCst);
+                        self.interrupts.turn.end_cell();
                         self.look_around();
                     }
                     self.send(event).await;
@@ -322,9 +329,8 @@ impl Pump {
                     let line = json!({"value": line, "status": "ok"});
                     self.speaker.reply(Channel::Stdin, "input_reply", parent, &line);
                 }
-                Effect::CloseComm { id } => {
-                    let close = json!({"comm_id": id, "data": {}});
-                    self.speaker.request(Channel::Shell, "comm_close", &close);
+                Effect::Comm { kind, content } => {
+                    self.speaker.request(Channel::Shell, kind, &content);
                 }
             }
         }
@@ -339,6 +345,9 @@ impl Pump {
 
     /// Reports it, much text in pieces.
     async fn send(&mut self, event: KernelEvent) {
+        if let KernelEvent::Answer { .. } = event {
+            self.interrupts.turn.end_question();
+        }
         for event in in_pieces(event) {
             self.send_whole(event).await;
         }

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use tokio::io::unix::AsyncFd;
 use tokio::sync::{mpsc, watch};
@@ -19,6 +20,7 @@ use crate::kernel::{BackendKind, KernelEvents, KernelInfo, KernelSpec, Launched,
 use crate::runner::oom_kills;
 use crate::startup::Startup;
 use crate::zmq::handle::{Intent, ZmqKernel};
+use crate::zmq::interrupts::Interrupts;
 use crate::zmq::lines::{Lines, Speaker};
 use crate::zmq::meet::{self, Oddity};
 use crate::zmq::own::{Children, Own};
@@ -124,10 +126,13 @@ impl Ready {
             }),
             _ => None,
         };
+        let turn = Arc::default();
+        let interrupts = Interrupts { mode, pid, speaker: speaker.clone(), turn };
         let pump = Pump {
             state: State::new(speaker.session(), beginning),
             lines,
             speaker: speaker.clone(),
+            interrupts: interrupts.clone(),
             own,
             _home: home,
             guest,
@@ -137,8 +142,7 @@ impl Ready {
             trace: starting.trace.clone(),
         };
         tokio::spawn(pump.run(died));
-        let interrupt_mode = mode;
-        let kernel = ZmqKernel { info, pid, interrupt_mode, speaker, posts, death, intent };
+        let kernel = ZmqKernel { info, pid, interrupts, speaker, posts, death, intent };
         Launched { kernel: Box::new(kernel), events: receiver }
     }
 }

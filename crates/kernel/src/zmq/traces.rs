@@ -172,9 +172,10 @@ fn event_line(event: &ExecEvent) -> String {
             format!("display as {} {}", id.0, bundle(data))
         }
         ExecEvent::UpdateDisplay { id, data } => format!("update {} {}", id.0, bundle(data)),
-        ExecEvent::Result { count, data } => format!("result {count} {}", bundle(data)),
+        ExecEvent::Result { count, data, .. } => format!("result {count} {}", bundle(data)),
         ExecEvent::ClearOutput { wait } => format!("clear, wait {wait}"),
         ExecEvent::InputRequested { prompt, .. } => format!("asks {prompt:?}"),
+        ExecEvent::Widgets(states) => format!("widgets {:?}", states.0.keys()),
         ExecEvent::Names(names) => format!("makes {:?}", names.makes),
         ExecEvent::Finished(Outcome::Error(error)) => {
             format!("fails {}: {} in {} lines", error.name, error.value, error.plain.len())

@@ -50,4 +50,29 @@ async fn whatever_wants_a_line_gets_an_answer_at_once(start: Start) {
     }
 }
 
-crate::on_every_backend!(whatever_wants_a_line_gets_an_answer_at_once);
+/// Issue 21, 7: code that catches the refusal goes on as if it had a line; whoever runs it hears of it all the same.
+async fn a_refusal_that_is_caught_is_told(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("import getpass").await.ok();
+    for (asking, wanted) in [("input('name? ')", "name? "), ("getpass.getpass('word? ')", "word? ")]
+    {
+        let code = format!("try: {asking}\nexcept Exception: print('went on')");
+        let ran = bench.run(&code).await.ok();
+        assert_eq!(ran.stdout(), "went on\n", "{asking}");
+        let asked = ran.events.iter().filter_map(|event| match event {
+            ExecEvent::InputRequested { prompt, password } => Some((prompt.as_str(), *password)),
+            _ => None,
+        });
+        let asked: Vec<(&str, bool)> = asked.collect();
+        assert_eq!(asked, [(wanted, asking.starts_with("getpass"))], "{asking}");
+    }
+}
+
+crate::on_every_backend!(
+    whatever_wants_a_line_gets_an_answer_at_once,
+    a_refusal_that_is_caught_is_told,
+);
+
+crate::on_ipc!(a_refusal_that_is_caught_is_told);
+
+crate::on_gateways!(a_refusal_that_is_caught_is_told);

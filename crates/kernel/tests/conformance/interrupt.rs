@@ -24,12 +24,12 @@ async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
     }
 }
 
-/// B:R-20 The host does not wait for the beginning: the interrupt may come before the runner has read the request, and
-/// right before the call of the system in which the cell waits.
+/// B:R-20 Issue 21, 6: the host does not wait for the beginning: the interrupt may come before the kernel has read the
+/// request, before the first line has its turn, and right before the call of the system in which the cell waits.
 async fn interrupt_right_after_the_request_ends_the_cell(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import time").await.ok();
-    for _ in 0..50 {
+    for _ in 0..start.times(50) {
         let exec = bench.post("time.sleep(600)", History::Store);
         bench.kernel().interrupt().expect("the kernel is there");
         assert_eq!(bench.collect(exec).await.error().name, "KeyboardInterrupt");
@@ -74,6 +74,7 @@ async fn an_interrupt_during_output_leaves_the_channel_whole(start: Start) {
 }
 
 crate::on_gateways!(
+    interrupt_right_after_the_request_ends_the_cell,
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole,
 );
@@ -86,6 +87,7 @@ crate::on_every_shell!(
 );
 
 crate::on_ipc!(
+    interrupt_right_after_the_request_ends_the_cell,
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole,
 );

@@ -40,6 +40,11 @@ async fn every_way_to_die_has_its_cause(start: Start) {
         ("import os\nprint('last words')\nos._exit(3)", DeathCause::Exit { code: 3 }),
         ("import os\nprint('last words')\nos.abort()", DeathCause::Signal { signal: 6 }),
         ("import os\nos.kill(os.getpid(), 9)", DeathCause::Signal { signal: 9 }),
+        // Issue 21, 19: what was flushed is on its way, and gets there.
+        (
+            "import os\nprint('last words', flush=True)\nos.kill(os.getpid(), 15)",
+            DeathCause::Signal { signal: 15 },
+        ),
         ("import ctypes\nctypes.string_at(0)", DeathCause::Signal { signal: 11 }),
     ];
     for (code, cause) in table {
@@ -57,6 +62,12 @@ async fn every_way_to_die_has_its_cause(start: Start) {
 async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import subprocess, time\nkept = 1").await.ok();
+    // Issue 21, 6: code that waits in the loop of the kernel is cancelled there, and the loop goes on.
+    let waiting = "import asyncio\nprint('go', flush=True)\nawait asyncio.sleep(600)";
+    let exec = bench.post(waiting, History::Store);
+    bench.wait_for_output("go").await;
+    bench.kernel().interrupt().expect("it is there");
+    assert_eq!(bench.collect(exec).await.error().name, "CancelledError");
     for code in
         ["while True: time.sleep(0.01)", "while True: pass", "subprocess.run(['sleep', '60'])"]
     {
@@ -154,10 +165,18 @@ async fn rich_output_arrives_as_it_was_given(start: Start) {
         }
         _ => panic!("{shown:?}"),
     }
-    // A channel to a widget is closed at once; the kernel does not mind.
-    let code = "from comm import create_comm\nc = create_comm(target_name='jupyter.widget', data={})\nc.send({})";
+    // A channel to something that is not there is closed at once; the kernel does not mind.
+    let code =
+        "from comm import create_comm\nc = create_comm(target_name='other', data={})\nc.send({})";
     bench.run(code).await.ok();
     assert_eq!(bench.value("len(get_ipython().kernel.comm_manager.comms)").await, "0");
+    // Issue 21, 16: a result may have a display id as well.
+    let code = "k = get_ipython().kernel\nsent = {'data': {'text/plain': '5'}, 'metadata': {}, 'execution_count': 7, \
+                'transient': {'display_id': 'r'}}\nk.session.send(k.iopub_socket, 'execute_result', sent, \
+                parent=k.get_parent())\nNone";
+    let ran = bench.run(code).await.ok();
+    let is_named = |event: &ExecEvent| matches!(event, ExecEvent::Result { id: Some(id), count: 7, .. } if &*id.0 == "r");
+    assert!(ran.events.iter().any(is_named), "{:?}", ran.events);
     let ran = bench.run("len?").await.ok();
     assert!(ran.order()[0].contains("Return the number of items"), "{:?}", ran.order());
 }

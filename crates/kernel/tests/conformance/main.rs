@@ -138,3 +138,4 @@ mod ran;
 mod served;
 mod served_faults;
 mod trace;
+mod widgets;

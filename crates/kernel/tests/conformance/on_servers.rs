@@ -31,6 +31,6 @@ macro_rules! serving {
 serving!(server_calls, Server, on_gateways: basic, ask, asking, environment, helpers);
 serving!(server_output, Server, on_gateways: output, interrupt, death);
 serving!(server_faults, Server, on_gateways: served_faults, faults_death, faults_output);
-serving!(server_oddities, Server, on_gateways: faults_display, faults_ladder);
+serving!(server_oddities, Server, on_gateways: faults_display, faults_input, faults_ladder, widgets);
 serving!(gateway_calls, Gateway, on_gateways: basic, death, served_faults);
 serving!(another_machine, Elsewhere, on_another_machine: basic, ask);

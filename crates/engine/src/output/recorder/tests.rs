@@ -93,7 +93,7 @@ fn forms_are_spelled_as_in_files() {
         ..data
     };
     check(
-        &[ExecEvent::Result { count: 7, data }],
+        &[ExecEvent::Result { count: 7, id: None, data }],
         &["{\"data\":{\"application/json\":{\"a\":\"é\",\"b\":[1.0,{\"x\":2,\"y\":1}]},\
            \"application/x-custom\":\"a\\nb\",\"image/png\":\"iVBORw==\",\
            \"image/svg+xml\":[\"<svg>\\n\",\"</svg>\"],\"text/plain\":[\"a\\n\",\"b\"]},\
@@ -168,6 +168,13 @@ fn updates_reach_all_displays() {
     // Shown again under a known id, the earlier ones change as well.
     let recorded = record(&[shown("one"), shown("two")]);
     assert_eq!(json(&recorded.outputs), [output("two"), output("two")]);
+
+    // Issue 21, 16: a result that has an id is changed like a display, and stays a result.
+    let result = ExecEvent::Result { count: 3, id: Some(id("x")), data: plain("first") };
+    let recorded = record(&[result, update.clone()]);
+    let wanted = "{\"data\":{\"text/plain\":[\"last\"]},\"execution_count\":3,\"metadata\":{},\
+                  \"output_type\":\"execute_result\"}";
+    assert_eq!((json(&recorded.outputs), recorded.displays.len()), (vec![wanted.to_owned()], 1));
 
     // A cell that shows nothing itself changes another cell's output, whatever kind that is.
     let mut recorder = OutputRecorder::new(SizePolicy::Whole);

@@ -312,7 +312,7 @@ fn displays_stand_on_their_own_lines() {
     };
     let events = [
         out("no end"),
-        ExecEvent::Result { count: 1, data: plain("5") },
+        ExecEvent::Result { count: 1, id: None, data: plain("5") },
         display(None, plain("shown\n")),
         ExecEvent::Finished(Outcome::Error(error)),
     ];

@@ -83,14 +83,15 @@ impl Growing {
     pub(super) fn event(&mut self, event: &ExecEvent) {
         match event {
             ExecEvent::Stream { name, data } => self.stream(*name, data),
-            ExecEvent::Display { id, data } => self.display(id.as_ref(), data),
-            ExecEvent::Result { data, .. } => self.display(None, data),
+            ExecEvent::Display { id, data } | ExecEvent::Result { id, data, .. } => {
+                self.display(id.as_ref(), data);
+            }
             ExecEvent::UpdateDisplay { id, data } => self.update(id, data),
             ExecEvent::ClearOutput { wait: true } => self.is_to_be_cleared = true,
             ExecEvent::ClearOutput { wait: false } => self.clear(),
             ExecEvent::InputRequested { prompt, .. } => self.question(prompt),
             ExecEvent::Finished(outcome) => self.finish(outcome),
-            ExecEvent::Started { .. } | ExecEvent::Names(_) => {}
+            ExecEvent::Started { .. } | ExecEvent::Names(_) | ExecEvent::Widgets(_) => {}
         }
         self.keep_to_limits();
     }

@@ -20,6 +20,7 @@ fn message_of(session: &str, parent: Option<&str>, kind: &str, content: &Value) 
         raw_header: Bytes::from_static(b"{\"msg_id\":\"any\"}"),
         parent: parent.map(|parent| header(parent, "execute_request", session)),
         content: Bytes::from(content.to_string()),
+        buffers: Vec::new(),
     }
 }
 
@@ -85,9 +86,13 @@ fn exec_line(event: &ExecEvent) -> String {
             format!("display {:?} {}", id.as_ref().map(|id| &*id.0), plain(data))
         }
         ExecEvent::UpdateDisplay { id, data } => format!("update {} {}", id.0, plain(data)),
-        ExecEvent::Result { count, data } => format!("result {count} {}", plain(data)),
+        ExecEvent::Result { count, id: None, data } => format!("result {count} {}", plain(data)),
+        ExecEvent::Result { count, id: Some(id), data } => {
+            format!("result {count} as {} {}", id.0, plain(data))
+        }
         ExecEvent::ClearOutput { wait } => format!("clear {wait}"),
         ExecEvent::InputRequested { prompt, password } => format!("input {prompt:?} {password}"),
+        ExecEvent::Widgets(states) => format!("widgets {:?}", states.0.keys()),
         ExecEvent::Names(names) => format!("makes {:?}", names.makes),
         ExecEvent::Finished(Outcome::Error(error)) => format!("failed {}", error.name),
         ExecEvent::Finished(outcome) => format!("{outcome:?}").to_lowercase(),
@@ -288,18 +293,115 @@ fn input_that_is_asked_for_is_answered_when_somebody_answers() {
     }
 }
 
-/// B:Z-12: widgets are told that nobody is there; their text is shown like any other.
+/// B:Z-12: a channel to anything but a widget is closed: nobody is there. A widget is shown like any other output.
 #[test]
-fn widgets_degrade_to_text() {
+fn widgets_are_kept_and_other_channels_closed() {
     let mut fold = running(History::Store);
-    let open = iopub("r", "comm_open", &json!({"comm_id": "c1", "target_name": "jupyter.widget"}));
+    let open = iopub("r", "comm_open", &json!({"comm_id": "c1", "target_name": "other"}));
     let more = iopub("r", "comm_msg", &json!({"comm_id": "c1", "data": {}}));
     let view = json!({"data": {"text/plain": "IntSlider(value=0)",
         "application/vnd.jupyter.widget-view+json": {"model_id": "c1"}}, "metadata": {}});
     let heard = fold.heard(open.0, &open.1);
-    assert_eq!(heard, [Effect::CloseComm { id: "c1".to_owned() }]);
+    let content = json!({"comm_id": "c1", "data": {}});
+    assert_eq!(heard, [Effect::Comm { kind: "comm_close", content }]);
     let trace = [more, iopub("r", "display_data", &view)];
     assert_eq!(fold_all(&mut fold, trace), ["started None", "display None IntSlider(value=0)"]);
+    let state = json!({"_model_name": "IntSliderModel", "value": 0});
+    let widget =
+        json!({"comm_id": "c2", "target_name": "jupyter.widget", "data": {"state": state}});
+    let moved = json!({"comm_id": "c2", "data": {"method": "update", "state": {"value": 5}}});
+    let trace = [
+        iopub("r", "comm_open", &widget),
+        iopub("r", "comm_msg", &moved),
+        status("r", "idle"),
+        reply("r", "ok"),
+    ];
+    assert_eq!(fold_all(&mut fold, trace), ["widgets [\"c2\"]", "ok"]);
+    fold.begin(&request(History::Store, InputMode::Refuse), "s".to_owned());
+    let unchanged = fold_all(&mut fold, [status("s", "idle"), reply("s", "ok")]);
+    assert_eq!(unchanged, ["started Some(3)", "ok"], "what nothing has changed is not told again");
+}
+
+/// Issue 21, 15: what is written inside of an `Output` is its own, also its clearing, and is told to the kernel.
+#[test]
+fn an_output_widget_captures_what_is_written_inside() {
+    let mut fold = running(History::Store);
+    let state = json!({"_model_name": "OutputModel", "_model_module": "@jupyter-widgets/output",
+        "msg_id": "", "outputs": []});
+    let open = json!({"comm_id": "o", "target_name": "jupyter.widget", "data": {"state": state}});
+    let capture = |request: &str| {
+        let data = json!({"method": "update", "state": {"msg_id": request}});
+        iopub("r", "comm_msg", &json!({"comm_id": "o", "data": data}))
+    };
+    let clear = || iopub("r", "clear_output", &json!({"wait": false}));
+    let trace = [
+        stream("r", "before"),
+        iopub("r", "comm_open", &open),
+        capture("r"),
+        stream("r", "gone"),
+        clear(),
+        stream("r", "in"),
+        stream("r", "side"),
+        capture(""),
+        stream("r", "after"),
+        status("r", "idle"),
+    ];
+    assert_eq!(fold_all(&mut fold, trace), ["started None", "stdout before", "stdout after"]);
+    let heard = fold.heard(Channel::Shell, &reply("r", "ok").1);
+    let outputs = json!([{"name": "stdout", "text": "inside", "output_type": "stream"}]);
+    let [Effect::Comm { kind: "comm_msg", content }, ..] = &heard[..] else { panic!("{heard:?}") };
+    assert_eq!(content["data"]["state"]["outputs"], outputs);
+    let [_, Effect::Event(KernelEvent::Exec { event: ExecEvent::Widgets(states), .. }), _] =
+        &heard[..]
+    else {
+        panic!("{heard:?}")
+    };
+    let stored: Value = serde_json::from_str(&states.0["o"]).unwrap();
+    assert_eq!(stored["state"]["outputs"], outputs);
+    assert_eq!(stored["model_name"], "OutputModel");
+}
+
+/// Issue 21, 16: a result can have a display id, by which it is changed later.
+#[test]
+fn a_result_has_its_display_id() {
+    let mut fold = running(History::Store);
+    let result = json!({"data": {"text/plain": "5"}, "metadata": {}, "execution_count": 3,
+        "transient": {"display_id": "d"}});
+    let told = fold_all(&mut fold, [iopub("r", "execute_result", &result)]);
+    assert_eq!(told, ["started None", "result 3 as d 5"]);
+}
+
+/// Issue 21, 7: a refusal that the code caught is told, once.
+#[test]
+fn a_caught_refusal_of_input_is_told() {
+    for status_of_reply in ["ok", "error"] {
+        let mut fold = running(History::Store);
+        let refused = json!({"prompt": "name? ", "password": false});
+        let error = json!({"ename": NO_INPUT, "evalue": "", "traceback": []});
+        let mut trace = vec![iopub("r", guest::INPUT_REFUSED, &refused)];
+        if status_of_reply == "error" {
+            trace.push(iopub("r", "error", &error));
+        }
+        trace.extend([status("r", "idle"), reply("r", status_of_reply)]);
+        let told = fold_all(&mut fold, trace);
+        let end = if status_of_reply == "ok" { "ok" } else { "failed StdinNotImplementedError" };
+        assert_eq!(told, ["started None", "input \"name? \" false", end]);
+    }
+}
+
+/// Issue 21, 6: an interrupt of a cell waits until the kernel has taken the cell up.
+#[test]
+fn a_cell_is_taken_up_once() {
+    let input = || iopub("r", "execute_input", &json!({"code": "", "execution_count": 3}));
+    for (guest, is_busy_enough) in [(Guest::Present, false), (Guest::Absent, true)] {
+        let mut fold = running(History::Store);
+        assert!(!fold.takes_up_cell(guest));
+        fold_all(&mut fold, [status("r", "busy")]);
+        assert_eq!(fold.takes_up_cell(guest), is_busy_enough);
+        fold_all(&mut fold, [input()]);
+        assert_eq!(fold.takes_up_cell(guest), !is_busy_enough);
+        assert!(!fold.takes_up_cell(guest), "it is said once");
+    }
 }
 
 /// Trap 7: a message that cannot be read is told and passed over.

@@ -38,7 +38,7 @@ fn displays_are_live() {
     execution.event(&(0, ExecEvent::Display { id: None, data: status }));
     execution.event(&(0, ExecEvent::UpdateDisplay { id, data: plain_text("99%") }));
     let tree = bundle("application/json", MimeData::Json("[1]".to_owned()));
-    execution.event(&(0, ExecEvent::Result { count: 1, data: tree }));
+    execution.event(&(0, ExecEvent::Result { count: 1, id: None, data: tree }));
     let frame = plain(&execution.frame(EXPANDED));
     let wanted = "Output\n  before\n  99%\n  after\n  Array(1)\n  └─ [0]: 1\n└─ pwd\n";
     assert!(frame.ends_with(wanted), "{frame}");

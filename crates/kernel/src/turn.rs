@@ -1,9 +1,9 @@
-//! Which commands a runner has, and when an interrupt of them is sent.
+//! Which commands a kernel has, and when an interrupt of them is sent.
 //!
 //! Owns that an interrupt hits the cell it was meant for, or nothing. A signal does not say which command it is for,
-//! and a runner ignores a signal if it has not read the command yet. So an interrupt of a cell waits until the runner
-//! says that the cell has begun. An interrupt of a cell that has ended is sent before the next command is written, and
-//! the runner handles it before it reads that command.
+//! and a kernel ignores a signal if it has not read the command yet. So an interrupt of a cell waits until the kernel
+//! says that it has taken the cell up. An interrupt of a cell that has ended is sent before the next command is
+//! written, and the kernel handles it before it reads that command.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -107,7 +107,7 @@ mod tests {
         turn.post_cell();
         assert_eq!(turn.begin_cell(), Interrupt::NotNow);
         turn.end_cell();
-        // The runner ignores it.
+        // The kernel ignores it.
         assert_eq!(turn.interrupt(), Interrupt::SendNow);
         turn.post_cell();
         assert_eq!(turn.begin_cell(), Interrupt::NotNow);

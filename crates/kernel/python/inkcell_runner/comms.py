@@ -1,0 +1,107 @@
+"""Channels of widgets, as the `comm` package gives them: what widgets say goes to the host, which keeps their state.
+
+Owns the runner's kind of channel, and what `ipywidgets.Output` captures: nobody else could give it that. No front end is
+there, so nothing else ever comes back.
+"""
+
+import sys
+
+# The widget that captures output.
+_OUTPUT = {"_model_name": "OutputModel", "_model_module": "@jupyter-widgets/output"}
+
+
+def install(session):
+    """Gives the package the runner's channels. A module of that name that is another one is left alone."""
+    package = sys.modules["comm"]
+    base = getattr(package, "BaseComm", None)
+    if base is None or not hasattr(package, "create_comm"):
+        return
+
+    class Comm(base):
+        capture = None
+
+        def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
+            data = data or {}
+            state = data.get("state") if isinstance(data, dict) else None
+            if not isinstance(state, dict):
+                state = {}
+            if msg_type == "comm_open" and all(state.get(key) == value for key, value in _OUTPUT.items()):
+                self.capture = Capture(session, self)
+            _send(session, msg_type, dict(keys, comm_id=self.comm_id, data=data), buffers or ())
+            if self.capture is not None:
+                if "outputs" in state and data.get("method") != "echo_update":
+                    self.capture.outputs = list(state["outputs"])
+                if "msg_id" in state or msg_type == "comm_close":
+                    self.capture.set(bool(state.get("msg_id")))
+
+    Comm.__name__ = Comm.__qualname__ = "Comm"
+    package.create_comm = Comm
+
+
+def _send(session, kind, content, buffers):
+    import json
+
+    parts, payload = [], []
+    for name, form, raw in [("content", "j", json.dumps(content, default=repr).encode())] + [
+        ("buffer", "b", bytes(memoryview(buffer).cast("B"))) for buffer in buffers
+    ]:
+        parts.append([name, form, len(raw)])
+        payload.append(raw)
+    session.send_comm(kind, parts, payload)
+
+
+class Capture:
+    """What is written while an `Output` has the word, in the form in which notebooks keep outputs."""
+
+    def __init__(self, session, comm):
+        self._session, self._comm = session, comm
+        self._is_on = self._clears = self._is_new = False
+        self.outputs = []
+
+    def set(self, is_on):
+        if is_on == self._is_on:
+            return
+        self._session.flush()
+        self._is_on = is_on
+        if is_on:
+            self._session.capturing.append(self)
+            return
+        self._session.capturing.remove(self)
+        if self._is_new:
+            self._is_new = False
+            state = {"outputs": self.outputs}
+            data = {"method": "update", "state": state, "buffer_paths": []}
+            # The host hears of it, and the widget as from a front end.
+            self._comm.send(data)
+            self._comm.handle_msg({"content": {"comm_id": self._comm.comm_id, "data": data}, "buffers": []})
+
+    def _add(self, output):
+        if self._clears:
+            self._clears, self.outputs = False, []
+        last = self.outputs[-1] if self.outputs else {}
+        is_more = output["output_type"] == "stream" and last.get("output_type") == "stream"
+        if is_more and last.get("name") == output["name"]:
+            last["text"] += output["text"]
+        else:
+            self.outputs.append(output)
+        self._is_new = True
+
+    def stream(self, name, data):
+        self._add({"output_type": "stream", "name": name, "text": data.decode("utf-8", "replace")})
+
+    def display(self, data, metadata, display_id, update):
+        if update:
+            return
+        import binascii
+
+        forms = {
+            kind: binascii.b2a_base64(value, newline=False).decode() if isinstance(value, bytes) else value
+            for kind, value in data.items()
+        }
+        self._add({"output_type": "display_data", "metadata": metadata, "data": forms})
+
+    def clear(self, wait):
+        if wait:
+            self._clears = True
+        else:
+            self.outputs, self._is_new = [], True

@@ -1,0 +1,337 @@
+//! Widgets as a front end holds them: their state, and what an `ipywidgets.Output` captures. Pure.
+//!
+//! Owns the models that a kernel has opened. What belongs to a request goes to the `Output` that asked for it last, as
+//! in JupyterLab and nbclient. Nobody moves a widget here, so all that a kernel is told is what its outputs captured.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+
+use crate::jupyter::content::Read;
+use crate::jupyter::lenient;
+use crate::widgets::WidgetStates;
+
+/// What widgets open their channels as.
+const TARGET: &str = "jupyter.widget";
+
+/// How much all widgets of a kernel may weigh, and what is said when they weigh more.
+const MAX_BYTES: usize = 64 << 20;
+pub(crate) const TOO_LARGE: &str = "the widgets of this kernel hold more than 64 MiB: their state is not stored, and \
+    what Output widgets capture from here on is left out";
+
+#[derive(Default)]
+pub(crate) struct Widgets {
+    models: BTreeMap<String, Model>,
+    /// The widgets that take what belongs to a request. The last one does.
+    takers: HashMap<String, Vec<String>>,
+    is_changed: bool,
+    size: Size,
+}
+
+/// Whether there is room for more.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Size {
+    /// About so many bytes: what was replaced since is counted too.
+    Bytes(usize),
+    TooLarge {
+        is_told: bool,
+    },
+}
+
+impl Default for Size {
+    fn default() -> Size {
+        Size::Bytes(0)
+    }
+}
+
+#[derive(Default)]
+struct Model {
+    state: Map<String, Value>,
+    /// By where they belong in the state, which is JSON.
+    buffers: BTreeMap<String, Buffer>,
+    /// As a notebook has it, since it last changed.
+    stored: Option<Arc<str>>,
+    /// There for an `Output`.
+    capture: Option<Capture>,
+}
+
+#[derive(Default)]
+struct Capture {
+    /// What belongs to this request is captured; empty means nothing.
+    request: String,
+    /// The outputs are removed when the next one comes.
+    is_clear_pending: bool,
+    /// The kernel does not have the outputs yet.
+    is_unsent: bool,
+}
+
+#[derive(Serialize)]
+struct Buffer {
+    data: String,
+    encoding: &'static str,
+    path: Value,
+}
+
+#[derive(Deserialize)]
+struct Comm {
+    comm_id: String,
+    #[serde(default)]
+    target_name: String,
+    #[serde(default)]
+    data: Value,
+}
+
+fn comm(content: &[u8]) -> Read<Comm> {
+    lenient::read(content, |text| serde_json::from_str(text))
+}
+
+impl Widgets {
+    /// `comm_open`. Gives the name of a channel that is none of a widget.
+    pub(crate) fn open(&mut self, content: &[u8], buffers: &[Bytes]) -> Read<Option<String>> {
+        let Comm { comm_id, target_name, data } = comm(content)?;
+        if target_name != TARGET {
+            return Ok(Some(comm_id));
+        }
+        let mut model = Model::default();
+        let is = |key: &str, wanted: &str| data["state"][key].as_str() == Some(wanted);
+        if is("_model_name", "OutputModel") && is("_model_module", "@jupyter-widgets/output") {
+            model.capture = Some(Capture::default());
+        }
+        self.models.insert(comm_id.clone(), model);
+        self.update(&comm_id, data, buffers, content.len());
+        Ok(None)
+    }
+
+    /// `comm_msg`.
+    pub(crate) fn message(&mut self, content: &[u8], buffers: &[Bytes]) -> Read<()> {
+        let Comm { comm_id, data, .. } = comm(content)?;
+        self.update(&comm_id, data, buffers, content.len());
+        Ok(())
+    }
+
+    /// `comm_close`.
+    pub(crate) fn close(&mut self, content: &[u8]) -> Read<()> {
+        let Comm { comm_id, .. } = comm(content)?;
+        if let Some(model) = self.models.remove(&comm_id) {
+            self.is_changed |= model.has_name();
+            self.capture_from(&comm_id, model.capture.as_ref(), "");
+        }
+        Ok(())
+    }
+
+    fn update(&mut self, id: &str, mut data: Value, buffers: &[Bytes], content_bytes: usize) {
+        let state = data.get_mut("state").map(Value::take);
+        let Some(Value::Object(mut state)) = state else { return };
+        let Some(mut model) = self.models.remove(id) else { return };
+        let request = state.get("msg_id").and_then(Value::as_str).map(str::to_owned);
+        if let (Some(capture), Some(request)) = (&mut model.capture, request) {
+            self.capture_from(id, Some(&*capture), &request);
+            capture.request = request;
+        }
+        if model.capture.is_some() && data["method"] == "echo_update" {
+            // What we sent ourselves; more may have been captured since.
+            state.remove("outputs");
+        }
+        let bytes = content_bytes + buffers.iter().map(Bytes::len).sum::<usize>();
+        self.models.insert(id.to_owned(), model);
+        if self.has_room(bytes)
+            && let Some(model) = self.models.get_mut(id)
+        {
+            model.state.extend(state);
+            let paths = data["buffer_paths"].as_array().into_iter().flatten();
+            for (path, bytes) in paths.zip(buffers) {
+                let (data, encoding) = (STANDARD.encode(bytes), "base64");
+                let buffer = Buffer { data, encoding, path: path.clone() };
+                model.buffers.insert(path.to_string(), buffer);
+            }
+            model.stored = None;
+            self.is_changed |= model.has_name();
+        }
+    }
+
+    /// Has a widget capture what belongs to this request, and nothing of the one before.
+    fn capture_from(&mut self, id: &str, before: Option<&Capture>, request: &str) {
+        if let Some(before) = before.filter(|before| !before.request.is_empty())
+            && let Some(takers) = self.takers.get_mut(&before.request)
+        {
+            if let Some(at) = takers.iter().rposition(|taker| taker == id) {
+                takers.remove(at);
+            }
+            if takers.is_empty() {
+                self.takers.remove(&before.request);
+            }
+        }
+        if before.is_some() && !request.is_empty() {
+            self.takers.entry(request.to_owned()).or_default().push(id.to_owned());
+        }
+    }
+
+    /// Whether a widget takes output that belongs to this request.
+    pub(crate) fn takes(&self, request: &str) -> bool {
+        self.takers.contains_key(request)
+    }
+
+    /// Puts output where it was wanted.
+    pub(crate) fn take(&mut self, request: &str, kind: &str, content: &[u8]) -> Read<()> {
+        let content: Map<String, Value> =
+            lenient::read(content, |text| serde_json::from_str(text))?;
+        let has_room = self.has_room(content.values().map(weight).sum());
+        let taker = self.takers.get(request).and_then(|takers| takers.last());
+        let Some(model) = taker.and_then(|taker| self.models.get_mut(taker)) else { return Ok(()) };
+        let Some(capture) = model.capture.as_mut().filter(|_| has_room) else { return Ok(()) };
+        if kind == "clear_output" && content.get("wait").and_then(Value::as_bool) == Some(true) {
+            capture.is_clear_pending = true;
+            return Ok(());
+        }
+        let mut outputs = match model.state.remove("outputs") {
+            Some(Value::Array(outputs)) => outputs,
+            _ => Vec::new(),
+        };
+        if std::mem::take(&mut capture.is_clear_pending) || kind == "clear_output" {
+            outputs.clear();
+        }
+        if kind != "clear_output" {
+            add(&mut outputs, output(kind, content));
+        }
+        model.state.insert("outputs".to_owned(), Value::Array(outputs));
+        (capture.is_unsent, model.stored, self.is_changed) = (true, None, true);
+        Ok(())
+    }
+
+    /// What the kernel is to be told: contents of `comm_msg`.
+    pub(crate) fn unsent(&mut self) -> Vec<Value> {
+        let mut unsent = Vec::new();
+        for (id, model) in &mut self.models {
+            if let Some(capture) = model.capture.as_mut().filter(|capture| capture.is_unsent) {
+                capture.is_unsent = false;
+                let state = json!({"outputs": model.state.get("outputs")});
+                let data = json!({"method": "update", "state": state, "buffer_paths": []});
+                unsent.push(json!({"comm_id": id, "data": data}));
+            }
+        }
+        unsent
+    }
+
+    /// All widgets, when one was changed since this was last asked.
+    pub(crate) fn changed(&mut self) -> Option<WidgetStates> {
+        if !std::mem::take(&mut self.is_changed) || self.measured() > MAX_BYTES {
+            return None;
+        }
+        let models = self.models.iter_mut().filter(|(_, model)| model.has_name());
+        Some(WidgetStates(models.map(|(id, model)| (id.clone(), model.stored())).collect()))
+    }
+
+    /// Whether it must be said that there was no room. That is said once.
+    pub(crate) fn overflows(&mut self) -> bool {
+        match &mut self.size {
+            Size::Bytes(_) => false,
+            Size::TooLarge { is_told } => !std::mem::replace(is_told, true),
+        }
+    }
+
+    fn has_room(&mut self, more: usize) -> bool {
+        let Size::Bytes(known) = self.size else { return false };
+        self.size = Size::Bytes(known + more);
+        known + more <= MAX_BYTES || self.measured() <= MAX_BYTES
+    }
+
+    /// What the widgets really weigh. Where that is or was too much, none of it is kept.
+    fn measured(&mut self) -> usize {
+        let Size::Bytes(_) = self.size else { return usize::MAX };
+        let bytes = self.models.values_mut().map(|model| model.stored().len()).sum();
+        if bytes <= MAX_BYTES {
+            self.size = Size::Bytes(bytes);
+            return bytes;
+        }
+        self.size = Size::TooLarge { is_told: false };
+        for model in self.models.values_mut() {
+            (model.state, model.buffers, model.stored) = Default::default();
+        }
+        bytes
+    }
+}
+
+impl Model {
+    /// What has none is no widget that a front end could make again.
+    fn has_name(&self) -> bool {
+        self.state.contains_key("_model_name")
+    }
+
+    fn stored(&mut self) -> Arc<str> {
+        #[derive(Serialize)]
+        struct Stored<'a> {
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            buffers: Vec<&'a Buffer>,
+            model_module: Option<&'a Value>,
+            model_module_version: Option<&'a Value>,
+            model_name: Option<&'a Value>,
+            state: &'a Map<String, Value>,
+        }
+        if let Some(stored) = &self.stored {
+            return Arc::clone(stored);
+        }
+        let state = &self.state;
+        let stored = Stored {
+            buffers: self.buffers.values().collect(),
+            model_module: state.get("_model_module"),
+            model_module_version: state.get("_model_module_version"),
+            model_name: state.get("_model_name"),
+            state,
+        };
+        // What was JSON always has a form in JSON.
+        let text: Arc<str> = serde_json::to_string(&stored).unwrap_or_default().into();
+        self.stored = Some(Arc::clone(&text));
+        text
+    }
+}
+
+/// Output as a notebook has it. The order is that of nbclient: the kernel may show it.
+fn output(kind: &str, mut content: Map<String, Value>) -> Map<String, Value> {
+    let fields: &[&str] = match kind {
+        "stream" => &["name", "text"],
+        "error" => &["ename", "evalue", "traceback"],
+        "execute_result" => &["metadata", "data", "execution_count"],
+        _ => &["metadata", "data"],
+    };
+    let mut output = Map::new();
+    output.insert("output_type".to_owned(), json!(kind));
+    for field in fields {
+        let value = content.remove(*field).unwrap_or_default();
+        output.insert((*field).to_owned(), value);
+    }
+    output
+}
+
+/// Text of one stream is one output.
+fn add(outputs: &mut Vec<Value>, output: Map<String, Value>) {
+    let is_stream = output.get("output_type").is_some_and(|kind| kind == "stream");
+    if let (true, Some(Value::Object(last))) = (is_stream, outputs.last_mut())
+        && last.get("output_type") == output.get("output_type")
+        && last.get("name") == output.get("name")
+        && let (Some(Value::String(text)), Some(Value::String(more))) =
+            (last.get_mut("text"), output.get("text"))
+    {
+        return text.push_str(more);
+    }
+    outputs.push(Value::Object(output));
+}
+
+/// About how many bytes a value has.
+fn weight(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 8,
+        Value::Array(items) => 8 + items.iter().map(weight).sum::<usize>(),
+        Value::Object(fields) => {
+            8 + fields.iter().map(|(name, value)| name.len() + weight(value)).sum::<usize>()
+        }
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests;
