@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-use inkcell_kernel::{CodeNames, ExecEvent, Outcome};
+use inkcell_kernel::{CodeNames, ExecEvent, Outcome, WidgetStates};
 use inkcell_notebook::NbOutput;
 
 use super::RunClock;
@@ -44,6 +44,8 @@ pub(crate) struct NotebookRun {
     /// What is noted when the first cell begins.
     opening: Option<Opening>,
     trail: Trail,
+    /// All widgets of the kernel, when cells of this run changed one.
+    widgets: Option<Box<WidgetStates>>,
 }
 
 /// What holds for the whole run.
@@ -116,6 +118,7 @@ impl NotebookRun {
             put_again,
             opening,
             trail,
+            widgets: None,
         }
     }
 
@@ -245,6 +248,9 @@ impl NotebookRun {
         if let ExecEvent::Names(names) = event {
             now.names = Some(names.clone());
         }
+        if let ExecEvent::Widgets(states) = event {
+            self.widgets = Some(states.clone());
+        }
         now.recorder.push(event);
     }
 
@@ -349,13 +355,17 @@ impl NotebookRun {
     pub(crate) async fn close(&mut self, state: State, record: &Record) {
         let (stamps, began, ended) = (self.rules.stamps, self.began, (self.rules.clock)());
         let (input, output) = (self.report.path.clone(), self.report.written.clone());
-        let failed = self.failed.take();
+        let (failed, widgets) = (self.failed.take(), self.widgets.take());
         let saved = self
             .with_file(move |file| {
                 file.note_end();
                 let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
-                // Notes that cannot be made are no reason to say that outputs are not there.
+                // What cannot be noted is no reason to say that outputs are not there.
+                let stored = widgets.and_then(|states| file.store_widgets(&states).ok());
+                if let (Some(saved), Some(version)) = (&mut saved, stored) {
+                    saved.version = version;
+                }
                 let noted = file.note_run(stamps, (&input, &output), span, failed.as_ref());
                 if let (Some(saved), Ok(Some(version))) = (&mut saved, noted) {
                     saved.version = version;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use inkcell_kernel::WidgetStates;
 use inkcell_notebook::{EditOp, IdSource, Injected, NbOutput, Notebook, OutputView};
 
 use super::fold::{Fold, Folded, Safety, ShownCell, put_back, state_error};
@@ -15,6 +16,7 @@ use super::known::{KnownCell, Sight, has_unique_ids};
 use super::record::{Noted, Past, RanCell, RunPlaces, RunRecord};
 use super::stamps::{self, CellStamps, Span, Whole};
 use super::trail::Trail;
+use super::widgets;
 use crate::api::{Stamps, WriteBack};
 use crate::change::{Base, Effect, SaveOptions};
 use crate::error::{EngineError, SessionError};
@@ -336,7 +338,7 @@ impl RunFile {
 
     /// Takes away what an earlier run said about its failure.
     pub(crate) fn without_markers(&self, stamps: Stamps) -> Result<(), EngineError> {
-        self.change(stamps, |notebook| stamps::without_markers(stamps, notebook)).map(drop)
+        self.note(stamps, |notebook| stamps::without_markers(stamps, notebook)).map(drop)
     }
 
     /// Notes a run that is over, when that was asked for.
@@ -347,12 +349,17 @@ impl RunFile {
         span: Span,
         failed: Option<&(KnownCell, Option<u32>)>,
     ) -> Result<Option<Version>, EngineError> {
-        self.change(stamps, |notebook| {
+        self.note(stamps, |notebook| {
             let sight = Sight::new(notebook, self.planned.as_ref());
             let failed = failed.and_then(|(cell, count)| Some((sight.find(cell).place()?, *count)));
             stamps::whole(stamps, notebook, &Whole { input, output, span, failed })
         })?;
-        self.change(stamps, |notebook| stamps::marker_tags(stamps, notebook))
+        self.note(stamps, |notebook| stamps::marker_tags(stamps, notebook))
+    }
+
+    /// Stores the widgets of the kernel with the outputs that show them.
+    pub(crate) fn store_widgets(&self, states: &WidgetStates) -> Result<Version, EngineError> {
+        self.change(|notebook| Vec::from_iter(widgets::stored(notebook, states)))
     }
 
     /// Puts the values of this run into their cell, before anything is run.
@@ -371,15 +378,19 @@ impl RunFile {
         Ok(saved.value)
     }
 
-    fn change(
+    fn note(
         &self,
         stamps: Stamps,
         ops: impl Fn(&Notebook) -> Vec<EditOp>,
     ) -> Result<Option<Version>, EngineError> {
-        // The others note nothing about a run as a whole.
-        if stamps != Stamps::Papermill {
-            return Ok(None);
+        match stamps {
+            Stamps::Papermill => self.change(ops).map(Some),
+            // The others note nothing about a run as a whole.
+            _ => Ok(None),
         }
+    }
+
+    fn change(&self, ops: impl Fn(&Notebook) -> Vec<EditOp>) -> Result<Version, EngineError> {
         let options = SaveOptions::in_place();
         let changed = |notebook: &mut Notebook, base: &Base| {
             let ops = ops(notebook);
@@ -388,7 +399,7 @@ impl RunFile {
             notebook.apply(&ops, &mut IdSource::seeded(base.seed)).map_err(failed)
         };
         let saved = self.notebooks.change_keeping(&self.path, &options, Keep::Record, changed)?;
-        Ok(Some(saved.version))
+        Ok(saved.version)
     }
 }
 

@@ -19,6 +19,7 @@ mod record;
 mod stamps;
 mod standing;
 mod trail;
+mod widgets;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

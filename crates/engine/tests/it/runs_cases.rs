@@ -269,6 +269,42 @@ async fn the_timeout_that_was_asked_for_counts_first() {
     rig.desk.engine.shutdown().await;
 }
 
+/// As much of the package `comm` as a widget needs.
+const COMM: &str = "class BaseComm:
+    def __init__(self, target_name, data, comm_id):
+        self.comm_id = comm_id
+        self.publish_msg('comm_open', data=data, target_name=target_name)
+    def send(self, data):
+        self.publish_msg('comm_msg', data=data)
+create_comm = None
+";
+
+/// Issue 21, 13: the state of widgets is stored with the notebook, and a later run goes on with it.
+#[tokio::test]
+async fn the_state_of_widgets_is_stored() {
+    let rig = Rig::new();
+    std::fs::write(rig.desk.dir.path().join("comm.py"), COMM).expect("a module");
+    let open = "import comm\ndef widget(name):\n    state = {'_model_name': 'A', 'n': 1}\n    \
+                return comm.create_comm('jupyter.widget', {'state': state}, name)\nc = widget('c1')";
+    rig.code(&[open, "c.send({'method': 'update', 'state': {'n': 2}})", "widget('c2')\nNone"]);
+    let stored = || {
+        let file = rig.file("a.ipynb");
+        let kind = "application/vnd.jupyter.widget-state+json";
+        let widgets = &file["metadata"]["widgets"][kind];
+        assert_eq!(widgets["version_major"], 2);
+        let model = |(id, model): (&String, &Value)| (id.clone(), model["state"]["n"].clone());
+        let state = widgets["state"].as_object().expect("widgets");
+        state.iter().map(model).collect::<Vec<(String, Value)>>()
+    };
+    let report = rig.run(RunRequest { cells: only("0-1"), ..rig.request() }).await;
+    assert_eq!(report.state, State::Done, "{report:?}");
+    assert_eq!(stored(), [("c1".to_owned(), json!(2))]);
+    let report = rig.run(RunRequest { cells: only("2"), ..rig.request() }).await;
+    assert_eq!(report.state, State::Done, "{report:?}");
+    assert_eq!(stored(), [("c1".to_owned(), json!(2)), ("c2".to_owned(), json!(1))]);
+    rig.desk.engine.shutdown().await;
+}
+
 /// Displays of earlier cells are changed by later ones.
 #[tokio::test]
 async fn an_update_reaches_an_earlier_cell() {

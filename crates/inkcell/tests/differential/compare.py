@@ -29,7 +29,7 @@ SHELLS = ("lite", "ipython")
 #: Notebooks that are run over ZeroMQ too, unless everything is asked for. There the kernel is Jupyter's own, and makes the same
 #: outputs; these show what we do with its messages.
 OVER_ZMQ = ("asking", "async", "displays", "errors", "figures_inline", "large", "leaving_exit", "order", "processes")
-OVER_ZMQ += ("streams", "updates")
+OVER_ZMQ += ("streams", "updates", "widgets")
 #: Two processes at a time for two cores; one more, because kernels also wait.
 AT_ONCE = 3
 #: The kernelspec of kernels that are forks.
@@ -202,12 +202,21 @@ def stored(root, way, notebook):
     return [alike.cell(cell, str(folder)) for cell in cells]
 
 
+def widgets(root, way, notebook):
+    """What the file holds of widgets."""
+    file = root / way / notebook.name / "notebook.ipynb"
+    return json.loads(file.read_text(encoding="utf-8"))["metadata"].get("widgets")
+
+
 def compare(notebook, root):
     """What differs and should not, or should and does not, as texts."""
     problems = []
     theirs = stored(root, JUPYTER, notebook)
     for way, folder in ways_of(notebook).items():
         ours = stored(root, folder, notebook)
+        if widgets(root, folder, notebook) != widgets(root, JUPYTER, notebook):
+            both = [json.dumps(widgets(root, of, notebook), indent=1) for of in (JUPYTER, folder)]
+            problems.append("%s, widgets, %s\n--- Jupyter\n%s\n--- inkcell\n%s\n" % (notebook.name, way, *both))
         for at, source in enumerate(notebook.cells):
             meant = notebook.meant[at][way]
             differs = ours[at] != theirs[at]

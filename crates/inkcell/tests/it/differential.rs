@@ -34,7 +34,7 @@ groups! {
     inline_figures: "figures_inline", "examples/tour.ipynb";
     magics: "cell_magics", "magics", "shell";
     processes: "asking", "leaving_exit", "leaving_message", "leaving_quit", "modules", "order", "processes";
-    streams: "displays", "large", "streams", "updates";
+    streams: "displays", "large", "streams", "updates", "widgets";
     styled_figures: "figures_styled";
     tables: "numpy_arrays", "pandas_tables";
     values: "pasted", "reprs", "results", "types";
