@@ -40,8 +40,8 @@ pub(crate) fn kept(event: &ExecEvent) -> ExecEvent {
         ExecEvent::UpdateDisplay { id, data } => {
             ExecEvent::UpdateDisplay { id: id.clone(), data: kept_bundle(data) }
         }
-        ExecEvent::Result { count, data } => {
-            ExecEvent::Result { count: *count, data: kept_bundle(data) }
+        ExecEvent::Result { count, id, data } => {
+            ExecEvent::Result { count: *count, id: id.clone(), data: kept_bundle(data) }
         }
         other => other.clone(),
     }
@@ -86,7 +86,7 @@ mod tests {
         let events = [
             line,
             ExecEvent::Display { id: None, data: data.clone() },
-            ExecEvent::Result { count: 1, data },
+            ExecEvent::Result { count: 1, id: None, data },
         ];
         let copies: Vec<ExecEvent> = events.iter().map(kept).collect();
         assert_eq!(copies, events);
