@@ -214,14 +214,13 @@ def main(control, lifeline, host, session=None, copied=None):
 
 
 def set_path(path):
-    """Python is started without `PYTHONPATH`, which has no say in what the runner itself imports; from here on it is
-    where it was."""
+    """Restores `PYTHONPATH`. Python is started without it, so that it does not affect what the runner imports."""
     if path:
         os.environ["PYTHONPATH"] = path
 
 
 def add_paths(path):
-    """Where modules lie that the start leaves out: `PYTHONPATH`, and what `pip install --user` installed."""
+    """Adds the folders that the start leaves out: those of `PYTHONPATH`, and that of `pip install --user`."""
     for entry in reversed(path):
         if entry not in sys.path:
             sys.path.insert(0, entry)
@@ -277,8 +276,7 @@ def _begin(session, hello):
         sys.argv = [""]
         session.streams.install()
         host(session)
-        # IPython looks after the rest itself.
-        imports.install(session, {})
+        imports.install(session, imports.AFTER_IN_IPYTHON)
     elif not session.is_prepared:
         prepare(session)
     session.set_prelude(hello.get("prelude", "off"))

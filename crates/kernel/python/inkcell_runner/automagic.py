@@ -26,10 +26,11 @@ def is_helper(session, name):
     return value is not _MISSING and session.hidden.get(name) is value
 
 
-def is_python(name_end, rest):
-    """Whether what stands right after a name, and after blanks, makes it Python: a call, an assignment."""
-    # `cd ..` and `ls (a)` are magics; an attribute and a call follow their name at once.
-    return name_end in ("(", ".", "[") or rest[:1] in ("=", ",")
+def is_python(name_end, rest, is_helper):
+    """Whether what stands right after a name, and after blanks, makes it Python: a call of a helper, an assignment."""
+    # `cd ..` and `ls (a)` are magics; an attribute and a call follow their name at once. IPython knows no helpers, and
+    # takes `ls(a)` for the magic.
+    return name_end == "." or rest[:1] in ("=", ",") or (is_helper and name_end in ("(", "["))
 
 
 def find(session, source):
@@ -38,7 +39,9 @@ def find(session, source):
     if found is None or "\n" in found.group(2):
         return None
     name, rest = found.groups()
-    if is_python(source[found.end(1): found.end(1) + 1], rest) or not is_free(session, name):
+    if not is_free(session, name):
+        return None
+    if is_python(source[found.end(1): found.end(1) + 1], rest, is_helper(session, name)):
         return None
     shell = session.shell
     if not shell.magics_manager.auto_magic or shell.find_line_magic(name) is None:

@@ -152,6 +152,16 @@ def _awaiting(coroutine, kind):
     return traceback
 
 
+def _first_word(body):
+    """The name that a cell of one expression is, or that it calls; None where it is anything else."""
+    if len(body) != 1 or not isinstance(body[0], _ast.Expr):
+        return None
+    value = body[0].value
+    if isinstance(value, _ast.Call):
+        value = value.func
+    return value.id if isinstance(value, _ast.Name) else None
+
+
 def bare(error, sources):
     """Class and message of an error, and the lines of cells it came through, as one text."""
     name = type(error).__name__
@@ -292,7 +302,7 @@ class Executor:
         return shell.ast_node_interactivity if shell is not None else "last_expr"
 
     def _is_magic(self, name, source):
-        """Whether a line that is Python is meant as a magic: `pwd`, `ls -l`."""
+        """Whether a line that is Python is meant as a magic: `pwd`, `ls -l`, and `ls(1)` where no such name is known."""
         session = self._session
         if name in session.namespace:
             if session.namespace[name] is not session.hidden.get(name, session):
@@ -314,9 +324,8 @@ class Executor:
         if not source.lstrip().startswith(("%%", "In [")):
             try:
                 tree = self.compiler.tree(source, filename)
-                body = tree.body
-                is_word = len(body) == 1 and isinstance(body[0], _ast.Expr) and isinstance(body[0].value, _ast.Name)
-                if not (is_word and self._is_magic(body[0].value.id, source)):
+                word = _first_word(tree.body)
+                if word is None or not self._is_magic(word, source):
                     return tree, source
             except SyntaxError:
                 pass

@@ -64,6 +64,8 @@ AFTER = {
     "getpass": _getpass,
     "asyncio": _asyncio,
 }
+# IPython looks after the rest itself.
+AFTER_IN_IPYTHON = {"comm": _comm}
 
 
 class _Loader:

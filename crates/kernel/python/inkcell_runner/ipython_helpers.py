@@ -23,7 +23,7 @@ class HelperChecker(PrefilterChecker):
             return None
         rest = line_info.the_rest
         end = line_info.line.lstrip()[len(name): len(name) + 1]
-        if automagic.is_python(end, rest):
+        if automagic.is_python(end, rest, True):
             return None
         return self.prefilter_manager.get_handler_by_name("magic")
 

@@ -131,7 +131,8 @@ class RunnerShell(InteractiveShell):
     def reset(self, new_session=True, aggressive=False):
         super().reset(new_session, aggressive)
         self.session.install_prelude()
-        self.hide(getattr(self.session, "hidden", {}))
+        self.session.hidden = dict(self.user_ns)
+        self.hide(self.session.hidden)
 
     def hide(self, names):
         """Leaves names out of what `%who` lists."""

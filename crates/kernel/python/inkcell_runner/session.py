@@ -236,6 +236,7 @@ class Session:
         self.outputs.clear()
         del self.history[1:]
         self.install_prelude()
+        self.hidden = dict(self.namespace)
 
     prelude_level = "off"
     hidden = {}
