@@ -138,15 +138,21 @@ pub(crate) fn adopt_orphans() {
     }
 }
 
-/// Takes the statuses of children that have ended, orphans that became ours among them. For the end of this process:
-/// where nobody else takes them, as in many containers, they would stay for ever.
+/// Reaps children that have ended, including orphans that this process adopted. Call it at the end of this process: if
+/// nobody else reaps them, as in many containers, they would stay for ever.
 pub fn reap_ended() {
-    // Bounded, as whoever starts processes without end could keep us here.
+    // Bounded, because a program that starts processes without end could keep us here.
     for _ in 0..10_000 {
         if !matches!(rustix::process::wait(WaitOptions::NOHANG), Ok(Some(_))) {
             return;
         }
     }
+}
+
+/// The children of a process, as far as its first thread started them. Without such a table there are none.
+pub(crate) fn children(parent: u32) -> Vec<u32> {
+    let list = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"));
+    list.unwrap_or_default().split_whitespace().filter_map(|pid| pid.parse().ok()).collect()
 }
 
 /// Signals a whole group; a group that is gone is no error.
@@ -191,6 +197,11 @@ impl Process {
     /// A child of the fork server.
     pub(crate) fn forked(pid: u32, end: oneshot::Receiver<Reaped>) -> Process {
         Process { pid, parent: Parent::Zygote(Some(end)), ended: None }
+    }
+
+    /// A process whose parent is gone, so that its status is ours to take.
+    pub(crate) fn orphan(pid: u32) -> Process {
+        Process { pid, parent: Parent::Zygote(None), ended: None }
     }
 
     pub(crate) fn id(&self) -> u32 {

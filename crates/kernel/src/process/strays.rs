@@ -17,6 +17,9 @@ use crate::event::{Fate, Stray};
 /// How long a stray may take to end when it is asked to.
 const GRACE: Duration = Duration::from_millis(500);
 
+/// How often strays that were started by strays are looked for.
+const ROUNDS: usize = 10;
+
 /// A kernel that lived longer than this may have seen process numbers begin anew.
 const LONG: Duration = Duration::from_secs(60);
 
@@ -53,33 +56,40 @@ impl Mark {
 
     /// Ends the strays of a kernel that is gone, and says what has become of each.
     pub(crate) async fn end_strays(&self) -> Vec<Stray> {
-        // All processes of the machine are looked at, which takes its time; others use this thread, too.
-        let mark = self.clone();
-        let found = tokio::task::spawn_blocking(move || mark.find()).await;
-        // A runtime that ends takes no more work.
-        let found = found.unwrap_or_else(|_| self.find());
-        if found.is_empty() {
+        let mut strays = self.find_beside().await;
+        if strays.is_empty() {
             return Vec::new();
         }
-        for (pid, _) in &found {
+        for (pid, _) in &strays {
             let _ = rustix::process::kill_process(*pid, Signal::TERM);
         }
-        let deadline = Instant::now() + GRACE;
-        while Instant::now() < deadline && found.iter().any(|(pid, _)| is_running(*pid)) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-        for (pid, _) in found.iter().filter(|(pid, _)| is_running(*pid)) {
-            let _ = rustix::process::kill_process(*pid, Signal::KILL);
-        }
-        let deadline = Instant::now() + GRACE;
-        while Instant::now() < deadline && found.iter().any(|(pid, _)| is_running(*pid)) {
-            tokio::time::sleep(Duration::from_millis(10)).await;
+        wait_for_end(&strays).await;
+        for _ in 0..ROUNDS {
+            for (pid, _) in strays.iter().filter(|(pid, _)| is_running(*pid)) {
+                let _ = rustix::process::kill_process(*pid, Signal::KILL);
+            }
+            wait_for_end(&strays).await;
+            // Until its end each could start more.
+            let mut more = self.find_beside().await;
+            more.retain(|(pid, _)| strays.iter().all(|(known, _)| known != pid));
+            if more.is_empty() {
+                break;
+            }
+            strays.append(&mut more);
         }
         let stray = |(pid, program): (Pid, String)| {
             let fate = if is_running(pid) { Fate::Alive } else { Fate::Ended };
             Stray { pid: pid.as_raw_nonzero().get().unsigned_abs(), program, fate }
         };
-        found.into_iter().map(stray).collect()
+        strays.into_iter().map(stray).collect()
+    }
+
+    /// Finds them on a thread of its own: all processes of the machine are looked at, which takes its time.
+    async fn find_beside(&self) -> Vec<(Pid, String)> {
+        let mark = self.clone();
+        let found = tokio::task::spawn_blocking(move || mark.find()).await;
+        // A runtime that ends takes no more work.
+        found.unwrap_or_else(|_| self.find())
     }
 
     fn find(&self) -> Vec<(Pid, String)> {
@@ -137,6 +147,14 @@ impl Mark {
             let inode = inode.and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
             inode.is_some_and(|inode: u64| self.inodes.contains(&inode))
         })
+    }
+}
+
+/// Waits until none of them runs, or for the grace time.
+async fn wait_for_end(strays: &[(Pid, String)]) {
+    let deadline = Instant::now() + GRACE;
+    while Instant::now() < deadline && strays.iter().any(|(pid, _)| is_running(*pid)) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

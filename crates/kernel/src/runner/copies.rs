@@ -82,7 +82,7 @@ impl Copies {
             if peer.uid() != rustix::process::getuid().as_raw() {
                 return Err(silent());
             }
-            let zygote = Zygote::on(stream, pid, || {});
+            let zygote = Zygote::on(stream, pid, |_| {});
             match zygote.settled().await {
                 ZygoteState::Refused(reason) => Err(NoCopies { reason }),
                 ZygoteState::Ready { .. } => Ok(zygote),

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::PathBuf;
 use std::process::Stdio;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
 use serde::Deserialize;
@@ -19,7 +19,7 @@ use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-use crate::process::{Process, Reaped, Spawner, kill_group};
+use crate::process::{Process, Reaped, Spawner, children, kill_group};
 use crate::runner::boot::{self, Role};
 use crate::runner::supply::Kind;
 use crate::trace::Trace;
@@ -97,28 +97,42 @@ impl Zygote {
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let child = spawner.spawn(command, vec![theirs.into()]).await?;
         let pid = child.id();
-        let zygote = Zygote::on(UnixStream::from_std(ours)?, pid, || Process::own(child).destroy());
+        let end = move |told: &[u32]| {
+            // Killed between a fork and its word, it leaves a copy that nobody else knows.
+            let mut untold = children(pid);
+            untold.retain(|copy| !told.contains(copy));
+            Process::own(child).destroy();
+            untold.into_iter().map(Process::orphan).for_each(Process::destroy);
+        };
+        let zygote = Zygote::on(UnixStream::from_std(ours)?, pid, end);
         if let Some(trace) = trace {
             tokio::spawn(tell(kind.python.clone(), zygote.state.clone(), trace));
         }
         Ok(zygote)
     }
 
-    /// Whoever makes copies of itself at the other end of this stream; `end` is called when that is over.
-    pub(crate) fn on(stream: UnixStream, pid: u32, end: impl FnOnce() + Send + 'static) -> Zygote {
+    /// Whoever makes copies of itself at the other end of this stream. `end` is called when that is over, with the
+    /// copies of which was told.
+    pub(crate) fn on(
+        stream: UnixStream,
+        pid: u32,
+        end: impl FnOnce(&[u32]) + Send + 'static,
+    ) -> Zygote {
         let (requests, queue) = mpsc::channel(16);
         let (sender, state) = watch::channel(ZygoteState::Starting);
         let unwanted = CancellationToken::new();
         let over = CancellationToken::new();
-        // Whoever waits for its end is told also where the runtime ends first.
+        // Callers that wait for its end are told even if the runtime ends first.
         let (given_up, has_ended) = (unwanted.clone(), over.clone().drop_guard());
         tokio::spawn(async move {
+            let ends = Ends::default();
             tokio::select! {
-                () = serve(stream, queue, &sender) => {}
+                () = serve(stream, queue, &sender, &ends) => {}
                 () = given_up.cancelled() => {}
             }
             sender.send_replace(ZygoteState::Gone);
-            end();
+            let told: Vec<u32> = std::mem::take(&mut *locked(&ends)).into_keys().collect();
+            end(&told);
             drop(has_ended);
         });
         let wanted = unwanted.clone().drop_guard();
@@ -135,7 +149,7 @@ impl Zygote {
         self.state.borrow().clone()
     }
 
-    /// Its state when it has said whether it can be used. Whoever waits does not keep it.
+    /// Its state, once it has said whether it can be used. Waiting for it does not keep the fork server.
     pub(crate) fn settled(&self) -> impl Future<Output = ZygoteState> + Send + use<> {
         let mut state = self.state.clone();
         async move {
@@ -168,15 +182,20 @@ async fn tell(python: PathBuf, mut state: watch::Receiver<ZygoteState>, trace: A
     }
 }
 
-type Ends = Arc<Mutex<HashMap<u32, oneshot::Sender<Reaped>>>>;
+/// The copies of which was told, each with whoever waits for its end.
+type Ends = Mutex<HashMap<u32, oneshot::Sender<Reaped>>>;
+
+fn locked(ends: &Ends) -> MutexGuard<'_, HashMap<u32, oneshot::Sender<Reaped>>> {
+    ends.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Sends requests one at a time and passes on what is said, until either side is gone.
 async fn serve(
     stream: UnixStream,
     mut queue: mpsc::Receiver<Request>,
     state: &watch::Sender<ZygoteState>,
+    ends: &Ends,
 ) {
-    let ends: Ends = Ends::default();
     let (read, write) = stream.into_split();
     let mut lines = BufReader::new(read).lines();
     let mut asked: Option<oneshot::Sender<io::Result<Forked>>> = None;
@@ -185,7 +204,7 @@ async fn serve(
             line = lines.next_line() => {
                 let Ok(Some(line)) = line else { return };
                 let Ok(said) = serde_json::from_str::<Said>(&line) else { return };
-                hear(said, state, &ends, &mut asked);
+                hear(said, state, ends, &mut asked);
                 continue;
             }
             // Also while it is not ready: the end of the queue is the end of those who want it.
@@ -222,7 +241,7 @@ fn hear(
     ends: &Ends,
     asked: &mut Option<oneshot::Sender<io::Result<Forked>>>,
 ) {
-    let mut ends = ends.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut ends = locked(ends);
     match said {
         Said::Ready { failed, refused } => {
             let now = refused.map_or(ZygoteState::Ready { failed }, ZygoteState::Refused);
@@ -230,10 +249,11 @@ fn hear(
         }
         Said::Forked { pid } => {
             let (sender, ended) = oneshot::channel();
-            ends.insert(pid, sender);
-            if let Some(reply) = asked.take()
-                && reply.send(Ok(Forked { pid, ended })).is_err()
-            {
+            let is_taken =
+                asked.take().is_some_and(|reply| reply.send(Ok(Forked { pid, ended })).is_ok());
+            if is_taken {
+                ends.insert(pid, sender);
+            } else {
                 kill_group(pid, rustix::process::Signal::KILL);
             }
         }

@@ -11,7 +11,7 @@ use tokio::io::unix::AsyncFd;
 
 use crate::event::{Death, DeathCause};
 use crate::jupyter::home::Home;
-use crate::process::{Mark, Process, kill_group};
+use crate::process::{Mark, Process, children, kill_group};
 use crate::runner::oom_kills;
 use crate::zmq::tail::Tail;
 
@@ -40,10 +40,9 @@ pub(crate) struct Children(Vec<(Pid, String)>);
 
 impl Children {
     fn of(kernel: u32) -> Children {
-        // Those of its first thread, which runs the cells.
-        let list = fs::read_to_string(format!("/proc/{kernel}/task/{kernel}/children"));
-        let list = list.unwrap_or_default();
-        let pids = list.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?));
+        // Its first thread runs the cells.
+        let pids = children(kernel).into_iter();
+        let pids = pids.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         Children(pids.filter_map(|pid| Some((pid, began(pid)?))).collect())
     }
 
