@@ -30,7 +30,7 @@ class Guest:
     lifeline = None
     # Whether interrupts are for the user's code and for answers to questions alone.
     takes_interrupts = False
-    # One came since the last request was taken up, and there was no code of the user's to hit.
+    # An interrupt came since the last request was taken up, and no code of the user's ran that it could hit.
     is_interrupted = False
     # Cancels the cell that awaits: ipykernel's handler of interrupts around it.
     cancel = None
@@ -196,7 +196,7 @@ def _hold_on(session, options):
 def _take_interrupts(shell):
     """ipykernel lets an interrupt hit its own code around a cell, which loses replies or ends the kernel. Here
     it hits cells and questions and nothing else. The host interrupts a cell once the kernel has taken its request
-    up; what comes before the first line of the cell has its turn is noted, and ends the cell there."""
+    up; an interrupt before the first line of the cell runs is noted, and ends the cell there."""
     import threading
 
     kernel = getattr(shell, "kernel", None)
@@ -214,7 +214,7 @@ def _take_interrupts(shell):
 
     def before_request():
         after_request()
-        # What came before was meant for something that is over.
+        # An earlier interrupt was meant for something that is over.
         _session.is_interrupted = False
 
     kernel.pre_handler_hook, kernel.post_handler_hook = before_request, after_request
@@ -232,9 +232,13 @@ def _take_interrupts(shell):
         # A loop that waits for something to happen does not look by itself.
         asyncio.get_running_loop().call_soon_threadsafe(int)
 
+    ours = (_note_interrupt, end_awaiting, signal.default_int_handler)
+
     async def run_code(code, *arguments, **named):
-        awaits = named.get("async_") and _session.cancel is not None
-        _interrupts_are(end_awaiting if awaits else signal.default_int_handler)
+        # Called for each statement. A handler that a statement before has put there stays.
+        if signal.getsignal(signal.SIGINT) in ours:
+            awaits = named.get("async_") and _session.cancel is not None
+            _interrupts_are(end_awaiting if awaits else signal.default_int_handler)
         if _session.is_interrupted:
             _session.is_interrupted = False
             code = _interrupted_at(code)
@@ -248,7 +252,7 @@ def _note_interrupt(signum, frame):
 
 
 def _interrupted_at(code):
-    """Code that is interrupted where this begins."""
+    """Code that is interrupted where the given code begins."""
     import ast
 
     tree = ast.parse("raise KeyboardInterrupt")
@@ -257,7 +261,7 @@ def _interrupted_at(code):
 
 
 def _interrupts_are(handler):
-    """What ends a cell is a function of C: one in Python would stand in the traceback."""
+    """The handler that ends a cell is a function of C: one in Python would show up in the traceback."""
     if _session.takes_interrupts:
         try:
             signal.signal(signal.SIGINT, handler)
@@ -267,8 +271,8 @@ def _interrupts_are(handler):
 
 
 def _tell_refusals(shell):
-    """Tells the host of code that wants a line where nobody types: it may catch the refusal and go on as if it had
-    one. ipykernel's functions look at one attribute first; whatever took their place would stand in tracebacks."""
+    """Tells the host when code wants a line and nobody types: the code may catch the refusal and go on as if it had
+    one. ipykernel's functions look at one attribute first; a replacement of them would show up in tracebacks."""
     kernel = getattr(shell, "kernel", None)
     if not hasattr(kernel, "_allow_stdin"):
         return
@@ -375,7 +379,7 @@ def _before_cell():
     if _session.takes_interrupts:
         handler = signal.getsignal(signal.SIGINT)
         _session.cancel = None if handler is _note_interrupt or not callable(handler) else handler
-    # The cell has not begun yet, and what is hit before would be more than the cell.
+    # The cell has not begun yet: an interrupt now would hit more than the cell.
     _interrupts_are(_note_interrupt)
 
 

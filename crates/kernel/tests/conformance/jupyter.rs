@@ -63,7 +63,8 @@ async fn an_interrupt_ends_the_cell_and_the_kernel_lives(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import subprocess, time\nkept = 1").await.ok();
     // Issue 21, 6: code that waits in the loop of the kernel is cancelled there, and the loop goes on.
-    let waiting = "import asyncio\nprint('go', flush=True)\nawait asyncio.sleep(600)";
+    let waiting = "import asyncio\nsay = lambda: print('go', flush=True)\n\
+                   asyncio.get_running_loop().call_later(0.01, say)\nawait asyncio.sleep(600)";
     let exec = bench.post(waiting, History::Store);
     bench.wait_for_output("go").await;
     bench.kernel().interrupt().expect("it is there");
@@ -238,8 +239,8 @@ async fn a_kernel_begins_with_what_it_is_to_have(start: Start) {
     assert_eq!(bench.run("bash('echo from a shell');").await.ok().stdout(), "from a shell\n");
 }
 
-/// S-025: a file of the working folder that is called like a module of Python's stops no start, and the folder is there
-/// for cells.
+/// S-025: a file of the working folder that has the name of a Python module does not break the start, and cells
+/// can import from the folder.
 async fn a_module_of_the_working_folder_stops_no_start(start: Start) {
     let mut bench = Bench::empty(start);
     for name in ["re.py", "json.py", "runpy.py", "typing.py"] {
