@@ -13,11 +13,12 @@ use http_body_util::Full;
 use hyper::header::{CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Method, Request, Response, StatusCode};
 use inkcell_engine::registry::OwnerId;
-use rmcp::model::JsonRpcError;
+use rmcp::model::{JsonRpcError, JsonRpcMessage, JsonRpcRequest, RequestId};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio_util::sync::CancellationToken;
 
+use super::arrivals::Arrivals;
 use super::order::Ticket;
 use super::strict::{self, Taken};
 use super::{Calls, Server};
@@ -56,6 +57,7 @@ struct Service {
     protocol: StreamableHttpService<Server, LocalSessionManager>,
     sessions: Arc<LocalSessionManager>,
     turns: Turns,
+    arrivals: Arrivals,
 }
 
 /// The routes for these clients.
@@ -89,7 +91,7 @@ fn service(Client { caller, desk }: Client, ends: &Ends) -> Service {
     let turns = Turns::at(&desk);
     let server = move || Ok(Server::new(desk.clone(), OwnerId(caller.0), calls.clone()));
     let protocol = StreamableHttpService::new(server, Arc::clone(&sessions), config);
-    Service { protocol, sessions, turns }
+    Service { protocol, sessions, turns, arrivals: Arrivals::default() }
 }
 
 async fn answer(
@@ -125,7 +127,17 @@ async fn check(
     }
     let body = request.body();
     let ticket = match strict::take(body) {
-        Taken::Message(message) => Ticket::of(&message, &service.turns),
+        Taken::Message(message) => {
+            let place = || Ticket::of(&message, &service.turns);
+            match &*message {
+                JsonRpcMessage::Request(JsonRpcRequest { id: RequestId::Number(id), .. }) => {
+                    let session = request.headers().get(SESSION_ID);
+                    let client = session.and_then(|id| id.to_str().ok()).unwrap_or_default();
+                    service.arrivals.in_order(client, *id, place).await
+                }
+                _ => place(),
+            }
+        }
         // As on a stream, a notification that means nothing is passed over.
         Taken::Nothing => return Err(respond(StatusCode::ACCEPTED, "")),
         Taken::Refused(refusal) => {

@@ -3,6 +3,7 @@
 //! Owns the protocol: what is offered, how answers travel, who is asking. What a tool does is in `tools/`.
 
 mod answer;
+mod arrivals;
 mod http;
 mod instructions;
 mod lines;
