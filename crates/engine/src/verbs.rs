@@ -85,7 +85,7 @@ impl Engine {
         })
     }
 
-    /// Interrupts what runs, and looks what becomes of it.
+    /// Interrupts the running code and reports the outcome.
     async fn see_interrupted(&self, found: &Found) -> InterruptFate {
         let Found { key, session } = found;
         let running = session.state().running;
@@ -98,7 +98,7 @@ impl Engine {
             let is_over = |state: &SessionState| {
                 state.running.as_ref().is_none_or(|now| now.exec != running.exec)
             };
-            // What is borrowed of it must not be held while something is waited for.
+            // The borrowed state must not be held across the next wait.
             drop(state.wait_for(is_over).await);
             match cell {
                 Some((record, index)) => record.ended(index).await,
@@ -113,7 +113,7 @@ impl Engine {
     }
 
     /// What happens in the session that is meant, from this point on, or from its beginning as far as that is
-    /// remembered. As long as it is watched it is not closed to make room for another.
+    /// remembered. While it is watched, it is not closed to make room for another.
     pub async fn watch_session(
         &self,
         session: &SessionRef,
@@ -244,11 +244,13 @@ async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
     }
 }
 
-/// Whether an interrupt ended a cell. Each language has a name of its own for it; code that awaits is cancelled.
+/// Whether an interrupt ended a cell. Each language names it differently; code that awaits is cancelled.
 fn is_interrupted(cell: &CellReport) -> bool {
     match &cell.end {
         Some(EndReport::Exception(error)) => {
-            error.name.contains("Interrupt") || error.name == "CancelledError"
+            let is_named = error.name.contains("Interrupt") || error.name == "CancelledError";
+            // Python's word for a call of the system that a signal cut short.
+            is_named && error.name != "InterruptedError"
         }
         _ => false,
     }

@@ -186,7 +186,7 @@ impl Settings {
         Some(anchored(given, source.project().unwrap_or(&self.cwd)))
     }
 
-    /// Where the kernels of new notebooks are looked up.
+    /// The places to look up the kernels of new notebooks.
     fn kernel_files(&self) -> KernelFiles {
         KernelFiles {
             interpreter: self.interpreter(),
@@ -331,11 +331,9 @@ fn usual_user_file(home: &Option<PathBuf>, surroundings: &Surroundings) -> Optio
     Some(base.join("inkcell/config.toml"))
 }
 
-/// Where locks and records live: as told, else as XDG says, else a private folder for temporary files.
-/// A folder that was not chosen by hand and cannot be made is no reason to fail.
-/// Whether the usual state folder is there or can be made: for this user alone, whatever the umask is. One that was made
-/// for a group is closed.
-fn is_ours(dir: &Path) -> bool {
+/// Whether the default state folder is there or can be made: for this user alone, whatever the umask is. Write access
+/// of the group and of others is taken away.
+fn make_ours(dir: &Path) -> bool {
     let Ok(found) = std::fs::metadata(dir) else {
         return DirBuilder::new().recursive(true).mode(0o700).create(dir).is_ok();
     };
@@ -347,6 +345,8 @@ fn is_ours(dir: &Path) -> bool {
     found.is_dir()
 }
 
+/// Where locks and records live: as told, else as XDG says, else a private folder for temporary files.
+/// A folder that was not chosen by hand and cannot be made is no reason to fail.
 fn state_dir(
     told: &Value,
     cwd: &Path,
@@ -359,7 +359,7 @@ fn state_dir(
     let xdg = surroundings.path("XDG_STATE_HOME").filter(|dir| dir.is_absolute());
     let usual = xdg.or_else(|| home.map(|home| home.join(".local/state")));
     match usual.map(|base| base.join("inkcell")) {
-        Some(dir) if is_ours(&dir) => dir,
+        Some(dir) if make_ours(&dir) => dir,
         _ => {
             let user = rustix::process::geteuid().as_raw();
             surroundings

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use inkcell_engine::{Engine, Kind};
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
 
 use super::hosts::ask_all;
@@ -58,7 +58,7 @@ enum Stop {
     ByForce,
 }
 
-/// What a host says of itself. One that was just started has greeted already.
+/// Asks a host for its status. One that was just started has greeted already.
 fn status_of(client: &Client, settings: &Settings) -> Result<HostStatus, Failure> {
     let Some(found) = client.found() else { return Err(Failure::Pipe) };
     match answer_at_once(found, settings, Ask::Status)? {
@@ -145,10 +145,15 @@ fn end(found: &Found, how: Stop, settings: &Settings) -> Result<usize, Failure> 
 /// Kills a host that does not answer; its kernels end with it.
 fn kill(found: &Found) -> Result<(), Failure> {
     let failed = |error| Failure::Io("cannot end the host", error);
-    let process = found.listener().map_err(failed)?;
-    // From here on the number cannot become another process's; it was the host's if that is still there.
+    // With its queue of connections full, only its file says which process it is.
+    let process_of = || {
+        let named = || Pid::from_raw(i32::try_from(found.pid()?).ok()?);
+        found.listener().or_else(|error| named().ok_or(error))
+    };
+    let process = process_of().map_err(failed)?;
+    // The handle pins the process, so that a reused number is not hit. Check that it is still the host's.
     let handle = pidfd_open(process, PidfdFlags::empty()).map_err(|error| failed(error.into()))?;
-    if found.listener().is_ok_and(|now| now == process) {
+    if process_of().is_ok_and(|now| now == process) {
         pidfd_send_signal(&handle, Signal::KILL).map_err(|error| failed(error.into()))?;
     }
     Ok(())

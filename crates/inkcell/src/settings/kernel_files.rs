@@ -1,7 +1,6 @@
-//! The kernel that a new notebook names: the one its Python would have, by what files say.
+//! The kernel of a new notebook: the one that its Python would have, according to files.
 //!
-//! Owns where that is read. No interpreter is run for it: a notebook may be made in a folder whose Python nobody has
-//! asked to run.
+//! Owns where to read that. No interpreter is run: creating a notebook is not a request to run the folder's Python.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,10 +10,10 @@ use inkcell_engine::kernel::{
 };
 use inkcell_engine::{KernelDefaults, KernelMetadata};
 
-/// A file of a few lines is read, and nothing that only has its name.
+/// The file has a few lines; a larger one is not read.
 const MOST_BYTES: u64 = 64 << 10;
 
-/// Where kernels and interpreters are looked for.
+/// The places to look for kernels and interpreters.
 #[derive(Debug)]
 pub(super) struct KernelFiles {
     pub(super) interpreter: Option<String>,
@@ -75,7 +74,9 @@ impl KernelFiles {
 /// The version that the file of a virtual environment names, such as 3.12.3.
 fn version(environment: &Path) -> Option<String> {
     let path = environment.join("pyvenv.cfg");
-    if fs::metadata(&path).ok()?.len() > MOST_BYTES {
+    let found = fs::metadata(&path).ok()?;
+    // A pipe of that name would be waited for.
+    if !found.is_file() || found.len() > MOST_BYTES {
         return None;
     }
     let text = fs::read_to_string(path).ok()?;

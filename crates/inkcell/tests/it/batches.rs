@@ -159,7 +159,7 @@ fn what_failed_is_tried_again() {
     let env = env();
     let flaky = "import os, pathlib\np = pathlib.Path('seen')\nwas = p.exists()\np.touch()\nassert was, 'not yet'";
     put(&env, &[("flaky.ipynb", &[flaky]), ("never.ipynb", &["1 / 0"]), ("well.ipynb", &["1"])]);
-    let args = ["flaky.ipynb", "never.ipynb", "well.ipynb", "--retry-failed"];
+    let args = ["--in-place", "flaky.ipynb", "never.ipynb", "well.ipynb", "--retry-failed"];
     let files = ["--junit", "j.xml", "--report", "report.json"];
     let done = ran(&env, &[&args[..], &files].concat()).exits(1);
     assert!(done.stdout.contains("ok at the second try: flaky.ipynb"), "{done:?}");
@@ -290,7 +290,7 @@ fn what_cannot_be_is_refused_before_anything_runs() {
     put(&env, &[("a.ipynb", &["open('ran', 'w')"]), ("nb/a.ipynb", &["open('ran', 'w')"])]);
     let table: &[(&[&str], i32, &str)] = &[
         (&["nb"], 2, "nb is a folder, and not a notebook"),
-        (&["a.ipynb", "gone.ipynb"], 5, "there is no notebook gone.ipynb"),
+        (&["--in-place", "a.ipynb", "gone.ipynb"], 5, "there is no notebook gone.ipynb"),
         (&["no/*.ipynb"], 5, "no notebook matches no/*.ipynb"),
         (
             &["a.ipynb", "nb/a.ipynb", "-o", "out/{stem}.ipynb"],
@@ -354,8 +354,8 @@ fn programs_follow_by_lines_of_json() {
     assert_eq!(lines[3]["error"]["kind"], "ZeroDivisionError");
 }
 
-/// B:K-05: `-j N` is N, whatever sessions there may be. Each notebook waits for all the others, so that none ends before all
-/// have begun; so do those that share their beginnings.
+/// B:K-05: `-j N` runs N at once, whatever the limit of sessions. Each notebook waits for all the others, so that none
+/// ends before all have begun; so do those that share their beginnings.
 #[test]
 fn as_many_run_at_once_as_were_asked_for() {
     const MANY: usize = 10;

@@ -11,6 +11,7 @@ use std::path::PathBuf;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use inkcell_engine::Kind;
 use inkcell_engine::api::RunStart;
 use inkcell_engine::kernel::BackendKind;
 use inkcell_engine::notebook::Parameters;
@@ -40,21 +41,25 @@ use prefix::Prefix;
 /// How often what is shown is brought up to date.
 const TICK: Duration = Duration::from_millis(100);
 
-/// Other programs take a second name for the file to write, and here it would be run and written over.
+/// Refuses several names without a place for outputs: other programs take the second name as the output file, and here
+/// it would be run and overwritten.
 fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
-    let problem = match &*args.undecided() {
-        [] => return Ok(()),
-        [one, other] => format!(
-            "to run {one} and write the result to {other}: inkcell run {one} -o {other}\nto run both and write \
-             outputs into both: inkcell run --in-place {one} {other}"
+    let (message, hint) = match &*args.undecided() {
+        [] | [_] => return Ok(()),
+        [one, other] => (
+            format!("unclear whether to run {other} or to write to it"),
+            format!(
+                "to run {one} and write the result to {other}: inkcell run {one} -o {other}\nto run both and write \
+                 outputs into both: inkcell run --in-place {one} {other}"
+            ),
         ),
-        [one, .., last] => format!(
-            "to run the notebooks {one} to {last} and write outputs into them, give --in-place; to write copies, give \
-             a template such as -o 'out/{{name}}'"
+        [one, .., last] => (
+            format!("this would write outputs into every notebook from {one} to {last}"),
+            "if you mean that, add --in-place; to write copies, use a template such as -o 'out/{name}'"
+                .to_owned(),
         ),
-        [_] => return Ok(()),
     };
-    Err(Failure::argument("MORE", problem))
+    Err(Failure::Told { exit: Exit::Invalid, kind: Kind::Invalid, message, hint: Some(hint) })
 }
 
 pub(super) fn run(
@@ -98,7 +103,7 @@ pub(super) fn run(
         false => Vec::new(),
     };
     let asks = rows.iter().map(|row| ask(args, row, parameters, settings)).collect();
-    // Every row makes work here, too: one thread for all of them would be what they wait for.
+    // Each row makes work in this process, too; with a single thread they would wait for each other.
     let threads = width.jobs.min(machine.cores);
     let client = Client::local_on(threads, python::engine_for_many(settings)?, settings)?;
     let stopping = Stopping::listen(RunLife::Ours)?;
@@ -257,7 +262,7 @@ fn identity(args: &Run, parameters: &Parameters, settings: &Settings) -> Record 
     Record::of(&settings.cwd, words)
 }
 
-/// What there is to run on: kernels of a server elsewhere take no memory of ours.
+/// The resources to run on. Kernels of a server elsewhere take no memory of this machine.
 fn machine(args: &Run, settings: &Settings) -> Machine {
     let backend = args.kernel.which.backend.map(BackendKind::from);
     let profile = Profile::CommandLine;
