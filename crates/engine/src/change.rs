@@ -227,7 +227,7 @@ impl Base {
             *notebook = new;
             return Ok(EditReport::default());
         }
-        // Before cells are counted: a script seems to leave them all out.
+        // Before cells are counted: a script would look as if it left out all of them.
         notebook.check_markers(text).map_err(|error| text_error(&self.path, error))?;
         let report = self.apply_text(notebook, text, rules)?;
         if notebook.is_changed() && self.records.is_part(text.as_bytes()) {
@@ -236,8 +236,8 @@ impl Base {
         Ok(report)
     }
 
-    /// Replaces text in the virtual text, where it may span cells. `ids` says which markers the caller has seen. A
-    /// notebook that is not there yet becomes the new text, in place of nothing.
+    /// Replaces text in the virtual text, where it may span cells. `ids` says which markers the caller has seen. If
+    /// `old` is empty, a missing notebook is created from `new`.
     pub fn replace_text(
         &self,
         notebook: &mut Notebook,
@@ -249,7 +249,7 @@ impl Base {
         if let Some(conflict) = self.conflict() {
             return Err(conflict);
         }
-        // There is no text yet in which another could stand: the new one is all of it.
+        // A missing notebook has no text to search: the new text is all of it.
         if self.is_new && old.is_empty() {
             return self.put_text(notebook, new, rules);
         }

@@ -28,7 +28,7 @@ pub struct IndexEditRequest {
 }
 
 impl IndexEditRequest {
-    /// What was asked for, as a failure tells it.
+    /// The requested edit, as it is reported if it fails.
     fn asked(&self) -> EditAsked {
         let action = match self.action.as_str() {
             "edit" => Some(EditAction::Edit),
@@ -83,9 +83,9 @@ pub struct IdEditRequest {
     pub outputs: Option<String>,
     /// Whether the earlier bytes are kept beside the file.
     pub backup: Option<bool>,
-    /// Several edits in place of the one above, all or nothing.
+    /// Several edits instead of the one above, all or nothing.
     pub edits: Option<Vec<IdEditPart>>,
-    /// Whether a notebook that is not there is made.
+    /// Whether to create a missing notebook.
     pub create: Option<bool>,
 }
 
@@ -97,7 +97,7 @@ pub struct IdEditPart {
     pub cell_id: Option<String>,
     /// `code`, `markdown` or `raw`.
     pub cell_type: Option<String>,
-    /// The source.
+    /// The new source; none to delete the cell.
     pub new_source: Option<String>,
     /// `replace`, `insert` or `delete`.
     pub edit_mode: Option<String>,
@@ -120,10 +120,10 @@ pub struct IdEditResult {
     /// Where the earlier bytes are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backup: Option<String>,
-    /// What became of each of several edits, in their order.
+    /// The result of each of several edits, in their order.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub edits: Option<Vec<IdEdited>>,
-    /// Set where the notebook was made.
+    /// Set if the notebook was created.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created: Option<bool>,
     /// The summary for people.
@@ -137,9 +137,9 @@ pub struct IdEditResult {
 /// One cell of several that were edited.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct IdEdited {
-    /// The cell.
+    /// The id of the cell; for a deleted cell, the reference that was given.
     pub cell_id: String,
-    /// Its position afterwards; of a deleted cell the one it had.
+    /// Its position afterwards; for a deleted cell, the one it had.
     pub cell_index: usize,
 }
 
@@ -251,7 +251,7 @@ fn refused(message: String) -> EngineError {
     EngineError::Refused { message }
 }
 
-/// The summary of a notebook that was made.
+/// The summary for a notebook that was created.
 fn made(path: &str) -> String {
     format!("✓ Notebook created\n  Notebook: {path}")
 }
@@ -273,7 +273,7 @@ impl IdEditResult {
 }
 
 impl IdEditRequest {
-    /// The one edit beside the path.
+    /// The single edit given beside the path.
     fn part(&self) -> IdEditPart {
         IdEditPart {
             cell_id: self.cell_id.clone(),
@@ -283,7 +283,7 @@ impl IdEditRequest {
         }
     }
 
-    /// What is to be done; nothing only where a notebook is to be made.
+    /// The edits to make; empty only if the request just creates a notebook.
     fn parts(&self) -> Result<Vec<IdEdit>, EngineError> {
         let outputs = match self.outputs.as_deref() {
             None => None,
@@ -296,7 +296,7 @@ impl IdEditRequest {
         let one = self.part();
         let parts = match &self.edits {
             Some(_) if one != IdEditPart::default() => {
-                return Err(refused("Give edits, or one edit beside notebook_path".to_owned()));
+                return Err(refused("Give edits or a single edit, not both".to_owned()));
             }
             Some(parts) if parts.is_empty() && self.create != Some(true) => {
                 return Err(refused("edits is empty".to_owned()));
@@ -315,7 +315,7 @@ impl IdEditRequest {
         Ok(parts.into_iter().map(edit).collect())
     }
 
-    /// What was asked for, as far as it is about one cell.
+    /// The requested edit, if the request makes only one.
     fn asked(&self) -> EditAsked {
         let part = match self.edits.as_deref() {
             None => self.part(),

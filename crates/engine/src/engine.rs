@@ -216,8 +216,8 @@ impl Engine {
         &self.shared.executions
     }
 
-    /// About what is remembered weighs, in bytes: calls that are over, and what happened in sessions. However many calls
-    /// there were, it has a bound.
+    /// About how many bytes the engine remembers of calls that are over and of events in sessions. This has a bound,
+    /// however many calls there were.
     pub fn remembered_bytes(&self) -> usize {
         self.shared.executions.size_bytes() + self.shared.feeds.size_bytes()
     }
@@ -268,7 +268,7 @@ impl Engine {
         // Kernels that belong to one call end with it.
         shared.tasks.close();
         shared.tasks.wait().await;
-        // Last, since a fork server tells how its copies ended.
+        // Last, because the fork server reports how its copies ended.
         self.kernels.end().await;
     }
 

@@ -23,21 +23,21 @@ pub type CallEvent = (usize, ExecEvent);
 /// How much of what happened is kept for watchers that are late.
 const JOURNAL_BYTES: usize = 256 << 10;
 
-/// How much calls that are over may weigh together. The oldest are let go of first, also before their time:
+/// How much calls that are over may weigh together. The oldest are dropped first, even before their time:
 /// what was too large for an answer is stored and outlives them.
 const KEPT_BYTES: usize = 16 << 20;
 
-/// What a record takes besides what its report says and its journal holds.
+/// The bytes that a record takes besides its report and its journal.
 const RECORD_BYTES: usize = 4 << 10;
 
-/// Of so many calls that ended last, what happened is kept for watchers that are late. Of the others the report says
-/// what became of them.
+/// For this many of the calls that ended last, events are kept for watchers that come late. Older
+/// calls keep only their report.
 const WATCHED_LATE: usize = 16;
 
-/// For how many calls that were let go of it is remembered that there were such.
+/// How many dropped calls are remembered as dropped.
 const LET_GO: usize = 4096;
 
-/// How many calls are named to somebody who asks for one that there is not.
+/// How many calls an error names when the requested one does not exist.
 const NAMED: usize = 10;
 
 /// One call.
@@ -95,17 +95,17 @@ impl Record {
         RECORD_BYTES + weight::of_value(&*self.report.borrow()) + self.journal.size_bytes()
     }
 
-    /// It is over: nobody can take it back or answer it any more, and what that takes is let go of.
+    /// Ends the call: it can no longer be cancelled or answered, so what that needs is freed.
     fn end(&self) {
         *self.canceller() = None;
         self.set_replier(None);
         if self.journal.size_bytes() > JOURNAL_BYTES {
-            // One thing that is larger than the rest of what happened; the report has what a reader gets of it.
+            // A single event that is larger than the whole limit; the report has what a reader gets of it.
             self.journal.forget();
         }
     }
 
-    /// One of its cells, once that is over.
+    /// Waits until one of its cells is over, and returns the cell.
     pub(crate) async fn ended(&self, index: usize) -> Option<CellReport> {
         let mut seen = self.report.subscribe();
         let is_over =
@@ -194,22 +194,22 @@ pub(crate) struct Executions {
 #[derive(Default)]
 struct Records {
     all: HashMap<ExecutionId, Kept>,
-    /// Those that are over, in the order in which they ended.
+    /// The calls that are over, in the order in which they ended.
     ended: VecDeque<ExecutionId>,
-    /// What these weigh together.
+    /// The weight of these calls together.
     ended_bytes: usize,
-    /// Those that were let go of last.
+    /// The calls that were dropped last.
     let_go: VecDeque<ExecutionId>,
 }
 
 struct Kept {
     record: Arc<Record>,
-    /// When it was over, and what it weighs since.
+    /// When the call ended, and its weight since then.
     over: Option<(Instant, usize)>,
 }
 
 impl Records {
-    /// A call is over, and weighs something from here on.
+    /// Marks a call as over; from now on its weight counts.
     fn end(&mut self, id: &ExecutionId, now: Instant) {
         let Some(kept) = self.all.get_mut(id).filter(|kept| kept.over.is_none()) else { return };
         kept.record.end();
@@ -232,15 +232,15 @@ impl Records {
         self.ended_bytes = self.ended_bytes.saturating_sub(bytes);
     }
 
-    /// Lets go of the oldest until what is left is not too much. The last one stays, whatever it weighs.
+    /// Drops the oldest calls until the rest fits. The last one stays, whatever it weighs.
     fn make_room(&mut self) {
         while self.ended_bytes > KEPT_BYTES && self.ended.len() > 1 {
             self.forget_first();
         }
     }
 
-    /// Lets go of those that have been over for so long. Whoever began one may not have asked for it yet, so the last
-    /// ones stay.
+    /// Drops calls that ended longer than `keep` ago. The last ones stay: their callers may not
+    /// have asked for them yet.
     fn forget_old(&mut self, now: Instant, keep: Duration) {
         while self.ended.len() > WATCHED_LATE {
             let first = self.ended.front().and_then(|id| self.all.get(id)).and_then(|it| it.over);
@@ -292,14 +292,14 @@ impl Executions {
         records.forget_old(Instant::now(), self.keep);
     }
 
-    /// A call is over; older ones make room for what it said.
+    /// Records that a call is over, and drops older ones to make room for it.
     pub(crate) fn ended(&self, id: &ExecutionId) {
         let mut records = self.records();
         records.end(id, Instant::now());
         records.make_room();
     }
 
-    /// What calls that are over weigh together.
+    /// The weight of all calls that are over.
     pub(crate) fn size_bytes(&self) -> usize {
         self.records().ended_bytes
     }
@@ -354,12 +354,12 @@ impl Executions {
         }
     }
 
-    /// Whether there was such a call, and what is known of it was let go of.
+    /// Whether this call existed and was dropped.
     pub(crate) fn was_let_go(&self, id: &ExecutionId) -> bool {
         self.records().let_go.contains(id)
     }
 
-    /// Some that can be asked for: those that run, and those that ended last.
+    /// Some calls that can be asked for: those that run, and those that ended last.
     pub(crate) fn latest(&self) -> Vec<ExecutionId> {
         let records = self.records();
         let running = records.all.iter().filter(|(_, kept)| kept.over.is_none()).map(|(id, _)| id);
@@ -439,7 +439,7 @@ mod tests {
         ExecutionId(format!("{n:06}"))
     }
 
-    /// A call that is over and had this to say.
+    /// Adds a call that is over and wrote this.
     fn add_ended(executions: &Executions, n: usize, said: &Bytes) {
         let id = id(n);
         let record = record(None, &id.0, State::Done);
@@ -449,8 +449,8 @@ mod tests {
         executions.ended(&id);
     }
 
-    /// However many calls there were and whatever they said, what is kept has a bound. The oldest go first, one that runs
-    /// never does, and whoever asks for one that is gone can be told so.
+    /// Whatever calls write, and however many there are, what is kept has a bound. The oldest go first, a running call
+    /// never goes, and a dropped call is known to be dropped.
     #[test]
     fn what_is_remembered_has_a_bound() {
         let executions = executions();
@@ -477,8 +477,8 @@ mod tests {
         assert_eq!(executions.latest()[..2], [running, id(9_999)]);
     }
 
-    /// What happened is kept for the calls that ended last, and one of them that weighs more than all others may does
-    /// not take their place for good.
+    /// Events are kept for the calls that ended last. A call that is larger than the whole limit does not push
+    /// out the others for good.
     #[test]
     fn what_happened_is_kept_for_the_latest() {
         let executions = executions();

@@ -25,10 +25,10 @@ pub(crate) use edits::edits;
 /// How much of what happened in a session is kept for watchers that come late.
 const KEPT_BYTES: usize = 1 << 20;
 
-/// How much of all sessions together. What happened in those that are quiet for longest is forgotten first.
+/// The same for all sessions together. Sessions that have been quiet for longest are forgotten first.
 const ALL_BYTES: usize = 8 << 20;
 
-/// What an event takes besides its texts.
+/// The bytes that an event takes besides its texts.
 const EVENT_BYTES: usize = 256;
 
 /// How many sessions have a journal; the one in which nothing has happened for longest goes first.
@@ -71,7 +71,7 @@ pub enum SessionEvent {
     },
     /// A cell of the notebook was changed.
     Edited(NotebookEdit),
-    /// A change of the notebook was not made.
+    /// A change of the notebook failed.
     EditFailed(FailedEdit),
     /// Its kernel is another one, or gone.
     Kernel(KernelChange),
@@ -96,10 +96,10 @@ pub struct NotebookEdit {
     pub total: usize,
 }
 
-/// A change of a notebook that was asked for and not made.
+/// A change of a notebook that was requested and failed.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct FailedEdit {
-    /// The notebook.
+    /// The path of the notebook.
     #[serde(with = "crate::encoding::path")]
     pub path: PathBuf,
     /// What was asked for.
@@ -109,14 +109,14 @@ pub struct FailedEdit {
     pub error: String,
 }
 
-/// What an edit asks for, as far as it is about one cell.
+/// The part of an edit request that is about one cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct EditAsked {
-    /// What to do.
+    /// Whether to edit, insert or delete it.
     pub action: Option<EditAction>,
     /// The position of the cell.
     pub index: Option<usize>,
-    /// The kind it is given.
+    /// The kind that the cell gets.
     #[serde(with = "crate::encoding::kind_option")]
     pub kind: Option<CellKind>,
 }
@@ -187,7 +187,7 @@ impl Feed {
     }
 }
 
-/// Somebody who watches one session. As long as that lasts, the session is not closed to make room for another.
+/// A watch on one session. While it exists, the session is not closed to make room for another.
 pub struct SessionWatch {
     watch: Watch<SessionEvent>,
     _watching: Watching,
@@ -245,7 +245,7 @@ impl Feeds {
         feed
     }
 
-    /// About what they weigh together.
+    /// About how many bytes all journals take.
     pub(crate) fn size_bytes(&self) -> usize {
         self.feeds().values().map(|feed| feed.journal.size_bytes()).sum()
     }
@@ -258,7 +258,7 @@ impl Feeds {
         }
     }
 
-    /// Tells whoever watches the sessions of a notebook that a change was not made, wherever it was tried.
+    /// Tells the watchers of a notebook's sessions that a change failed, wherever it was tried.
     pub fn edit_failed(&self, failure: &FailedEdit) {
         self.tell(&failure.path, &SessionEvent::EditFailed(failure.clone()));
     }
@@ -269,7 +269,7 @@ impl Feeds {
         self.tell(&edit.path, &SessionEvent::Edited(edit.clone()))
     }
 
-    /// Publishes to the sessions that a notebook has. Whether there are any.
+    /// Publishes an event to the sessions of a notebook. Returns whether it has any.
     fn tell(&self, notebook: &Path, event: &SessionEvent) -> bool {
         let name = session_of(notebook);
         let all = self.feeds();
@@ -285,7 +285,7 @@ impl Feeds {
     }
 }
 
-/// Lets go of what happened in sessions until the rest is not too much. Whoever watches one is told how much it missed.
+/// Forgets the events of quiet sessions until the rest fits. Their watchers are told how much they missed.
 fn forget_quiet(feeds: &HashMap<(SessionName, PathBuf), Feed>) {
     let mut total: usize = feeds.values().map(|feed| feed.journal.size_bytes()).sum();
     if total <= ALL_BYTES {
@@ -354,8 +354,8 @@ mod tests {
         assert!(!feeds.edited_elsewhere(&edit("/work/c.ipynb", "z")), "nobody has it here");
     }
 
-    /// However many sessions have said much, what is kept of all of them has a bound; the one that spoke last is heard
-    /// whole, and whoever watches another is told what it missed.
+    /// However much the sessions publish, what is kept of all of them has a bound. The session that published last is
+    /// kept whole, and watchers of the others are told what they missed.
     #[tokio::test]
     async fn all_together_have_a_bound() {
         let feeds = Feeds::default();
@@ -373,7 +373,7 @@ mod tests {
         assert!(matches!(last, Some(Item::Entry(Seq(0), _))));
     }
 
-    /// One that was not made is told to those who watch, and makes no journal for others.
+    /// Watchers are told of a change that failed; other notebooks get no journal for it.
     #[tokio::test]
     async fn a_failed_change_is_told_to_its_notebooks_sessions() {
         let feeds = Feeds::default();

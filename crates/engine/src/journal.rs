@@ -87,11 +87,11 @@ impl<T: Clone> Journal<T> {
         self.shared.changed.notify_waiters();
     }
 
-    /// Forgets what is there. What happens next has the numbers that it would have had.
+    /// Forgets all entries. Later entries get the same numbers as without that.
     pub fn forget(&self) {
         let mut ring = self.shared.ring();
         ring.first += ring.entries.len() as u64;
-        // Not only emptied: the room goes back, too.
+        // A new queue, so that the memory is freed too.
         (ring.entries, ring.bytes) = (VecDeque::new(), 0);
     }
 

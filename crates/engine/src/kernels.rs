@@ -149,7 +149,7 @@ impl Kernels {
         self.backends.close().await;
     }
 
-    /// Ends what makes kernels, once there are none.
+    /// Ends the processes that make kernels, once no kernel is left.
     pub(crate) async fn end(&self) {
         self.backends.runner().close().await;
     }
@@ -197,7 +197,7 @@ impl Kernels {
             let (spec, _) = self.spec(&self.search(cwd, interpreter), None, &wanted)?;
             return gateway.kernelspecs(&spec).await;
         }
-        // To list them is not to run anything.
+        // Listing kernels runs no interpreter from the workspace.
         let search = self.search(cwd, interpreter);
         let found = self.finder.look(&search, &Workspace::around(cwd)).await.ok();
         let prefix =
@@ -358,7 +358,7 @@ impl Kernels {
     }
 }
 
-/// Where an interpreter has the kernels that are installed in it.
+/// The folder below which an interpreter has its kernels.
 fn prefix_of(folder: &Path, venv: Option<&Path>) -> PythonPrefix {
     let kind = match venv {
         Some(_) => PrefixKind::Environment,

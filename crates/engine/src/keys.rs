@@ -51,7 +51,7 @@ impl Engine {
         Ok((key, chosen))
     }
 
-    /// Whether the kernel of a session was started with helpers. It keeps them, whoever uses it.
+    /// Whether the kernel of a session was started with helpers. It keeps them for every later user.
     fn has_helpers(&self, key: &SessionKey) -> bool {
         self.registry().find(key).is_some_and(|session| {
             let state = session.state();

@@ -49,7 +49,7 @@ pub struct Notebooks {
     /// Who is told of changes.
     feeds: Option<Feeds>,
     elsewhere: Option<Arc<dyn Elsewhere>>,
-    /// Who says for which kernels new notebooks are.
+    /// Chooses the kernel of new notebooks.
     kernel_defaults: Option<Arc<dyn KernelDefaults>>,
     /// How a file that another program is saving is waited for.
     pause: fn(Duration),
@@ -167,7 +167,7 @@ impl Notebooks {
         self.change_as_asked(path, options, EditAsked::default(), change)
     }
 
-    /// The same for a caller who can tell whoever watches what was asked for, should it fail.
+    /// The same, with a description of the edit for watchers, in case it fails.
     pub(crate) fn change_as_asked<T>(
         &self,
         path: &str,
@@ -208,7 +208,7 @@ impl Notebooks {
         }
     }
 
-    /// Tells whoever watches what was not changed, and why.
+    /// Tells watchers which change failed, and why.
     fn tell_failure(&self, path: &str, asked: EditAsked, error: &EngineError) {
         let is_wanted = self.feeds.is_some() || self.elsewhere.is_some();
         let Some(meant) = is_wanted.then(|| self.target(path).ok()).flatten() else { return };
@@ -453,7 +453,7 @@ impl Notebooks {
         Ok(backup.path)
     }
 
-    /// Makes an empty notebook where there is none, for the kernel of this name, or the usual one.
+    /// Creates an empty notebook for the kernel of this name, or for the default kernel. The file must not exist.
     pub fn create(&self, path: &str, kernel: Option<&str>) -> Result<Version, EngineError> {
         let target = self.target(path)?;
         let mut lock = Lock::take(&target, &self.config.state_dir, self.config.lock_wait)?;

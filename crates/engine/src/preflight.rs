@@ -1,4 +1,4 @@
-//! Whether code could be run, asked before anything that runs some is offered.
+//! Checks whether code can run, before tools that run code are offered.
 //!
 //! Owns the question. What is offered then is for the faces; which interpreter a call gets is decided anew for
 //! its own folder.
@@ -19,20 +19,20 @@ pub enum Check {
     Skip,
 }
 
-/// What makes the kernels of those who do not say, with what it needs.
+/// The default backend, and what it needs.
 #[derive(Clone, Debug)]
 pub enum Needed {
     /// The runner: a Python.
     Runner,
     /// Kernels of Jupyter on this machine: a Python with IPython's kernel.
     Zmq,
-    /// A gateway: one that answers and lets us in, or a Python that one can be made of.
+    /// A gateway: a server that answers and lets us in, or a Python that can start one.
     Gateway(GatewayChoice),
 }
 
 impl Needed {
-    /// Whether it is there, or why not. Nothing of the workspace is run; what is found is remembered by the finder, so
-    /// that the first call does not ask again.
+    /// Checks whether it is there; the error says why not. Nothing from the workspace is run. The finder remembers
+    /// what it found, so that the first call does not ask again.
     pub async fn check(
         &self,
         finder: &Finder,
@@ -69,17 +69,17 @@ impl Needed {
 /// What a look has shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Preflight {
-    /// Code can be run, as far as one can tell.
+    /// Code can run, as far as we can tell.
     Ready,
-    /// It cannot, and why.
+    /// Code cannot run, with the reason.
     Failed(String),
     /// Nobody looked.
     Skipped,
 }
 
 impl Preflight {
-    /// Looks whether what is needed is there, unless nobody wants to know. What is wrong with the settings that say what
-    /// is needed counts as well.
+    /// Checks whether what is needed is there, unless the check is to be skipped. An error in the settings that say
+    /// what is needed counts as a failure.
     pub async fn look(
         check: Check,
         needed: Result<Needed, EngineError>,
@@ -97,7 +97,7 @@ impl Preflight {
         checked.map_or_else(|reason| Preflight::Failed(reason.to_string()), |()| Preflight::Ready)
     }
 
-    /// Why code cannot be run, when it cannot.
+    /// Why code cannot run, if it cannot.
     pub fn failure(&self) -> Option<&str> {
         match self {
             Preflight::Failed(reason) => Some(reason),
@@ -115,7 +115,7 @@ mod tests {
 
     use super::*;
 
-    /// A search in the folder `work` of this one, where `PATH` has the folder `bin` of it only.
+    /// A search in the folder `work` below this one, with only its folder `bin` on `PATH`.
     fn search(dir: &Path, setting: Option<&Path>) -> Search {
         let path = ("PATH".into(), dir.join("bin").into_os_string());
         std::fs::create_dir_all(dir.join("work")).unwrap();
@@ -194,7 +194,7 @@ mod tests {
         assert_eq!(look(Needed::Runner, &search).await, Preflight::Ready);
     }
 
-    /// B:C-03: what a backend needs beside Python is looked for, in one that is run and in one that is not.
+    /// B:C-03: modules that a backend needs are looked for, both in a Python that is run and in one that is not.
     #[tokio::test]
     async fn what_a_backend_needs_is_looked_for() {
         let dir = tempfile::tempdir().unwrap();

@@ -90,14 +90,14 @@ pub enum Keep {
 /// Why there is no session.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum AttachError {
-    /// All places are taken by sessions that are at work, watched by somebody, or kept.
+    /// All places are taken by sessions that are busy, attached or kept.
     #[error("all {limit} sessions are {}: {}", taken(*.is_watched), names(.busy))]
     Full {
         /// How many there may be.
         limit: usize,
-        /// Those that have the places.
+        /// The sessions that have the places.
         busy: Vec<SessionName>,
-        /// Whether somebody watches one of them.
+        /// Whether one of them is being watched.
         is_watched: bool,
     },
     /// Everything is being ended.
@@ -106,7 +106,7 @@ pub enum AttachError {
 }
 
 fn taken(is_watched: bool) -> &'static str {
-    if is_watched { "busy or attached to" } else { "busy" }
+    if is_watched { "busy or attached" } else { "busy" }
 }
 
 fn names(busy: &[SessionName]) -> String {
@@ -116,9 +116,9 @@ fn names(busy: &[SessionName]) -> String {
 /// A session that was found or made.
 #[derive(Debug)]
 pub struct Attached<T> {
-    /// What was taken of it.
+    /// What the caller took from it.
     pub taken: T,
-    /// Which sessions were closed for it; whoever has caused that is told.
+    /// The sessions that were closed for it; the caller must be told.
     pub notes: Vec<Note>,
 }
 
@@ -146,7 +146,7 @@ pub struct Registry {
 struct Shared {
     limits: Limits,
     state: Mutex<State>,
-    /// Told when a session that was to be closed is there again, or one that was watched is not.
+    /// Notified when a session that was to be closed stays, or when one is no longer watched.
     stayed: Notify,
 }
 

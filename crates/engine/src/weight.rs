@@ -1,7 +1,7 @@
-//! What is kept of calls, weighed: how much memory it takes to remember it.
+//! How much memory it takes to remember calls.
 //!
-//! Owns what counts. A piece of a kernel's buffer keeps all of that buffer, so what stays is a copy of its own, which
-//! takes what it weighs.
+//! Owns what counts. A slice of a kernel's buffer keeps the whole buffer, so an event that is kept gets
+//! a copy of its own.
 
 use std::io;
 
@@ -11,24 +11,24 @@ use serde::Serialize;
 
 use crate::session::shown_bytes;
 
-/// What an event takes besides what it shows: itself, its place in a journal, and its own allocations.
+/// The bytes that an event takes besides its output: itself, its place in a journal, and its own allocations.
 const EVENT_BYTES: usize = 256;
 
-/// About what an event weighs in a journal.
+/// About how many bytes an event takes in a journal.
 pub(crate) fn of_event(event: &ExecEvent) -> usize {
     EVENT_BYTES + shown_bytes(event)
 }
 
-/// About what a value weighs that is made of texts and numbers: as much as it takes to write it down. What has no text
-/// of its own is named there, which takes about as much as the value.
+/// About how many bytes a value of texts and numbers takes: the length of its JSON. A field without text counts by its
+/// name, which is about as long as the field.
 pub(crate) fn of_value(value: &impl Serialize) -> usize {
     let mut written = Counted(0);
-    // Counting cannot fail; a value that cannot be written down weighs what was written of it.
+    // Counting cannot fail; a value that cannot be serialized weighs what was written before the error.
     let _ = serde_json::to_writer(&mut written, value);
     written.0
 }
 
-/// The same event, which holds nothing but itself.
+/// A copy of the event that shares no buffer.
 pub(crate) fn kept(event: &ExecEvent) -> ExecEvent {
     match event {
         ExecEvent::Stream { name, data } => {
@@ -91,7 +91,7 @@ mod tests {
         let copies: Vec<ExecEvent> = events.iter().map(kept).collect();
         assert_eq!(copies, events);
         drop(events);
-        assert!(buffer.is_unique(), "somebody still holds it");
+        assert!(buffer.is_unique(), "the buffer is still held");
         assert_eq!(of_event(&copies[0]), EVENT_BYTES + 10);
         assert_eq!(of_value(&"ab"), 4);
     }

@@ -34,7 +34,7 @@ fn usual(settings: &Settings, profile: Profile) -> BackendKind {
     }
 }
 
-/// What those kernels need to be there at all.
+/// What the default backend needs to run code.
 pub(crate) fn needed(settings: &Settings, profile: Profile) -> Result<Needed, EngineError> {
     Ok(match usual(settings, profile) {
         BackendKind::Runner => Needed::Runner,

@@ -27,10 +27,10 @@ use crate::settings::{Profile, Settings, Surroundings};
 /// Room that is made for what a host says next.
 const READ_BYTES: usize = 64 << 10;
 
-/// How long is waited until a host that has no room for one more is tried again.
+/// The pause before the next attempt to connect to a host that has no room for one more.
 const CROWDED: Duration = Duration::from_millis(5);
 
-/// After so long without a word it is looked whether a host is stopped.
+/// After this time without a word, check whether the host is stopped.
 const STILL: Duration = Duration::from_secs(1);
 
 /// Whom a command asks.
@@ -41,7 +41,7 @@ pub(crate) enum Client {
     Remote(RemoteHost),
 }
 
-/// A host that listens, and on whose behalf it is asked. It may stop at any moment, and is not waited for then.
+/// A host that listens, and on whose behalf it is asked. It may be stopped at any moment, and is not waited for then.
 pub(crate) struct RemoteHost {
     found: Found,
     caller: Surroundings,
@@ -76,7 +76,7 @@ impl Client {
         Client::own(1, engine, settings, life)
     }
 
-    /// The same for a command that asks many things at once, on so many threads.
+    /// The same with this many threads, for a command that asks many things at once.
     pub(crate) fn local_on(
         threads: usize,
         engine: Engine,
@@ -172,7 +172,7 @@ impl Client {
         }
     }
 
-    /// The host that is asked, where it is none of this command's own.
+    /// The host that is asked, unless it is in this process.
     pub(crate) fn found(&self) -> Option<&Found> {
         match self {
             Client::Local(_) => None,
@@ -192,7 +192,7 @@ impl Client {
     }
 }
 
-/// A connection to a host; none where it takes nobody and was waited for long enough.
+/// A connection to a host; none if it accepts nobody for too long.
 fn connect(found: &Found, silence: &mut Silence<'_>) -> io::Result<Option<UnixStream>> {
     loop {
         match found.connect_at_once() {
@@ -208,7 +208,7 @@ fn connect(found: &Found, silence: &mut Silence<'_>) -> io::Result<Option<UnixSt
     }
 }
 
-/// Asks a host that was found what it knows at once; none where it says nothing and was waited for long enough.
+/// Asks a host for what it can say at once; none if it says nothing for too long.
 pub(crate) fn answer_at_once(
     found: &Found,
     settings: &Settings,
@@ -280,12 +280,12 @@ pub(crate) struct Asked {
     host: Option<Watch>,
 }
 
-/// How a host in another process fares while it answers.
+/// Whether a host in another process still runs while it answers.
 struct Watch {
     found: Found,
-    /// When it was heard of last, or looked at.
+    /// When it was last heard from, or looked at.
     heard: Instant,
-    /// It was seen to be stopped the last time, and its client was told.
+    /// Whether it was stopped at the last look, and whether its client was told.
     is_stopped: bool,
     is_told: bool,
 }
@@ -300,13 +300,13 @@ impl Watch {
         (self.heard, self.is_stopped, self.is_told) = (Instant::now(), false, false);
     }
 
-    /// What to tell of a host that is silent, once: it may be stopped, and goes on with the call when somebody lets it.
+    /// The note about a silent host, once. It may be stopped, and goes on with the call when the user resumes it.
     fn look(&mut self) -> Option<HostEvent> {
         if self.is_told || self.heard.elapsed() < STILL {
             return None;
         }
         self.heard = Instant::now();
-        // Twice, since one that was stopped together with us goes on a moment later.
+        // Look twice: a host that was stopped together with us resumes a moment later.
         let was_stopped = std::mem::replace(&mut self.is_stopped, self.found.is_stopped());
         self.is_told = was_stopped && self.is_stopped;
         let told = || HostEvent::Aside(format!("note: {}", Silent::of(&self.found).told()));
@@ -321,7 +321,7 @@ pub(crate) struct AskHandle {
 }
 
 impl Asked {
-    /// Asks a host that has greeted; none if it does not do so, or takes nothing, until it was waited for long enough.
+    /// Asks a host once it has greeted; none if it does not greet, or takes nothing, for too long.
     fn begin(
         stream: UnixStream,
         caller: &Surroundings,
@@ -358,8 +358,8 @@ impl Asked {
         said.map(|said| said.then_some(asked)).map_err(|_| gone())
     }
 
-    /// The next step; waits no longer than `wait` when there is a limit. Also without one it may be nothing, so that a host
-    /// in another process is looked at.
+    /// The next step; waits no longer than `wait` if there is a limit. Without one it may be nothing as well, so that
+    /// a host in another process is looked at.
     pub(crate) fn next(&mut self, wait: Option<Duration>) -> Step {
         let wait = wait.or(self.host.as_ref().map(|_| STILL));
         let frame = self.frame(wait);
@@ -390,7 +390,7 @@ impl Asked {
     /// The connection, once it is the caller's own, with what has come on it already.
     pub(crate) fn into_parts(self) -> (Arc<UnixStream>, Vec<u8>) {
         let rest = self.bytes[self.read..].to_vec();
-        // Whoever reads on waits for as long as it takes.
+        // The next reader waits for as long as it takes.
         let _ = self.stream.set_read_timeout(None);
         (self.stream, rest)
     }
@@ -459,7 +459,7 @@ impl AskHandle {
         (&*self.stream).write_all(&bytes_of(frame)?)
     }
 
-    /// The same, unless the host takes nothing and is given up; whether it was said.
+    /// The same, but gives up on a host that takes nothing. Returns whether everything was sent.
     fn say_unless(&self, frame: &ToHost, mut is_over: impl FnMut() -> bool) -> io::Result<bool> {
         let bytes = bytes_of(frame)?;
         let mut rest = &*bytes;

@@ -179,7 +179,7 @@ pub(crate) fn of_usage(error: &clap::Error) -> ExitCode {
         output.error(error.to_string().trim_end(), hint.as_deref(), Kind::Invalid);
         return ExitCode::from(code.code());
     }
-    // It repeats what was typed, and that may have been made by a program.
+    // It repeats the arguments, and a program may have made those.
     let mut text = visible_text(&error.to_string());
     if let Some(hint) = hint.filter(|_| error.use_stderr()) {
         text.push_str(&format!("\nhint: {}\n", visible(&hint)));

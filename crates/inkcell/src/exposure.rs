@@ -100,7 +100,7 @@ pub(crate) enum PythonTools {
     Offered,
     /// Somebody said so.
     Disabled,
-    /// What runs code is not there; the reason belongs into the log.
+    /// Code cannot run; the reason belongs in the log.
     Unavailable(String),
 }
 
@@ -178,7 +178,7 @@ impl Exposure {
                 Some("Python backend is disabled (PI_PY=0 or eval.py = false).".to_owned())
             }
             PythonTools::Unavailable(reason) => Some(format!(
-                "Python backend is unavailable in this session: {}. `inkcell doctor` says what to do.",
+                "Python backend is unavailable in this session: {}. Run `inkcell doctor` to see what to do.",
                 reason.trim_end_matches('.')
             )),
         }

@@ -1,7 +1,7 @@
 //! Where answers go: standard output for what was asked for, standard error for the rest.
 //!
-//! Owns both streams, the choice between text for people and JSON for programs, and for how long a reader that does not
-//! read is waited for: as long as it takes, until a signal asks us to end.
+//! Owns both streams, the choice between text for people and JSON for programs, and how long to wait for a reader that
+//! does not read: for as long as it takes, until a signal asks us to end.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::fd::BorrowedFd;
@@ -20,29 +20,29 @@ use serde_json::{Value, json};
 /// What a pipe that has any room takes without waiting.
 const PIECE: usize = 4096;
 
-/// How long a reader that takes nothing is waited for once a signal has asked us to end.
+/// How long to wait for a reader that takes nothing, once a signal has asked us to end.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// How often is looked whether one has, while there is no room.
+/// How often to check for such a signal while there is no room.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
-/// The signal that asked this process to end; 0 as long as none has. Both streams are the process's, and so is this.
+/// The signal that asked this process to end; 0 if none has. It is global, as both streams are.
 static ENDING: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 
-/// Whether nobody has read for so long then that no more is waited for.
+/// Whether a stream was given up because nobody read it after that signal.
 static STDOUT_GIVEN_UP: AtomicBool = AtomicBool::new(false);
 static STDERR_GIVEN_UP: AtomicBool = AtomicBool::new(false);
 
-/// Lets this signal ask the process to end: from then on whoever does not read holds it up no longer. It is noted by the
-/// handler itself, as the thread that hears of signals may be the one that waits for a reader.
+/// Lets this signal ask the process to end: from then on a reader that does not read holds it up no longer. The
+/// handler itself notes it, because the thread that listens for signals may be the one that waits for a reader.
 pub(crate) fn end_on(signal: i32) -> io::Result<()> {
     let value = usize::try_from(signal).unwrap_or_default();
     signal_hook::flag::register_usize(signal, Arc::clone(&ENDING), value).map(drop)
 }
 
-/// Nobody read what was written, and a signal has asked us to end.
+/// Nobody read the output, and a signal has asked us to end.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody reads it")]
+#[error("nobody reads the output")]
 pub(crate) struct Unread {
     pub(crate) signal: i32,
 }
@@ -165,7 +165,7 @@ impl Output {
         }
     }
 
-    /// A line about what is done next. Whatever form the answer has, nobody need wait for it to know.
+    /// A line about what happens next. It is written at once, whatever form the answer has.
     pub(crate) fn beforehand(&mut self, line: &str) {
         // Standard error may be closed; that is no reason to fail.
         drop(Stream::stderr().write_all(format!("{}\n", visible(line)).as_bytes()));
@@ -200,7 +200,7 @@ impl Output {
     }
 }
 
-/// JSON on its way, made plain. Texts come in pieces of whole characters.
+/// Writes JSON with every control character escaped. Texts come in pieces of whole characters.
 struct PlainJson<W>(W);
 
 impl<W: Write> Write for PlainJson<W> {
@@ -242,8 +242,8 @@ impl Write for Sink {
     }
 }
 
-/// One of our own streams without a buffer, for bytes as they come. The standard library's lock is not taken: somebody who
-/// waits for a reader may hold it.
+/// One of our own streams without a buffer, for bytes as they come. It does not take the standard library's lock,
+/// because a thread that waits for a reader may hold it.
 #[derive(Debug)]
 pub(crate) struct Stream(Which);
 
@@ -321,7 +321,7 @@ impl Stream {
         }
     }
 
-    /// Whether there is room within this time, or an error that the next write tells.
+    /// Whether there is room within this time. An error counts as room; the next write reports it.
     fn has_room(&self, wait: &Timespec) -> io::Result<bool> {
         let fd = self.fd();
         let mut wanted = [PollFd::new(&fd, PollFlags::OUT)];
@@ -368,7 +368,7 @@ pub(crate) fn visible_text(text: &str) -> String {
         .collect()
 }
 
-/// A whole text without escape sequences and control characters, as a reader gets what a program wrote.
+/// A text without escape sequences and control characters, as readers get the output of a program.
 pub(crate) fn cleaned(text: &str) -> String {
     let mut cleaner = Cleaner::default();
     let mut out = String::with_capacity(text.len());
@@ -377,7 +377,7 @@ pub(crate) fn cleaned(text: &str) -> String {
     out
 }
 
-/// JSON in which every control character is spelled by its number. JSON itself wants that only of those below 32.
+/// JSON with every control character escaped. JSON itself requires that only for those below 32.
 pub(crate) fn plain_json(text: &str) -> std::borrow::Cow<'_, str> {
     let is_hidden = |c: char| matches!(c, '\u{7f}'..='\u{9f}');
     if !text.contains(is_hidden) {

@@ -78,13 +78,13 @@ pub enum LaunchError {
 }
 
 impl LaunchError {
-    /// The gateway of this machine is turned off, and no other one is named.
+    /// Gateways on this machine are disabled, and no other one is set.
     pub fn no_local_gateway() -> LaunchError {
         let reason = "Shared Python gateway required; local gateways are disabled";
         LaunchError::Startup { reason: reason.to_owned() }
     }
 
-    /// IPython's kernel is not there.
+    /// The interpreter has no ipykernel.
     pub fn without_ipykernel(python: &str) -> LaunchError {
         let reason = format!(
             "ipykernel is not installed in {python}: install it there with `{python} -m pip install ipykernel`, or \

@@ -81,7 +81,7 @@ pub enum ExecEvent {
     Result {
         /// The number of the cell.
         count: u32,
-        /// By which it can be updated; most results have none.
+        /// The id by which it can be updated; most results have none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<DisplayId>,
         /// Its forms.
@@ -99,7 +99,7 @@ pub enum ExecEvent {
         /// Whether it was to be hidden.
         password: bool,
     },
-    /// All widgets of the kernel: at most once, right before the end, when one has changed since the last time.
+    /// All widgets of the kernel: at most once, right before the end, if one has changed since the last time.
     Widgets(Box<WidgetStates>),
     /// What the code uses and makes: at most once, right before the end, where that was wanted and is known.
     Names(Box<CodeNames>),

@@ -44,7 +44,7 @@ pub trait Backend: Send + Sync {
         cancel: &'a CancellationToken,
     ) -> BoxFuture<'a, Result<Launched, LaunchError>>;
 
-    /// Ends the processes that are there for kernels to come, such as a fork server, and takes their statuses.
+    /// Ends the processes that were started ahead of time, such as a fork server, and reaps them.
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
     }
@@ -244,7 +244,7 @@ pub enum History {
 /// The stream of what a kernel reports.
 #[derive(Debug)]
 pub struct KernelEvents {
-    /// What comes before everything else.
+    /// An event that comes before all others.
     first: Option<KernelEvent>,
     rest: mpsc::Receiver<KernelEvent>,
 }
@@ -256,7 +256,7 @@ impl KernelEvents {
         (sender, KernelEvents { first: None, rest: receiver })
     }
 
-    /// The same stream after this event.
+    /// The same stream, with this event first.
     pub fn after(self, first: KernelEvent) -> KernelEvents {
         KernelEvents { first: Some(first), ..self }
     }

@@ -75,7 +75,7 @@ impl IdEditReply {
     }
 }
 
-/// An edit as an operation, and what its answer says that the operation does not.
+/// An edit as an operation, and the mode, which its answer needs.
 struct Lowered {
     op: EditOp,
     mode: IdMode,
@@ -94,8 +94,8 @@ impl IdEdit {
         Ok(self.reply(notebook, mode, change))
     }
 
-    /// Carries out several, all or none. Each names the cells as they are before the first; the error says which one
-    /// it is about.
+    /// Carries out several edits, all or none. Each names the cells as they are before the first. The error says
+    /// which edit it is about.
     pub fn apply_all(
         edits: &[IdEdit],
         notebook: &mut Notebook,

@@ -295,9 +295,9 @@ pub enum TextError {
          \"# %% [raw] cell:0\"."
     )]
     FirstLine,
-    /// A line begins a cell in scripts, and not in this text.
+    /// A line marks a cell in scripts, but not in this text.
     #[error(
-        "line {line} is {text:?}, which marks a cell of a script; here a cell begins with \"# %% [code]\", \
+        "line {line} is {text:?}, which marks a cell in a script; in this text a cell begins with \"# %% [code]\", \
          \"# %% [markdown]\" or \"# %% [raw]\". Nothing was written"
     )]
     UnknownMarker {

@@ -59,7 +59,7 @@ fn check(change: &MetaChange, rules: &[(&str, Rule)], outer: usize) -> Result<()
     Ok(())
 }
 
-/// An object of metadata after a change. Values that are so already keep their bytes.
+/// An object of metadata after a change. Values that stay the same keep their bytes.
 pub(crate) fn changed(old: &[u8], change: &MetaChange, holder: &Indent, style: &Style) -> Vec<u8> {
     let is_object = old.first() == Some(&b'{');
     let change = if is_object { &effective(old, change) } else { change };
@@ -79,7 +79,7 @@ pub(crate) fn changed(old: &[u8], change: &MetaChange, holder: &Indent, style: &
     edit_object(old, &set.chain(unset).collect::<Vec<Change<'_>>>(), None, holder, style)
 }
 
-/// What of a change makes a difference. Of several changes of one key the last counts.
+/// The part of a change that makes a difference. If a key is changed several times, the last change counts.
 fn effective(old: &[u8], change: &MetaChange) -> MetaChange {
     let differs = |(at, (key, value)): &(usize, &(String, String))| {
         let mut later = change.set[at + 1..].iter().map(|(key, _)| key).chain(&change.unset);
@@ -94,7 +94,7 @@ fn effective(old: &[u8], change: &MetaChange) -> MetaChange {
     }
 }
 
-/// Whether two texts are the same value, however they are laid out.
+/// Whether two texts are the same JSON value, however they are laid out.
 fn is_equal(one: &[u8], other: &[u8]) -> bool {
     match (one.first(), other.first()) {
         (Some(b'{'), Some(b'{')) => {

@@ -27,7 +27,7 @@ const NOTES: &[&str] = &[
     "Whole commands, from before the start to after the end; medians inside one table. They take turns within a round, each round begins with another one, one round before the first warms up. Goals are ratios of one run.",
     "Everybody uses the same interpreter and sees the same environment, made from a list. Each begins with fresh notebooks and must leave every one run, without an error; otherwise it has no figures.",
     "many: 20 notebooks of 10 small cells, two at a time. xargs -P 2 starts the next when one of two has ended.",
-    "wide: 64 notebooks that compute for about 0.2 s each, 16 at once and as many as there are cores, beside the same code as scripts, which xargs starts as many at a time. All are bound to the same cores by taskset, 16 at most.",
+    "wide: 64 notebooks that compute for about 0.2 s each, 16 at once and as many as there are cores, beside the same code as scripts, as many at a time, started by xargs. taskset binds all of them to the same cores, at most 16.",
     "matrix: 20 combinations of a notebook whose first cell takes 3 s and does not use the parameters, beside 20 runs one after the other, and beside the same batch that shares nothing.",
     "stale: the outline of a notebook of 1,000 cells that inkcell has run, each using what cells above it made, beside the outline of the same file under another name, of which nothing is on record.",
 ];

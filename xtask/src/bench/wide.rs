@@ -19,7 +19,7 @@ use super::table::{Column, Shown, Table};
 const MANY: usize = 64;
 const CELLS: usize = 4;
 
-/// As many at once as the widest machine that goals are about has cores.
+/// How many at once: the cores of the widest machine that has goals.
 const MOST: usize = 16;
 
 const WIDE: &str = "inkcell run -j 16";
@@ -96,7 +96,7 @@ fn allowed_cores() -> Result<Vec<usize>> {
     parse_cores(list.unwrap_or_default()).context("the list of cores cannot be read")
 }
 
-/// `0-3,8` as numbers.
+/// Parses a list of cores such as `0-3,8`.
 fn parse_cores(list: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in list.trim().split(',') {
@@ -106,7 +106,7 @@ fn parse_cores(list: &str) -> Option<Vec<usize>> {
     Some(cores)
 }
 
-/// What a cell computes takes about 50 ms.
+/// Code that computes for about 50 ms.
 fn source(number: usize, cell: usize) -> String {
     format!("x{cell} = sum(i * i for i in range(800_000 + {number}))\nprint(x{cell})")
 }
@@ -125,7 +125,7 @@ fn write(dir: &Path, who: &str) -> Result<()> {
     Ok(())
 }
 
-/// Why a file does not hold what all scripts print.
+/// Why the output of the scripts is not complete.
 fn check_scripts(said: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(said).map_err(|error| format!("left nothing: {error}"))?;
     let (lines, wanted) = (text.lines().count(), MANY * CELLS);

@@ -67,33 +67,33 @@ pub enum KernelReport {
         /// In the order it happened.
         notes: Vec<Note>,
     },
-    /// It was interrupted.
+    /// An interrupt was sent to the session.
     Interrupted {
         /// The session as it was before.
         session: Box<SessionReport>,
-        /// What became of the code that ran.
+        /// The outcome for the code that ran.
         fate: InterruptFate,
     },
     /// It was ended; this is how it was before.
     Stopped(Box<SessionReport>),
 }
 
-/// What became of code that was interrupted.
+/// The outcome of an interrupt for the code that ran.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InterruptFate {
-    /// There was none.
+    /// No code was running.
     NothingRan,
     /// The interrupt ended it.
     Interrupted,
-    /// It ended in this way, and not by the interrupt.
+    /// The code ended in this state, and not because of the interrupt.
     Ended(State),
     /// It had not ended after [`InterruptFate::WAIT`].
     StillRunning,
 }
 
 impl InterruptFate {
-    /// How long code has to end before it is said to run on.
+    /// How long code has to end before it counts as still running.
     pub const WAIT: Duration = Duration::from_secs(1);
 }
 

@@ -296,7 +296,7 @@ pub struct NotebookCell {
     pub outputs: usize,
     /// Whether they are in the file.
     pub written: WriteBack,
-    /// Whether the notebook itself says that it may fail.
+    /// Whether the notebook itself allows the cell to fail.
     #[serde(default)]
     pub may_fail: bool,
     /// How long it took the last time.
@@ -318,7 +318,7 @@ impl NotebookCell {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WriteBack {
-    /// Not yet: it has not ended, or what it showed could not be kept anywhere.
+    /// Not yet: it has not ended, or its outputs could not be kept anywhere.
     NotYet,
     /// It is safe, and goes into the file with the next save.
     Kept,

@@ -62,21 +62,21 @@ pub enum SessionError {
     #[error("execution {} does not wait for input now", .0.0)]
     NothingAsked(ExecutionId),
     /// No call of that id.
-    #[error("there is no execution {}; results are kept for a while only{}", .id.0, latest(.known))]
+    #[error("no execution {}; results are kept only for a while{}", .id.0, latest(.known))]
     NoExecution {
         /// The id.
         id: ExecutionId,
         /// Some of those that are remembered.
         known: Vec<String>,
     },
-    /// It is over, and what it said was let go of.
+    /// The call is over, and its result was dropped.
     #[error(
-        "the result of execution {} is not kept any more: later ones needed its room, or results.keep has passed; run the code \
-         again, or read what it stored by its artifact's id",
+        "the result of execution {} is no longer stored: newer results needed the room, or results.keep has passed; \
+         run the code again, or read its stored output by artifact id",
         .id.0
     )]
     LetGo {
-        /// The id.
+        /// The id of that call.
         id: ExecutionId,
     },
 }
@@ -105,10 +105,8 @@ fn closed(reason: CloseReason) -> &'static str {
         CloseReason::Asked | CloseReason::Shutdown => "it was closed",
         CloseReason::Idle => "it was closed because nobody used it",
         CloseReason::Evicted => "it was closed to make room for another",
-        CloseReason::OpenFiles => {
-            "it was closed because there were too many open files for another"
-        }
-        CloseReason::Processes => "it was closed because there were too many processes for another",
+        CloseReason::OpenFiles => "it was closed to free open files for another session",
+        CloseReason::Processes => "it was closed to free processes for another session",
     }
 }
 
@@ -122,7 +120,7 @@ fn elapsed(time: Duration) -> String {
 
 fn latest(names: &[String]) -> String {
     match names {
-        [] => "; there are no executions".to_owned(),
+        [] => "; no executions are known".to_owned(),
         some => format!("; the latest are {}", some.join(", ")),
     }
 }

@@ -203,7 +203,7 @@ impl EngineError {
             },
             EngineError::Artifact(error) => artifact_step(error)?,
             EngineError::Session(SessionError::LetGo { .. }) => NextStep::SeeArtifacts,
-            // Whatever was to be opened, there is nothing wrong with it.
+            // The file is fine; the process has no descriptor left.
             EngineError::Io { source, .. } if is_scarce(source) => NextStep::RaiseOpenFiles,
             EngineError::Io { what: "use the state folder", .. } => NextStep::ChooseState,
             EngineError::Io { path, what: "find the folder", source }

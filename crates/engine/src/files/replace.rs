@@ -155,7 +155,7 @@ impl Target {
             Err(Errno::EXIST) => return Ok(Outcome::Moved),
             Err(error) => return Err(self.io("put the new content in its place")(error.into())),
         }
-        // Notebooks of one folder that are saved at the same time wait for the disk together.
+        // Before the sync, so that notebooks of one folder that are saved at the same time wait for the disk together.
         drop(turn);
         self.sync_folder(&file).map_err(
             self.io("make sure that the new content survives a power cut (it is in place)"),
@@ -167,7 +167,7 @@ impl Target {
     fn take_turn(&self) -> Result<Option<Turn<'_>>, EngineError> {
         const TRIES: u32 = 2000;
         let Some(dir) = self.readable_dir() else { return Ok(None) };
-        // Whoever has it needs less than a millisecond, as a rule.
+        // The holder usually needs less than a millisecond.
         let mut pause = Duration::from_micros(100);
         for _ in 0..TRIES {
             match rustix::fs::flock(dir, FlockOperation::NonBlockingLockExclusive) {

@@ -1,7 +1,6 @@
-//! Notebooks that are made: empty, and with the metadata by which other programs know their kernel.
+//! New notebooks: empty, with the metadata that tells other programs which kernel they need.
 //!
-//! Owns what that metadata looks like. Which kernel a new notebook is for is told by a [`KernelDefaults`]; nothing is run to
-//! find out.
+//! Owns the form of that metadata. A [`KernelDefaults`] chooses the kernel; nothing is run to find out.
 
 use std::fmt;
 use std::path::Path;
@@ -14,12 +13,12 @@ use serde_json::{Value, json};
 use super::{Notebooks, not_a_notebook};
 use crate::error::EngineError;
 
-/// The kernel of a notebook that is made.
+/// The kernel of a new notebook.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KernelMetadata {
     /// The name of its kernelspec.
     pub name: String,
-    /// What people call it.
+    /// The name that people see.
     pub display_name: String,
     /// The language it runs, as kernelspecs spell it; empty where that is not known.
     pub language: String,
@@ -27,14 +26,14 @@ pub struct KernelMetadata {
     pub version: Option<String>,
 }
 
-/// Says which kernel a new notebook is for, by what files say.
+/// Chooses the kernel of a new notebook by what files say.
 pub trait KernelDefaults: fmt::Debug + Send + Sync {
-    /// The kernel of this name, or the usual one, for a notebook at this path.
+    /// The kernel of this name, or the default one, for a notebook at this path.
     fn kernel(&self, notebook: &Path, name: Option<&str>) -> KernelMetadata;
 }
 
 impl KernelMetadata {
-    /// A kernel of which nothing is known but its name, which is IPython's own where none is given.
+    /// A kernel of which only the name is known; without a name, IPython's own kernel.
     pub fn named(name: Option<&str>) -> KernelMetadata {
         let name = name.unwrap_or("python3");
         let is_python = name.to_lowercase().starts_with("python");
@@ -79,7 +78,7 @@ impl KernelMetadata {
         let mut bytes = Vec::new();
         let layout = serde_json::ser::PrettyFormatter::with_indent(b" ");
         let mut to = serde_json::Serializer::with_formatter(&mut bytes, layout);
-        // Writing to memory does not fail; what is wrong would be told by what follows.
+        // Writing to memory does not fail; if it did, parsing would report it.
         let _ = whole.serialize(&mut to);
         bytes.push(b'\n');
         Notebook::parse(bytes).map_err(|error| not_a_notebook(shown, error))
@@ -87,7 +86,7 @@ impl KernelMetadata {
 }
 
 impl Notebooks {
-    /// The same, with new notebooks for the kernels that are told here.
+    /// The same notebooks, with new ones made for the kernels that `kernels` chooses.
     pub fn making(&self, kernels: Arc<dyn KernelDefaults>) -> Notebooks {
         Notebooks { kernel_defaults: Some(kernels), ..self.clone() }
     }
@@ -111,7 +110,7 @@ impl Notebooks {
 mod tests {
     use super::*;
 
-    /// What papermill and nbconvert look for, for kernels of any language.
+    /// The metadata that papermill and nbconvert look for, for kernels of any language.
     #[test]
     fn a_new_notebook_says_what_its_kernel_is() {
         let made = |kernel: KernelMetadata| {

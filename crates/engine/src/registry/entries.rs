@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) entries: HashMap<SessionKey, Entry>,
     /// What became of sessions that their next users must be told about.
     pub(super) losses: HashMap<SessionKey, (CloseReason, Instant)>,
-    /// How many watch the session of a name and folder, whichever kernel it has.
+    /// The number of watchers of a session, by its name and folder, whichever kernel it has.
     pub(super) watched: HashMap<(SessionName, PathBuf), usize>,
     pub(super) is_ending: bool,
     pub(super) is_swept: bool,
@@ -127,7 +127,7 @@ impl State {
         self.watched.keys().any(|(name, cwd)| *name == key.name && *cwd == key.cwd)
     }
 
-    /// Sessions that do nothing, that nobody watches, that are not kept and are not being closed already.
+    /// Sessions that are idle, not watched, not kept and not being closed already.
     fn disposable(&self) -> impl Iterator<Item = (&SessionKey, &Entry, SessionState)> {
         self.entries
             .iter()

@@ -29,7 +29,7 @@ impl Registry {
         Arc::new(Scarce { inner, shared: Arc::downgrade(&self.shared), owner })
     }
 
-    /// Closes the idle sessions that this owner alone uses; their names.
+    /// Closes the idle sessions that only this owner uses, and returns their names.
     async fn spare(&self, owner: OwnerId, reason: CloseReason) -> Vec<SessionName> {
         let idle = {
             let mut state = self.shared.state();
@@ -71,7 +71,7 @@ impl Scarce {
             return Err(failed);
         }
         let launched = self.inner.launch(spec, cancel).await?;
-        // Whoever has caused it is told with the first answer.
+        // The caller is told with the first answer.
         let said = KernelEvent::Notice(told(&spared, reason));
         Ok(Launched { events: launched.events.after(said), ..launched })
     }
@@ -91,7 +91,7 @@ impl Backend for Scarce {
     }
 }
 
-/// What the system had no more of.
+/// The resource that the system has run out of, as a reason to close sessions.
 fn scarcity(error: &LaunchError) -> Option<CloseReason> {
     let (LaunchError::Spawn { source, .. }
     | LaunchError::Resources { source, .. }
@@ -107,13 +107,16 @@ fn scarcity(error: &LaunchError) -> Option<CloseReason> {
 }
 
 fn told(spared: &[SessionName], reason: CloseReason) -> String {
-    let (were, theirs) = match spared {
-        [_] => ("session", "which was idle, was closed to make room for this one; its"),
-        _ => ("sessions", "which were idle, were closed to make room for this one; their"),
+    let (sessions, their) = match spared {
+        [_] => ("session", "its"),
+        _ => ("sessions", "their"),
     };
     let what = match reason {
-        CloseReason::Processes => "there were too many processes (ulimit -u)",
-        _ => "there were too many open files (ulimit -n)",
+        CloseReason::Processes => "too many processes (ulimit -u)",
+        _ => "too many open files (ulimit -n)",
     };
-    format!("{what}: {were} {}, {theirs} variables are gone", names(spared))
+    let closed = names(spared);
+    format!(
+        "{what}: closed idle {sessions} {closed} to make room for this one; {their} variables are gone"
+    )
 }

@@ -1,20 +1,20 @@
-//! Somebody who watches a session: as long as that lasts, it is not closed to make room for another.
+//! Watches on sessions: while one exists, its session is not closed to make room for another.
 //!
-//! Owns the count. What is watched is in `feeds`.
+//! Owns the count. The events are in `feeds`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 
 use super::{Registry, SessionName, Shared};
 
-/// Somebody watches a session; dropped, no more.
+/// Marks a session as watched until it is dropped.
 pub struct Watching {
     shared: Weak<Shared>,
     key: (SessionName, PathBuf),
 }
 
 impl Registry {
-    /// Somebody watches the session of this name and folder, from here on.
+    /// Marks the session of this name and folder as watched.
     pub fn watching(&self, name: &SessionName, cwd: &Path) -> Watching {
         let key = (name.clone(), cwd.to_owned());
         *self.shared.state().watched.entry(key.clone()).or_default() += 1;
@@ -33,7 +33,7 @@ impl Drop for Watching {
             }
         }
         drop(state);
-        // Somebody may wait for its place.
+        // A call may be waiting for its place.
         shared.stayed.notify_waiters();
     }
 }

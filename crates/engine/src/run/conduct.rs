@@ -44,7 +44,7 @@ pub(crate) struct NotebookRun {
     /// What is noted when the first cell begins.
     opening: Option<Opening>,
     trail: Trail,
-    /// All widgets of the kernel, when cells of this run changed one.
+    /// All widgets of the kernel, if a cell of this run changed one.
     widgets: Option<Box<WidgetStates>>,
 }
 
@@ -314,7 +314,7 @@ impl NotebookRun {
                 file.take(outputs.into_iter().map(stamped).collect(), Some(&ran), urgency)
             })
             .await;
-        // Nobody is told that an output is safe before it is.
+        // Outputs are reported as safe only when they are.
         if self.file.as_ref().is_some_and(|file| file.is_kept()) {
             tell(record, number, |cell| cell.written = WriteBack::Kept);
         }
@@ -361,7 +361,7 @@ impl NotebookRun {
                 file.note_end();
                 let mut saved = file.save(Keep::Record)?;
                 let span = Span { began, ended, state };
-                // What cannot be noted is no reason to say that outputs are not there.
+                // The outputs are saved, even if widgets or notes cannot be stored.
                 let stored = widgets.and_then(|states| file.store_widgets(&states).ok());
                 if let (Some(saved), Some(version)) = (&mut saved, stored) {
                     saved.version = version;

@@ -1,7 +1,7 @@
-//! The widgets of a kernel on their way into a notebook, as Jupyter's front ends store them.
+//! Stores the widgets of a kernel in a notebook, as Jupyter's front ends do.
 //!
 //! Owns the form, and which widgets of earlier kernels stay: those that an output of the notebook still shows, and
-//! those that these are made of.
+//! the widgets that these contain.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 const KEY: &str = "widgets";
 const KIND: &str = "application/vnd.jupyter.widget-state+json";
 
-/// The change of the notebook's metadata; none where it has all that already.
+/// The change of the notebook's metadata; none if it has all of that already.
 pub(super) fn stored(notebook: &Notebook, states: &WidgetStates) -> Option<EditOp> {
     let metadata: Map<String, Value> = serde_json::from_slice(notebook.metadata_json()).ok()?;
     let before = metadata.get(KEY).and_then(Value::as_object).cloned().unwrap_or_default();
@@ -24,7 +24,7 @@ pub(super) fn stored(notebook: &Notebook, states: &WidgetStates) -> Option<EditO
     for (id, model) in &states.0 {
         models.insert(id.clone(), serde_json::from_str(model).ok()?);
     }
-    // A view names its widget, and a widget those it is made of. Their ids are like nothing else.
+    // A view names its widget, and a widget names its parts. Ids are unique, so a search in the text finds them.
     let outputs = notebook.cells().filter_map(|cell| cell.outputs_json());
     let mut texts: Vec<String> =
         outputs.map(|outputs| String::from_utf8_lossy(outputs).into_owned()).collect();
@@ -58,7 +58,7 @@ mod tests {
 
     use super::*;
 
-    /// A notebook with one output that shows these widgets, and that stores those.
+    /// A notebook whose outputs show these widgets, and that stores this state.
     fn notebook(shown: &[&str], stored: &Value) -> Notebook {
         let view = |id: &&str| {
             let view = json!({"application/vnd.jupyter.widget-view+json": {"model_id": id}});

@@ -121,11 +121,11 @@ pub enum Note {
     RanTwice(Death),
     /// The kernel itself said so.
     Kernel(String),
-    /// An idle session was closed so that there was room for this one.
+    /// An idle session was closed to make room for this one.
     MadeRoom {
-        /// Its name.
+        /// The name of the closed session.
         session: SessionName,
-        /// What there was no room for.
+        /// The limit that made it necessary.
         reason: CloseReason,
     },
 }

@@ -1,4 +1,5 @@
-//! Output of no run: threads that went on, children that were left; and what the kernel has to say meanwhile.
+//! Output that belongs to no run, of threads and children that were left behind, and notices
+//! of the kernel between runs.
 //!
 //! Owns how much of it is kept for whoever runs next. It must not know runs.
 
@@ -21,7 +22,7 @@ impl Orphans {
     /// As many events as a listener has room for at once.
     const MOST: usize = 16;
     const MOST_BYTES: usize = 1 << 20;
-    /// A kernel says each of the few things it has to say once.
+    /// A kernel has few notices, and sends each once.
     const MOST_NOTICES: usize = 8;
 
     pub(super) fn keep(&mut self, event: KernelEvent) {
@@ -109,7 +110,7 @@ mod tests {
         })
     }
 
-    /// F-038: many short lines are kept whole and in order. What the kernel itself has to say waits for the next run, too.
+    /// F-038: many short lines are kept whole and in order. Notices of the kernel wait for the next run, too.
     #[test]
     fn lines_of_one_stream_are_kept_as_one() {
         let mut orphans = Orphans::default();

@@ -169,7 +169,7 @@ fn several_edits_are_one_change() {
     let places: Vec<usize> =
         result.edits.expect("one for each").iter().map(|edit| edit.cell_index).collect();
     assert_eq!(places, [1, 1, 2]);
-    // An edit of a cell that an earlier one deletes is about no cell.
+    // An edit of a cell that an earlier edit deletes is refused.
     let before = desk.get("nb.ipynb");
     let again = json!({"cell_id": "1", "new_source": "x"});
     let result = edit(&desk, json!({"edits": [delete, again]}));
@@ -177,7 +177,7 @@ fn several_edits_are_one_change() {
     assert_eq!(desk.get("nb.ipynb"), before);
 }
 
-/// B:T-05: whoever watches the notebook's session is told of an edit that failed, and of what was asked.
+/// B:T-05: watchers of the notebook's session are told of an edit that failed, and of what was asked.
 #[tokio::test]
 async fn a_failed_edit_is_told_to_whoever_watches() {
     let desk = Desk::new();
@@ -200,7 +200,7 @@ async fn a_failed_edit_is_told_to_whoever_watches() {
     let options = inkcell_engine::SaveOptions::in_place();
     let done = notebooks.change("nb.ipynb", &options, |notebook, base| change(base, notebook));
     assert!(done.is_err());
-    // Nobody asked for a change that is only worked out.
+    // A dry run asks for no change.
     let dry = inkcell_engine::SaveOptions { mode: inkcell_engine::Mode::DryRun, ..options };
     assert!(notebooks.change("nb.ipynb", &dry, |notebook, base| change(base, notebook)).is_err());
     assert_eq!(feed.end(), Seq(3));

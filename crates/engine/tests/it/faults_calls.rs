@@ -100,7 +100,7 @@ async fn of_many_resets_at_once_one_wins() {
     desk.engine.shutdown().await;
 }
 
-/// F-093: a session that somebody watches is not closed for another; one that is not is, and whoever causes it is told.
+/// F-093: a watched session is not closed for another. One that is not watched is closed, and the caller is told.
 #[tokio::test]
 async fn a_watched_session_stays_and_an_idle_one_is_named() {
     let backend = ScriptedBackend::new();
@@ -116,7 +116,7 @@ async fn a_watched_session_stays_and_an_idle_one_is_named() {
     let other = PythonRequest { wait: Some(SECOND), ..desk.named("b", &["1"]) };
     let full = desk.engine.python(other.clone(), ME).await.expect_err("no place");
     let said = full.to_string();
-    assert_eq!((full.kind(), &*said), (Kind::Busy, "all 1 sessions are busy or attached to: a"));
+    assert_eq!((full.kind(), &*said), (Kind::Busy, "all 1 sessions are busy or attached: a"));
     drop(watch);
     let report = desk.ask(other).await;
     let (session, reason) = (SessionName("a".to_owned()), CloseReason::Evicted);

@@ -76,8 +76,8 @@ async fn idle_sessions_make_room() {
             _ => None,
         }));
     }
-    let first = announced.first().expect("whoever takes the place of others is told");
-    assert!(first.starts_with("there were too many open files (ulimit -n): session"), "{first}");
+    let first = announced.first().expect("a notice about the closed sessions");
+    assert!(first.starts_with("too many open files (ulimit -n): closed idle session"), "{first}");
     assert!(
         first.contains("s0") && !first.contains("busy") && !first.contains("theirs"),
         "{first}"

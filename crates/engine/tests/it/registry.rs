@@ -102,11 +102,12 @@ async fn a_busy_session_is_never_closed_for_another() {
     assert_eq!(desk.names(), ["b"]);
 }
 
-/// B:K-05 F-093: whoever causes it is told which session is gone.
+/// B:K-05 F-093: the caller is told which session was closed for its own.
 #[tokio::test(start_paused = true)]
 async fn whoever_takes_the_place_of_another_is_told() {
     let desk = Desk::new(1, IdleRule::Never);
     desk.use_it("a").await;
+    tokio::time::advance(Duration::from_secs(1)).await;
     let make = |loss| session(&desk.backend, Retry::IfNotStarted, loss);
     let b = key("b");
     let attach = || desk.registry.attach_with(&b, ME, NOW, make, Session::clone);
@@ -116,13 +117,14 @@ async fn whoever_takes_the_place_of_another_is_told() {
     assert_eq!(attach().await.expect("the same session").notes, [], "nobody was closed for it");
 }
 
-/// F-093: one that somebody watches is not closed for another, until nobody watches it any more.
+/// F-093: a watched session is not closed for another, until nobody watches it any more.
 #[tokio::test(start_paused = true)]
 async fn a_watched_session_is_never_closed_for_another() {
     let desk = Desk::new(2, IdleRule::Never);
     desk.use_it("watched").await;
     tokio::time::advance(Duration::from_secs(1)).await;
     desk.use_it("a").await;
+    tokio::time::advance(Duration::from_secs(1)).await;
     let name = SessionName("watched".to_owned());
     let watching = [(); 2].map(|()| desk.registry.watching(&name, Path::new("/")));
     desk.use_it("b").await;

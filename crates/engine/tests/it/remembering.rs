@@ -1,4 +1,4 @@
-//! What an engine remembers of calls that are over: how much, and what those are told who come too late.
+//! How much an engine remembers of calls that are over, and the error for one that is gone.
 
 use std::time::Duration;
 
@@ -8,11 +8,11 @@ use inkcell_testkit::scripted::{Script, ScriptedBackend, Step};
 
 use crate::faults_kit::Desk;
 
-/// However many calls there were.
+/// The bound, however many calls there were.
 const BOUND: usize = 32 << 20;
 
-/// Thousands of calls in several sessions, of which some say much and most say little, leave no more than the bound; the
-/// first is let go of in plain words, the last is there.
+/// Thousands of calls in several sessions, of which some say much and most say little, leave no more than the bound.
+/// The first gives an error that says so, and the last is there.
 #[tokio::test]
 async fn what_is_remembered_does_not_grow_with_the_calls() {
     let backend = ScriptedBackend::new();

@@ -9,7 +9,7 @@ use clap::Args as ClapArgs;
 #[derive(ClapArgs, Debug, Default)]
 #[command(next_help_heading = "Batches")]
 pub(crate) struct BatchArgs {
-    /// Run so many notebooks at once; when left out, as many as there are cores and memory for.
+    /// Run N notebooks in parallel; by default, as many as cores and memory allow.
     #[arg(short, long, value_name = "N", value_parser = jobs)]
     pub(crate) jobs: Option<usize>,
     /// Run every notebook with every combination of these values: year=2022,2023 region=a,b. Each combination needs an

@@ -23,7 +23,7 @@ pub(crate) enum HostVerb {
     Start,
     /// End it, with every session in it.
     Stop {
-        /// Kill it where it does not answer, such as one that is stopped.
+        /// Kill the host if it does not answer, for example because it is stopped.
         #[arg(long)]
         force: bool,
     },

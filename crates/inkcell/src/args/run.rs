@@ -39,7 +39,7 @@ pub(crate) struct Run {
     /// The notebook; - reads one from standard input and, without -o, writes it to standard output. The address of a
     /// notebook on a Jupyter server, as a browser shows it, means the one there.
     pub(crate) path: String,
-    /// More notebooks, or patterns such as 'nb/*.ipynb': all are run as one batch. Give -o or --in-place with them.
+    /// More notebooks, or patterns such as 'nb/*.ipynb': all run as one batch. Named notebooks need -o or --in-place.
     #[arg(value_name = "MORE")]
     pub(crate) more: Vec<String>,
     #[command(flatten)]
@@ -52,7 +52,7 @@ pub(crate) struct Run {
     /// the parameters.
     #[arg(short, long, value_name = "OUT")]
     pub(crate) output: Option<String>,
-    /// Write the outputs of several notebooks into the notebooks themselves.
+    /// With several notebooks, write the outputs into the notebooks themselves.
     #[arg(long, conflicts_with = "output")]
     pub(crate) in_place: bool,
     /// Run these cells only: a list of positions, ranges and ids, such as 0,4-7,ab12. The word stale means those that
@@ -137,7 +137,7 @@ impl Run {
         !self.more.is_empty() || self.batch.is_wanted() || is_many
     }
 
-    /// The notebooks that were given by their names, where there are several and nothing says where their outputs go.
+    /// The notebooks that were named one by one, if there are several and nothing says where their outputs go.
     pub(crate) fn undecided(&self) -> Vec<&str> {
         let is_named = |given: &&str| {
             let path = Path::new(given);

@@ -69,7 +69,7 @@ pub(crate) struct Try {
     pub(crate) took: Duration,
     /// How many cells ran.
     pub(crate) cells: usize,
-    /// How many of them failed although the notebook does not say that they may.
+    /// How many of them failed although the notebook does not allow it.
     pub(crate) failed_cells: usize,
     pub(crate) error: Option<Trouble>,
 }
@@ -105,7 +105,7 @@ pub(crate) struct Counts {
     pub(crate) cancelled: usize,
     pub(crate) unchanged: usize,
     pub(crate) not_run: usize,
-    /// Cells of all rows that failed.
+    /// The failed cells of all rows.
     pub(crate) failed_cells: usize,
 }
 

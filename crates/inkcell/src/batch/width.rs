@@ -1,6 +1,6 @@
 //! How many rows run at once.
 //!
-//! Owns the number and what is said about it. What the machine has is told; it must not look.
+//! Owns the number and the note about it. The caller says what the machine has; it must not look.
 
 /// What somebody asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,7 +19,7 @@ pub(crate) struct Machine {
 }
 
 impl Machine {
-    /// How many kernels there is memory for.
+    /// How many kernels the free memory holds.
     fn room(self) -> Option<usize> {
         let kernels = self.free? / KERNEL_BYTES;
         Some(usize::try_from(kernels).unwrap_or(usize::MAX).max(1))
@@ -36,17 +36,17 @@ pub(crate) struct Width {
 const KERNEL_BYTES: u64 = 200 << 20;
 
 impl Width {
-    /// As many as was asked for, whatever there is; where nobody asked, as many as there are cores and memory for.
+    /// As many as asked for; by default, as many as cores and memory allow.
     pub(crate) fn of(asked: Asked, machine: Machine, rows: usize) -> Width {
         let wanted = match asked {
             Asked::Jobs(jobs) => jobs,
             Asked::Usual => machine.room().map_or(machine.cores, |room| room.min(machine.cores)),
         };
-        // More than there is to do would do nothing.
+        // More than there are rows would have nothing to do.
         Width { jobs: wanted.clamp(1, rows.max(1)) }
     }
 
-    /// That it may be too many, in a sentence; nothing where nobody asked.
+    /// A note that memory may not be enough; none for the default number.
     pub(crate) fn doubt(self, asked: Asked, machine: Machine) -> Option<String> {
         let (Asked::Jobs(_), Some(free), Some(room)) = (asked, machine.free, machine.room()) else {
             return None;
@@ -54,7 +54,7 @@ impl Width {
         let jobs = self.jobs;
         (room < jobs).then(|| {
             format!(
-                "{jobs} run at once as asked, and {} MB of memory are free; if that is too little, give -j {room}",
+                "{jobs} notebooks run at once, as you asked, with {} MB of memory free; if that is too little, use -j {room}",
                 free >> 20
             )
         })
@@ -65,7 +65,7 @@ impl Width {
 mod tests {
     use super::*;
 
-    /// What was asked for is what runs; what nobody asked for fits the machine.
+    /// The number that was asked for is used as it is; the default fits the machine.
     #[test]
     fn as_many_run_as_were_asked_for() {
         let free = |kernels: u64| Some(kernels * KERNEL_BYTES);
@@ -83,7 +83,7 @@ mod tests {
                 50,
                 6,
                 Some(
-                    "6 run at once as asked, and 400 MB of memory are free; if that is too little, give -j 2",
+                    "6 notebooks run at once, as you asked, with 400 MB of memory free; if that is too little, use -j 2",
                 ),
             ),
             (Asked::Jobs(32), machine(2, None), 50, 32, None),

@@ -29,7 +29,7 @@ use crate::tools::{CallContext, Desk, find, guarded};
 /// The only place there is.
 const PATH: &str = "/v1/tool";
 
-/// How many connections there may be at once; who has shown no token makes room for the next.
+/// How many connections there may be at once. One without a token makes room for the next.
 const CONNECTIONS: usize = 128;
 
 /// How long the head of a request may take to come.

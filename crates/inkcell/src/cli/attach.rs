@@ -78,7 +78,7 @@ fn told(
         let event = match asked.next(Some(wait)) {
             Step::Event(event) => *event,
             Step::Nothing if args.no_follow => return Ok(Exit::Ok),
-            // The host does not say that it has let us go; it may be stopped.
+            // The host does not confirm the end; it may be stopped.
             Step::Nothing if signals.times() > 1 => return Ok(Exit::Ok),
             Step::Nothing => {
                 output.flush().map_err(Failure::of_output)?;
@@ -130,7 +130,7 @@ fn watched(
                 }
                 None
             }
-            // The host does not say that it has let us go; it may be stopped.
+            // The host does not confirm the end; it may be stopped.
             Step::Nothing if signals.times() > 1 => Some(Ok(Answer::Nothing)),
             Step::Nothing => None,
             Step::Done(done) => Some(done),

@@ -58,7 +58,7 @@ impl Heard {
         Ok(heard)
     }
 
-    /// How often somebody has asked for an end: once, or twice for one at once.
+    /// How often signals asked for an end: once, or twice for an immediate end.
     pub(crate) fn times(&self) -> u32 {
         self.times.load(Ordering::SeqCst)
     }

@@ -139,7 +139,7 @@ pub(crate) struct Everywhere {
     pub(crate) silent: Vec<Silent>,
 }
 
-/// Asks every host what it knows at once; none where one is silent. Any number that is silent is waited for together.
+/// Asks every host, all at the same time, for what it can say at once; none for a host that is silent.
 pub(crate) fn ask_all(
     ask: impl Fn() -> Ask,
     settings: &Settings,

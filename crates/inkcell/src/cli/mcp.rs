@@ -128,8 +128,8 @@ async fn serve(args: &Mcp, settings: &Arc<Settings>, output: &mut Output) -> Res
     }
 }
 
-/// Returns when the client has hung up and does not take what is written either: no more is read then, so that the end of
-/// what it wrote would never be seen.
+/// Returns when the client has hung up and does not take what is written either. Nothing more is read from it then, so
+/// the end of its input would never be seen.
 async fn deaf(written: &Moved) {
     let hung_up = CancellationToken::new();
     let told = hung_up.clone();
@@ -160,7 +160,7 @@ fn also_listen(host: &Host, settings: &Settings) -> Option<HostPlace> {
     Some(place)
 }
 
-/// Which tools are offered here. Nobody has asked for code to be run yet, so nothing of the workspace is.
+/// Which tools are offered here. Nobody has asked to run code yet, so nothing from the workspace is run.
 pub(crate) async fn exposure(set: ToolSet, settings: &Settings) -> Exposure {
     let profile = set.profile();
     let none = PythonArgs { cwd: None, python: None };

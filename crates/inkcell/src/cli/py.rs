@@ -275,8 +275,8 @@ fn read(
     }
 }
 
-/// Waits for the end, and takes the call back when somebody asks for it. A host that is stopped neither takes it back nor
-/// counts the time of the code; it is left then.
+/// Waits for the end, and cancels the call when the user asks for it. A host that is stopped does neither that nor
+/// enforce the time limit of the code, so it is left.
 fn follow(
     heard: &mpsc::Receiver<News>,
     handle: &AskHandle,

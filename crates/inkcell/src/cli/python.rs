@@ -93,12 +93,12 @@ pub(crate) fn search(args: &PythonArgs, settings: &Settings, cwd: PathBuf) -> Se
     }
 }
 
-/// Says which programs of the folder are about to be run: whoever filled it wrote them.
+/// Prints which programs from the workspace are about to run, because others may have put them there.
 pub(crate) fn announce(search: &Search, output: &mut Output) {
     let workspace = Workspace::around(&search.cwd);
     for Candidate { path, reason, .. } in candidates(search).list {
         if path.exists() && workspace.holds(&path) {
-            let said = format!("runs {} to see whether it works ({reason})", path.display());
+            let said = format!("running {} to check that it works ({reason})", path.display());
             output.beforehand(&said);
         }
     }

@@ -175,7 +175,7 @@ fn show_reply(
         None if reply.is_error => Exit::Failed,
         None => Exit::Ok,
     };
-    // Whoever reads a tool's answer gets what a client of the server gets.
+    // The reader of a tool's answer gets what a client of the server gets.
     let reply = clean(reply);
     if output.is_json() {
         let whole = whole(reply, images)?;

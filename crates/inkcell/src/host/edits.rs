@@ -31,7 +31,7 @@ impl OtherHosts {
         OtherHosts { folder: RuntimeFolder::of(settings), state: settings.state_dir.clone() }
     }
 
-    /// Tells all of them, where there are any.
+    /// Tells all other hosts, if there are any.
     fn tell_all(&self, frame: impl FnOnce() -> ToHost) {
         // Looked for now: a host may have come since. No folder is made for that.
         let folder = self.folder.look();

@@ -34,7 +34,7 @@ pub(crate) enum ToHost {
     },
     /// Instead of a call: notebooks were changed, which sessions there may be of. Nothing is answered.
     Edited(Vec<NotebookEdit>),
-    /// Instead of a call: a change of a notebook was not made.
+    /// Instead of a call: a change of a notebook failed. Nothing is answered.
     EditFailed(FailedEdit),
     /// It is not wanted any more; the second time by force.
     Cancel,

@@ -95,7 +95,7 @@ impl Found {
         Ok(stream)
     }
 
-    /// The process that listens there, as the system says and no file.
+    /// The process that listens there, according to the system and not to a file.
     pub(crate) fn listener(&self) -> io::Result<rustix::process::Pid> {
         Ok(rustix::net::sockopt::socket_peercred(&self.connect_at_once()?)?.pid)
     }

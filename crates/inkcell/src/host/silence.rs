@@ -1,7 +1,7 @@
-//! A host that says nothing: how long it is waited for, and what is told of it.
+//! A host that says nothing: how long to wait for it, and what to report.
 //!
-//! Owns those times. A host that works has time, as machines are busy; one whose process is stopped has next to none, since
-//! nobody but the user can let it go on.
+//! Owns those times. A host that runs gets time, because machines are busy. One that is stopped gets almost none,
+//! because only the user can resume it.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,14 @@ use inkcell_engine::Kind;
 use super::place::{Found, HostKind};
 use crate::exit::{Exit, Failure};
 
-/// How long a host may take to say what it knows, and one that is stopped to go on.
+/// How long a host may take to answer, and a stopped one to resume.
 const PATIENCE: Duration = Duration::from_secs(10);
 const STOPPED_PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long is waited between two looks.
+/// The time between two looks.
 pub(crate) const LOOK: Duration = Duration::from_millis(100);
 
-/// The wait for a host that is to say something now.
+/// The wait for a host that should answer now.
 pub(crate) struct Silence<'a> {
     found: &'a Found,
     began: Instant,
@@ -25,13 +25,13 @@ pub(crate) struct Silence<'a> {
 }
 
 impl<'a> Silence<'a> {
-    /// Waits from now on.
+    /// Begins to wait for a host.
     pub(crate) fn of(found: &'a Found) -> Silence<'a> {
         let began = Instant::now();
         Silence { found, began, stopped: found.is_stopped().then_some(began) }
     }
 
-    /// Whether it was waited for long enough.
+    /// Whether the wait was long enough.
     pub(crate) fn is_over(&mut self) -> bool {
         let now = Instant::now();
         self.stopped = self.found.is_stopped().then(|| self.stopped.unwrap_or(now));
@@ -41,7 +41,7 @@ impl<'a> Silence<'a> {
     }
 }
 
-/// A host that is there and does not answer.
+/// A host that exists and does not answer.
 pub(crate) struct Silent {
     pub(crate) kind: HostKind,
     pub(crate) pid: Option<u32>,
@@ -53,28 +53,28 @@ impl Silent {
         Silent { kind: found.kind, pid: found.pid(), is_stopped: found.is_stopped() }
     }
 
-    /// Which it is, and what can be done.
+    /// A sentence that names the host and says how to resume it.
     pub(crate) fn told(&self) -> String {
         let what = self.kind.described();
         let process = self.pid.map(|pid| format!(" (process {pid})")).unwrap_or_default();
         match (self.is_stopped, self.pid) {
             (true, Some(pid)) => {
                 format!(
-                    "{what}{process} is stopped and does not answer; kill -CONT {pid} lets it go on"
+                    "{what}{process} is stopped and does not answer; kill -CONT {pid} resumes it"
                 )
             }
             _ => format!("{what}{process} does not answer"),
         }
     }
 
-    /// The same as the end of a command that needs it.
+    /// The same, as the failure of a command that needs the host.
     pub(crate) fn failure(&self) -> Failure {
         let hint = match self.kind {
             HostKind::Shared => {
-                "inkcell host stop --force ends it, with its sessions, and the next command starts another one; with \
-                 --no-host py, repl and tui do without one, and so does run without --keep"
+                "end it and its sessions: inkcell host stop --force; the next command starts a new host. To do without \
+                 a host, add --no-host (py, repl, tui) or leave out --keep (run)"
             }
-            HostKind::Agent => "inkcell sessions lists the sessions of the others",
+            HostKind::Agent => "list the sessions of other hosts: inkcell sessions",
         };
         Failure::Told {
             exit: Exit::Unavailable,

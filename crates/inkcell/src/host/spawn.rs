@@ -56,7 +56,7 @@ pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, Sp
             // It may have found that another one was quicker.
             match shared.connect_at_once() {
                 Ok(stream) => return Ok(stream),
-                // More are waiting for it at this moment than it has room for.
+                // More clients want to connect at this moment than it has room for.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::sleep(LOOK);
                     continue;

@@ -1,6 +1,6 @@
 //! Connections: taken, bounded, and ended.
 //!
-//! Owns how long they may be idle; who gets one of the places for them is decided in `places`. A connection carries one request at a time, so the
+//! Owns how long they may be idle; `places` decides who gets one. A connection carries one request at a time, so the
 //! number of connections bounds that of requests too. It must not know what requests ask for.
 
 use std::time::Duration;
@@ -20,9 +20,10 @@ use super::routes::Guarded;
 /// What connections may take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ConnectionLimits {
-    /// So many at once. Who has shown a token keeps its place, and who has not makes room for the next.
+    /// How many there may be at once. A client that has shown a token keeps its place; one without
+    /// makes room for the next.
     pub(crate) connections: usize,
-    /// How long the head of a request may take to come once a token was shown.
+    /// How long the head of a request may take once the client has shown a token.
     pub(crate) head_time: Duration,
     /// How much the head of a request may hold.
     pub(crate) head_bytes: usize,
@@ -99,7 +100,7 @@ async fn converse(
     let _ = stream.set_nodelay(true);
     let pass = place.pass();
     let answer = service_fn(move |mut request: Request<Incoming>| {
-        // The guard finds out who is calling.
+        // The guard uses it when it knows who is calling.
         request.extensions_mut().insert(pass.clone());
         let site = site.clone();
         async move { site.answer(request).await }

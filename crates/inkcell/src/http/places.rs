@@ -1,7 +1,7 @@
 //! Places for connections: who gets one, and who makes room.
 //!
-//! Owns the order among those who have not shown yet that they may come in. Whoever has keeps its place; of the others the
-//! oldest makes room for who comes next, so that any number that says nothing keeps out nobody who has a token.
+//! Owns the order among clients that have not shown a token yet. A client that has keeps its place. Of the others, the
+//! oldest makes room for the next, so silent connections, however many, do not keep out a client with a token.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,20 +11,20 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-/// How long a newcomer has before it must make room: whoever has a token sends it at once, and a busy machine is slow.
+/// How long a newcomer has before it must make room. A client sends its token at once, but a busy machine is slow.
 const GRACE: Duration = Duration::from_millis(250);
 
-/// How long a newcomer may stay where there is room.
+/// How long a newcomer may stay if there is room.
 const NEWCOMER_TIME: Duration = Duration::from_secs(5);
 
-/// Places for so many connections. Clones are the same places.
+/// Places for a number of connections. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Places {
     free: Arc<Semaphore>,
     newcomers: Arc<Mutex<Newcomers>>,
 }
 
-/// Those who have shown no token yet, the oldest first.
+/// The connections that have shown no token yet, the oldest first.
 #[derive(Default)]
 struct Newcomers {
     waiting: VecDeque<Newcomer>,
@@ -51,7 +51,7 @@ pub(crate) struct Place {
     _permit: OwnedSemaphorePermit,
 }
 
-/// What shows that the client of a connection may come in.
+/// Marks the client of a connection as one that may come in.
 #[derive(Clone)]
 pub(crate) struct Pass {
     newcomers: Arc<Mutex<Newcomers>>,
@@ -63,9 +63,8 @@ impl Places {
         Places { free: Arc::new(Semaphore::new(count)), newcomers: Arc::default() }
     }
 
-    /// A place for the next connection. Where none is free, the oldest newcomer loses its own; where there are no
-    /// newcomers, this waits. It is asked for before the connection is taken, so that those who wait do so in the system's
-    /// queue.
+    /// A place for the next connection. If none is free, the oldest newcomer loses its place; if there are no
+    /// newcomers, this waits. Ask for it before you accept the connection, so that clients wait in the system's queue.
     pub(crate) async fn free(&self) -> Option<FreePlace> {
         let taken = || Arc::clone(&self.free).acquire_owned();
         loop {
@@ -85,7 +84,7 @@ impl Places {
         FreePlace { places: self.clone(), permit }
     }
 
-    /// Returns when somebody could make room; never where nobody is new.
+    /// Returns when the oldest newcomer may be sent away; never if there is none.
     async fn oldest_is_due(&self) {
         let since = locked(&self.newcomers).waiting.front().map(|newcomer| newcomer.since);
         match since {
@@ -115,12 +114,12 @@ impl FreePlace {
 }
 
 impl Place {
-    /// For whoever finds out that the client may come in.
+    /// For the code that finds out whether the client may come in.
     pub(crate) fn pass(&self) -> Pass {
         self.pass.clone()
     }
 
-    /// Returns when the connection is to end: its client has shown nothing for too long, or somebody else needs the place.
+    /// Returns when the connection must end: its client has shown no token for too long, or another needs the place.
     pub(crate) async fn is_lost(&self) {
         tokio::select! {
             () = self.dismissed.cancelled() => return,
@@ -146,13 +145,13 @@ impl Pass {
 }
 
 impl Newcomers {
-    /// No newcomer any more; whether it was one.
+    /// Removes a newcomer. Returns whether it was one.
     fn forget(&mut self, number: u64) -> bool {
         let at = self.waiting.iter().position(|newcomer| newcomer.number == number);
         at.and_then(|at| self.waiting.remove(at)).is_some()
     }
 
-    /// Sends the oldest away if it has been there for long enough; whether that was so.
+    /// Sends the oldest away if it has been there for long enough. Returns whether it did.
     fn dismiss_oldest(&mut self) -> bool {
         let is_due = |newcomer: &Newcomer| newcomer.since.elapsed() >= GRACE;
         match self.waiting.pop_front() {

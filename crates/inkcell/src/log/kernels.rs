@@ -109,7 +109,7 @@ impl Trace for Kernels {
                 tracing::debug!(%python, modules_not_imported = failed, "fork server ready");
             }
             ZygoteState::Refused(reason) => {
-                tracing::warn!(%python, reason, "the fork server makes no copies; kernels start one by one");
+                tracing::warn!(%python, reason, "the fork server cannot be copied; kernels start one by one");
             }
             ZygoteState::Gone => tracing::debug!(%python, "fork server gone"),
         }

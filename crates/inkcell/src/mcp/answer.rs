@@ -1,6 +1,6 @@
 //! Replies of tools as the protocol has them.
 //!
-//! Owns the door: whatever is in a reply, nothing that leaves here commands a terminal.
+//! Owns the last step: whatever is in a reply, no text that leaves here can command a terminal.
 
 use std::borrow::Cow;
 
@@ -29,15 +29,15 @@ pub(crate) fn of(reply: ToolReply) -> CallToolResult {
     result
 }
 
-/// A reply in which no text has a control character, wherever it came from: what was given, a file, a program. They
-/// are shown as pictures.
+/// Shows every control character in the texts of a reply as a picture, wherever it came from: an argument,
+/// a file or a program.
 pub(crate) fn clean(mut reply: ToolReply) -> ToolReply {
     for part in &mut reply.content {
         match part {
             Content::Text(text) => clean_text(text),
             Content::Image { mime, .. } => clean_text(mime),
             Content::Link { uri, name, mime, .. } => {
-                [uri, name, mime].into_iter().for_each(clean_text)
+                [uri, name, mime].into_iter().for_each(clean_text);
             }
         }
     }
@@ -47,7 +47,7 @@ pub(crate) fn clean(mut reply: ToolReply) -> ToolReply {
     reply
 }
 
-/// The same for a text by itself.
+/// The same for a single text.
 pub(super) fn cleaned(text: impl std::fmt::Display) -> String {
     let mut text = text.to_string();
     clean_text(&mut text);

@@ -11,7 +11,7 @@ use serde_json::Map;
 
 use crate::tools::{Turn, Turns, find};
 
-/// A place that whoever carries the request out takes over. With the last of its clones the place is free.
+/// A place that the handler of the request takes over. Dropping the last clone frees the place.
 #[derive(Clone)]
 pub(super) struct Ticket(Arc<Mutex<Option<Turn>>>);
 

@@ -1,8 +1,8 @@
 //! The pipes of a client, with word of their end.
 //!
 //! Owns noticing that a client is gone: there is nothing more to read, or nobody who takes what is written. The
-//! protocol's own loop first answers what is under way, and a cell may run for hours. While an answer finds no room
-//! nothing is read, so that the end of what can be read is looked for beside that.
+//! protocol's own loop first answers what is under way, and a cell may run for hours. While an answer waits for room
+//! nothing is read, so a hang-up is looked for separately.
 
 use std::io;
 use std::pin::Pin;
@@ -22,7 +22,7 @@ pub(crate) struct Watched<R> {
     moved: Moved,
 }
 
-/// How many bytes went through. Clones count the same.
+/// The number of bytes that went through. Clones share it.
 #[derive(Clone, Default)]
 pub(crate) struct Moved(Arc<AtomicU64>);
 
@@ -46,8 +46,8 @@ impl<R> Watched<R> {
     }
 }
 
-/// Says so when whoever writes to our standard input has closed it, though what was written before may still wait to be
-/// read. Where input is a file there is no such moment.
+/// Calls `tell` when the other end of our standard input is closed, even if what was written before is still unread.
+/// This never happens if the input is a file.
 pub(crate) fn on_hang_up(tell: impl FnOnce() + Send + 'static) {
     let watch = move || {
         let stdin = rustix::stdio::stdin();

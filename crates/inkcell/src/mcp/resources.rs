@@ -118,7 +118,7 @@ pub(super) fn read(
     let artifact = artifacts.find(&id, Scope::All).map_err(EngineError::from)?;
     let kind = artifact.info().kind.clone();
     let mut contents = of(&artifact, uri, exposure, MOST_BYTES)?;
-    // What is stored is as the program wrote it.
+    // Stored text is as the program wrote it.
     if let ResourceContents::TextResourceContents { text, .. } = &mut contents {
         *text = cleaned(&*text);
     }

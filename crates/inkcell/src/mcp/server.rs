@@ -39,7 +39,7 @@ pub(crate) struct Server {
     roots: ClientRoots,
 }
 
-/// The calls of those who end together. Clones are the same calls.
+/// The calls of all clients that end together. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Calls {
     /// Set when everything ends: whatever is under way is given up then.
@@ -48,7 +48,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Returns when none is under way: what a call has started was waited for then.
+    /// Returns when no call is under way, and every process that a call started has been waited for.
     pub(crate) async fn are_over(&self) {
         self.under_way.close();
         self.under_way.wait().await;
@@ -56,7 +56,7 @@ impl Calls {
 }
 
 impl Server {
-    /// A server whose calls are some of these.
+    /// A server that counts its calls among these.
     pub(crate) fn new(desk: Desk, owner: OwnerId, calls: Calls) -> Server {
         let tools = Arc::new(offer::offered(&desk.exposure));
         Server { desk, owner, tools, calls, roots: ClientRoots::new() }
@@ -235,12 +235,12 @@ impl ServerHandler for Server {
         let found = prompts::get(&request.name, request.arguments.as_ref(), &self.desk.exposure);
         let unknown = || {
             let name = weight::beginning(&request.name, 200);
-            ErrorData::invalid_params(answer::cleaned(format!("there is no prompt {name}")), None)
+            ErrorData::invalid_params(answer::cleaned(format!("no prompt named {name}")), None)
         };
         Ok(found.ok_or_else(unknown)?.into())
     }
 
-    /// A method that there is not; its name is told back.
+    /// An unknown method; the error repeats its name.
     async fn on_custom_request(
         &self,
         request: CustomRequest,

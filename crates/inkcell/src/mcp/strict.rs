@@ -58,7 +58,7 @@ pub(crate) fn take(line: &[u8]) -> Taken {
     let id = id_of(&value).ok().flatten();
     let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
     let wrong = |id: RequestId, method: &str, error: &serde_json::Error| {
-        let problem = cleaned(format!("the params of {method} are wrong: {error}"));
+        let problem = cleaned(format!("invalid params for {method}: {error}"));
         Taken::Refused(Refusal { id: Some(id), error: ErrorData::invalid_params(problem, None) })
     };
     match (serde_json::from_value(value), method, id) {

@@ -59,7 +59,7 @@ impl Edit {
         }
     }
 
-    /// A change that was not made, as it is published, seen from a session's folder.
+    /// A change that failed, as it is published, seen from a session's folder.
     pub(crate) fn of_failure(failure: &feeds::FailedEdit, session: &Path) -> Edit {
         Edit {
             action: failure.asked.action,
@@ -89,7 +89,7 @@ impl NotebookEdit {
     pub(in crate::render) fn rows(&mut self, area: Area) -> &[Line] {
         let area = area.at_least_one_wide();
         let edit = &self.edit;
-        // What became of a change is known when it is published, and stays so.
+        // The outcome of a change is known when it is published, and stays the same.
         self.cache.rows(area, 0, || rows(edit, area))
     }
 

@@ -159,7 +159,7 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
     joined(blocks)
 }
 
-/// What to do after cell `number` failed: it depends on what is left of the cells before it.
+/// The advice after cell `number` failed. It depends on what is left of the cells before it.
 fn next_step(cells: &[CellReport], number: usize) -> String {
     let (before, rest) = cells.split_at(number - 1);
     let is_fresh = |cell: &CellReport| cell.source.kernel == CellKernel::Fresh;
@@ -169,9 +169,9 @@ fn next_step(cells: &[CellReport], number: usize) -> String {
     let before = if is_first { &[] } else { &before[made..] };
     let is_gone = rest.iter().any(takes_the_kernel) || rest.iter().skip(1).any(is_fresh);
     match (is_gone, before) {
-        (true, []) => format!("The kernel is gone, and its variables with it. Fix cell {number}."),
+        (true, []) => format!("The kernel and its variables are gone. Fix cell {number}."),
         (true, _) => format!(
-            "The kernel is gone, and the state of earlier cells with it. Fix cell {number} and run them all again."
+            "The kernel and the state of earlier cells are gone. Fix cell {number} and run all cells again."
         ),
         (false, []) => format!("Fix only cell {number}."),
         (false, before) if before.iter().all(|cell| cell.state == State::Done) => {
@@ -239,8 +239,8 @@ fn output(cell: &CellReport, note: Option<&str>, terms: Terms) -> String {
     without_blank_edges(&text)
 }
 
-/// A traceback as text. Where the kernel gives only a coloured one its escape sequences go; others are the exception's
-/// own words, and are shown.
+/// A traceback as text. If the kernel gives only a coloured one, its escape sequences are removed. Other escape
+/// sequences are the exception's own words, and are shown.
 fn without_colours(error: &PyError) -> String {
     let text = traceback(error, Colour::Off);
     if error.plain.is_empty() { cleaned(&text) } else { text }

@@ -111,7 +111,8 @@ impl Progress {
                 print(&json::started(number, all, cell))?;
             }
             self.begun = self.begun.max(at + 1);
-            // What it showed is on its way to the disk. Only a later cell, or the end, tells that it did not get there.
+            // Its outputs are on their way to the disk. Only a later cell, or the end, shows that
+            // they did not get there.
             let is_on_its_way = is_awaited(cell) && at + 1 == last && !report.state.is_end();
             if !cell.state.is_end() || is_on_its_way {
                 break;
@@ -235,7 +236,7 @@ fn has_run(cell: &CellReport) -> bool {
     cell.count.is_some() || cell.state == State::KernelDied
 }
 
-/// Whether nothing is known yet of where its outputs are.
+/// Whether it is not known yet where its outputs are.
 fn is_awaited(cell: &CellReport) -> bool {
     cell.notebook.as_ref().is_some_and(|cell| cell.written == WriteBack::NotYet)
 }

@@ -32,7 +32,7 @@ pub(crate) fn report(report: &KernelReport) -> String {
     }
 }
 
-/// What became of the code of a session that was interrupted, by the session as it was before.
+/// The outcome of an interrupt; the session is as it was before.
 fn interrupted(session: &SessionReport, fate: InterruptFate) -> String {
     let name = &session.name;
     let Some(running) = session.running.as_ref().filter(|_| fate != InterruptFate::NothingRan)
@@ -45,17 +45,17 @@ fn interrupted(session: &SessionReport, fate: InterruptFate) -> String {
             format!("Interrupted {what} in session {name}.")
         }
         InterruptFate::Ended(State::Done) => {
-            format!("{what} in session {name} has ended: it was done, or caught the interrupt.")
+            format!("{what} in session {name} finished: it was done, or it caught the interrupt.")
         }
         InterruptFate::Ended(State::KernelDied) => {
-            format!("The kernel of session {name} died while {what} was interrupted.")
+            format!("The kernel of session {name} died while interrupting {what}.")
         }
         InterruptFate::Ended(_) => {
-            format!("{what} in session {name} has ended, and not by the interrupt.")
+            format!("{what} in session {name} ended, but not because of the interrupt.")
         }
         InterruptFate::StillRunning => format!(
-            "Sent the interrupt, but {what} in session {name} still runs after {} s. To end it, \
-             restart the session; its variables are gone then.",
+            "Sent the interrupt, but {what} in session {name} is still running after {} s. To end it, \
+             restart the session; its variables will be gone.",
             InterruptFate::WAIT.as_secs()
         ),
     }

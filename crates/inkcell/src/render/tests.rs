@@ -198,7 +198,7 @@ fn call(text: &str, state: State, cells: Vec<CellReport>) -> PythonReport {
     }
 }
 
-/// What a model reads of a call has no control characters, whatever the program called its exceptions and titles.
+/// A model reads no control characters in a reply, whatever the program calls its exceptions and titles.
 #[test]
 fn no_reply_holds_a_control_character() {
     for text in hostile() {

@@ -84,12 +84,12 @@ pub(crate) fn note(note: &Note) -> String {
         Note::Kernel(said) => said.clone(),
         Note::MadeRoom { session, reason } => {
             let what = match reason {
-                CloseReason::OpenFiles => "there were too many open files (ulimit -n)",
-                CloseReason::Processes => "there were too many processes (ulimit -u)",
+                CloseReason::OpenFiles => "too many open files (ulimit -n)",
+                CloseReason::Processes => "too many processes (ulimit -u)",
                 _ => "kernel.max_sessions allows no more",
             };
             format!(
-                "session {session}, which was idle, was closed to make room for this one: {what}; its variables are gone"
+                "closed idle session {session} to make room for this one: {what}; its variables are gone"
             )
         }
     }
@@ -102,12 +102,8 @@ fn closed(reason: CloseReason) -> &'static str {
         CloseReason::Evicted => {
             "was closed because another one needed its place (kernel.max_sessions)"
         }
-        CloseReason::OpenFiles => {
-            "was closed because there were too many open files for another one (ulimit -n)"
-        }
-        CloseReason::Processes => {
-            "was closed because there were too many processes for another one (ulimit -u)"
-        }
+        CloseReason::OpenFiles => "was closed to free open files for another session (ulimit -n)",
+        CloseReason::Processes => "was closed to free processes for another session (ulimit -u)",
         CloseReason::Shutdown => "ended with everything else",
     }
 }

@@ -28,7 +28,7 @@ pub(crate) fn of_step(step: NextStep<'_>) -> String {
         NextStep::MakeFolder(folder) => return format!("make the folder {folder} first"),
         NextStep::ChooseState => "set INKCELL_STATE_DIR to a folder that can be written",
         NextStep::WriteText => "write the text into a notebook instead",
-        NextStep::RunScript(_) => "run what it holds as code",
+        NextStep::RunScript(_) => "run its content as code",
         NextStep::LookAtJson(_) => {
             "a notebook is an object with an array \"cells\"; read the path with :raw to look at it"
         }

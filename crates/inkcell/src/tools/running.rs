@@ -97,7 +97,7 @@ async fn begun_and_followed(
         () = context.cancel.cancelled() => return Err(aborted()),
         begun = begin => begun?,
     };
-    // It has its place in the session; whatever was sent after it may take the next.
+    // It has its place in the session, so the next request may take its own.
     drop(context.turn.take());
     let report = follow(desk, &id, until, GivenUp::TakenBack, context).await?;
     Ok(Followed { report, asides })

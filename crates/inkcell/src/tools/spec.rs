@@ -22,7 +22,7 @@ pub(crate) struct ToolSpec {
     /// A template: `mcp/offer.rs` leaves out what is not for a client.
     pub(crate) description: &'static str,
     pub(crate) hints: Hints,
-    /// What its calls keep in order.
+    /// How its calls are kept in order.
     pub(crate) order: Order,
     /// The JSON Schema of the arguments, as whoever is offered this sees them.
     pub(crate) schema: fn(&Exposure) -> Value,
@@ -62,12 +62,12 @@ pub(crate) struct CallContext {
     pub(crate) cancel: CancellationToken,
     /// Where to say how far it is; nobody listens when there is none.
     pub(crate) progress: Option<mpsc::Sender<Progress>>,
-    /// Holds back the requests that were sent after this one and mean the same session or file.
+    /// Holds back later requests for the same session or file.
     pub(crate) turn: Option<Turn>,
 }
 
 impl CallContext {
-    /// A call that nobody waits behind, and whose progress nobody hears of.
+    /// A call that holds back no other, without progress reports.
     pub(crate) fn new(owner: OwnerId, cancel: CancellationToken) -> CallContext {
         CallContext { owner, cancel, progress: None, turn: None }
     }

@@ -1,4 +1,4 @@
-//! The order of requests: those that mean one session or one file begin in the order in which they were sent.
+//! The order of requests: requests for one session or one file begin in the order in which they were sent.
 //!
 //! Owns the queues. A request takes its place when its message is read, before anything is waited for. It leaves the
 //! queue when its code has a place in its session, or when its work on a file is done.
@@ -19,25 +19,25 @@ const PATHS: [&str; 4] = ["path", "notebook_path", "file_path", "output"];
 /// The arguments that name a session.
 const SESSIONS: [&str; 2] = ["session", "kernelId"];
 
-/// What a tool keeps in order.
+/// Which calls of a tool are kept in order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Order {
-    /// Nothing: its calls mean neither a session nor a file.
+    /// None: they are about neither a session nor a file.
     None,
-    /// Its calls that name one file. A notebook's own session has the name of the file.
+    /// Those that name one file. A notebook's own session has the name of the file.
     File,
-    /// Its calls in one session, and those that name one file.
+    /// Those in one session, and those that name one file.
     Session,
 }
 
-/// What is kept in order: a file, with links followed, or a session.
+/// A queue: for a file, with links followed, or for a session.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 enum Lane {
     File(PathBuf),
     Session(String),
 }
 
-/// The requests of one client that have not begun. Clones are the same.
+/// The requests of one client that have not begun. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Turns {
     /// Where relative paths begin.
@@ -54,12 +54,12 @@ pub(crate) struct Turn {
 
 struct Place {
     lanes: Vec<Lane>,
-    /// Told when it became the first of a lane.
+    /// Notified when it becomes the first of a lane.
     moved: Notify,
 }
 
 impl Turns {
-    /// For whoever works at this desk.
+    /// The order for a client that works at this desk.
     pub(crate) fn at(desk: &Desk) -> Turns {
         Turns::new(&desk.cwd, desk.settings.home.as_deref())
     }
@@ -103,7 +103,7 @@ impl Turns {
         wanted
     }
 
-    /// The file that is meant, by one name. One that does not exist yet is named by its folder.
+    /// The one path for a file, whatever name is given. A file that does not exist yet is found by its folder.
     fn file(&self, given: &str) -> PathBuf {
         let given = split_selector(given).map_or(given, |(path, _)| path);
         let path = match (given.strip_prefix("~/"), &self.home) {
@@ -121,10 +121,10 @@ impl Turns {
 }
 
 impl Turn {
-    /// Waits until every request that was sent before, and means the same, has begun.
+    /// Waits until every earlier request for the same session or file has begun.
     pub(crate) async fn comes(&self) {
         while !self.is_first() {
-            // A wake that came before this is kept.
+            // A wake-up that came before this is kept.
             self.place.moved.notified().await;
         }
     }
@@ -174,7 +174,7 @@ mod tests {
         turn.comes().now_or_never().is_some()
     }
 
-    /// Issue 21, 1: what means the same begins in order, and nothing else waits.
+    /// Issue 21, 1: requests for the same session or file begin in order, and no others wait.
     #[test]
     fn requests_wait_for_those_that_mean_the_same() {
         let (_folder, turns) = turns();
@@ -203,7 +203,7 @@ mod tests {
         assert!(turns.lanes().is_empty());
     }
 
-    /// One that means several things waits for all of them, and is waited for in all.
+    /// A request for several things waits for all of them, and holds back others in all of them.
     #[test]
     fn one_request_may_stand_in_several_queues() {
         let (_folder, turns) = turns();
@@ -219,7 +219,7 @@ mod tests {
         assert!(has_come(&next));
     }
 
-    /// Whoever waits is woken, also when the wake comes before it sleeps.
+    /// Each waiting request is woken, even if the wake-up comes before it sleeps.
     #[tokio::test]
     async fn a_thousand_requests_take_their_turns() {
         let (_folder, turns) = turns();

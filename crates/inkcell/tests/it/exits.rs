@@ -322,7 +322,7 @@ fn an_argument_that_is_not_utf_8_is_told() {
     }
 }
 
-/// What was typed is told back, and cannot command the terminal that shows it.
+/// Errors repeat arguments, but these cannot command the terminal that shows them.
 #[test]
 fn arguments_are_told_without_control_characters() {
     let env = env();

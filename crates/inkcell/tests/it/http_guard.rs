@@ -153,7 +153,7 @@ fn guesses_are_limited() {
     assert!(session.ask("tools/list", json!({}))["result"]["tools"].is_array());
 }
 
-/// S-018: connections that never say anything, more than there are places for, do not keep whoever has a token waiting
+/// S-018: more silent connections than there are places do not keep a client with a token waiting
 /// until their time is over.
 #[test]
 fn silent_connections_keep_nobody_out() {

@@ -73,14 +73,14 @@ fn a_session_that_makes_room_is_named() {
     });
     client.ok("python", json!({"code": "x = 1", "session": "first"}));
     let other = client.ok("python", json!({"code": "print('here')", "session": "second"})).text();
-    assert!(other.contains("here") && other.contains("session first, which was idle"), "{other}");
+    assert!(other.contains("here") && other.contains("closed idle session first"), "{other}");
     assert!(other.contains("kernel.max_sessions"), "{other}");
     let back = client.ok("python", json!({"code": "'x' in globals()", "session": "first"})).text();
     assert!(
         back.contains("False") && back.contains("variables of earlier calls are gone"),
         "{back}"
     );
-    assert!(back.contains("session second, which was idle"), "{back}");
+    assert!(back.contains("closed idle session second"), "{back}");
 }
 
 /// A picture comes back as a picture, with words beside it, and never together with structured content.

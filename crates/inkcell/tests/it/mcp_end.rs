@@ -75,9 +75,8 @@ pub(crate) fn full_pipe() -> (PipeReader, PipeWriter) {
     let flags = fcntl_getfl(&writer).expect("flags");
     fcntl_setfl(&writer, flags | OFlags::NONBLOCK).expect("flags");
     let refused = loop {
-        match writer.write(&[b'x'; 4096]) {
-            Ok(_) => {}
-            Err(error) => break error,
+        if let Err(error) = writer.write_all(b"x") {
+            break error;
         }
     };
     assert_eq!(refused.kind(), ErrorKind::WouldBlock);

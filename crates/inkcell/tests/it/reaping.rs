@@ -1,4 +1,4 @@
-//! What a command leaves to whoever takes the statuses of orphans: nothing. Many containers have nobody who does.
+//! A command leaves no process or status for others to reap. Many containers have nobody who does that.
 
 use std::process::Command;
 
@@ -25,7 +25,7 @@ with open(sys.argv[1], 'w') as file:
     json.dump(left, file)
 sys.exit(code)";
 
-/// The command, below somebody who adopts what it leaves.
+/// The command, run below a process that adopts what it leaves.
 fn adopted(env: &TestEnv, command: &Command) -> Command {
     let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
     let mut adopting = env.command(python);
@@ -42,7 +42,7 @@ fn left(env: &TestEnv) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// F-022: the kernels of a server, its fork server and the kernels made ahead were waited for before it ends.
+/// F-022: a server waits for its kernels, its fork server and the kernels made ahead of time before it ends.
 #[test]
 fn a_server_leaves_no_process_and_no_status() {
     let env = env();

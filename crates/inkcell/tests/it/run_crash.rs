@@ -238,8 +238,8 @@ fn a_run_survives_a_fault_at_every_call() {
     );
 }
 
-/// Issue 21, 2: killed at every event, while every write to the disk takes its time. What an event calls kept or saved
-/// is there.
+/// Issue 21, 2: a run is killed at every event, while writes to the disk are slow. Output that an event calls kept or
+/// saved is there after that.
 #[test]
 fn what_an_event_calls_safe_is_safe() {
     if !need::strace("what_an_event_calls_safe_is_safe") {

@@ -1,5 +1,5 @@
-//! What happens at the start, before anybody asks for code to be run: nothing of the workspace is run, and what could not
-//! run code is found out.
+//! The start, before anybody asks to run code: nothing from the workspace is run, and inkcell finds
+//! out if code cannot run.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
@@ -30,12 +30,14 @@ fn put_program(path: &Path, mark: &Path) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).expect("a program");
 }
 
-/// S-026: whoever only starts inkcell, and reads notebooks with it, has run nothing of a folder that somebody else filled,
-/// wherever it hides.
+type Variables = &'static [(&'static str, &'static str)];
+
+/// S-026: to start inkcell and to read notebooks with it runs nothing of a folder that others
+/// filled, wherever the program hides.
 #[test]
 fn starting_runs_nothing_of_the_workspace() {
-    // Where the program is, and what makes inkcell look there.
-    let table: [(&str, &[(&str, &str)], &str); 6] = [
+    // The place of the program, and what makes inkcell look there: variables, settings.
+    let table: [(&str, Variables, &str); 6] = [
         (".venv/bin/python", &[], ""),
         ("venv/bin/python", &[], ""),
         ("bin/python", &[("PATH", "{bin}:/usr/bin:/bin")], ""),
@@ -84,14 +86,14 @@ fn starting_runs_nothing_of_the_workspace() {
     }
 }
 
-/// The same for what is asked to look: it says which programs of the folder it runs, before it does.
+/// Commands that look at interpreters say which programs of the folder they run, before they do.
 #[test]
 fn what_looks_at_pythons_says_which_it_runs() {
     let env = env();
     let program = env.path(".venv/bin/python");
     put_program(&program, &env.outside("canary"));
     let said = format!(
-        "runs {} to see whether it works (found .venv in the working directory)\n",
+        "running {} to check that it works (found .venv in the working directory)\n",
         program.display()
     );
     for args in [&["env"][..], &["env", "--json"], &["doctor", "--json"]] {
@@ -176,7 +178,7 @@ fn without_a_gateway_that_answers_there_is_no_python() {
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let Ok(mut stream) = stream else { return };
-            // Until the end of the question: whoever closes before that cuts off the answer.
+            // Read to the end of the request: closing before that would cut off the answer.
             let (mut asked, mut part) = (Vec::new(), [0; 1024]);
             while !asked.ends_with(b"\r\n\r\n") {
                 match stream.read(&mut part) {

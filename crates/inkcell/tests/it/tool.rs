@@ -135,8 +135,8 @@ fn sessions_end_with_the_command() {
     assert_eq!(ran.stderr, told);
 }
 
-/// F-021, F-023: an answer that nobody reads does not keep a command that was told to end, whether it has begun to write or
-/// not.
+/// F-021, F-023: an answer that nobody reads does not keep a command that was told to end, even before it has begun
+/// to write the answer.
 #[test]
 fn an_answer_that_nobody_reads_does_not_keep_a_command() {
     let env = env();

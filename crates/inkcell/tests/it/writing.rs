@@ -48,7 +48,7 @@ fn what_is_read_goes_back_byte_for_byte() {
     }
 }
 
-/// A script is no text form of a notebook. It is refused with the line, and nobody is told to write it.
+/// A script is not the text form of a notebook. It is refused with the line, and no hint says to write it.
 #[test]
 fn a_script_is_refused_with_its_line() {
     let env = env();

@@ -1,7 +1,7 @@
-"""The runner's own compiled files, where somebody wants Python to write none.
+"""Lets Python write the compiled files of the runner itself, even if `PYTHONDONTWRITEBYTECODE` is set.
 
-Owns that `PYTHONDONTWRITEBYTECODE` is about files of the user's.  Those of the runner lie in a folder of inkcell's
-own, and compiling them anew would be most of the start of a kernel.  Imported only where the variable is set.
+Owns that the variable is about the user's files.  Those of the runner lie in a folder of inkcell's own, and to compile
+them again would be most of the start of a kernel.  Imported only if the variable is set.
 """
 
 import os

@@ -80,8 +80,8 @@ def _call_all(functions):
 
 
 def quiet_fork():
-    """Forks without a word about threads. Python warns of those that a copy will not have, and where somebody has made
-    errors of warnings, the child would be there and nobody would know it."""
+    """Forks without a warning about threads. Python warns of those that a copy will not have. If warnings are errors,
+    the child would exist and nobody would know it."""
     import warnings
 
     with warnings.catch_warnings():

@@ -1,6 +1,6 @@
 """What code finds of the kernel around its shell: `get_ipython().kernel`.
 
-Owns an object that is there and does next to nothing. Libraries ask whether it exists to learn that they are in a notebook
+Owns an object that does next to nothing. Libraries ask whether it exists to learn that they are in a notebook
 and not in a terminal (pandas shows twenty columns then); some register what widgets would need.
 """
 
@@ -37,6 +37,6 @@ class Kernel:
         self.comm_manager = CommManager()
 
     def get_parent(self, channel="shell"):
-        """The request that is carried out. Output that belongs to it is known by its name."""
+        """The current request. Its id tells which output belongs to it."""
         running = inkcell_runner.current().running
         return {} if running is None else {"header": {"msg_id": str(running)}}

@@ -188,8 +188,8 @@ class Watch:
 
 
 def see_off(session):
-    """A process that ends itself at once, or by a signal, takes along what its streams hold, and what ZeroMQ's
-    thread has not handed to the system yet. Here that is sent before."""
+    """A process that ends itself at once, or by a signal, loses what its streams hold, and what ZeroMQ's thread has
+    not handed to the system yet. Here that is sent first."""
     master = os.getpid()
 
     def sending_first(end):
@@ -218,20 +218,21 @@ def see_off(session):
 
 
 def _is_fatal(number):
-    """Whether a signal ends this process: it does by default, and nobody has made it mean something else."""
+    """Whether a signal ends this process: it does by default, and no handler is set for it."""
     harmless = (0, signal.SIGCHLD, signal.SIGURG, signal.SIGWINCH, signal.SIGCONT, signal.SIGSTOP, signal.SIGTSTP)
     if number in harmless:
         return False
     try:
         return number == signal.SIGKILL or signal.getsignal(number) == signal.SIG_DFL
     except ValueError:
-        # No signal at all, which whoever sends it will say.
+        # It is not a signal; sending it says so.
         return False
 
 
 def _peek():
-    """Says how many bytes wait at a descriptor. Every other way to ask lets go of the interpreter, and then waits
-    for its turn behind the thread of output: at twenty thousand displays that is most of the time."""
+    """Makes a function that says how many bytes wait at a descriptor. Every other way to ask lets go of the
+    interpreter, and then waits for its turn behind the thread of output: at twenty thousand displays that is most of
+    the time."""
     try:
         import ctypes
         import termios
@@ -242,7 +243,7 @@ def _peek():
         where = ctypes.addressof(count)
 
         def peek(descriptor):
-            # What cannot be asked is read, which says what is wrong.
+            # If it cannot be asked, read it: that says what is wrong.
             if ioctl(descriptor, termios.FIONREAD, where) != 0:
                 return 1
             return count.value

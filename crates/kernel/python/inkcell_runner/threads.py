@@ -1,9 +1,9 @@
-"""What imports leave behind that a copy of the process cannot have: threads, and a GPU in use.
+"""Finds what imports leave behind that a copy of the process cannot have: threads, and a GPU in use.
 
-Owns the looking.  A copy has only the thread that made it.  The pools of numerical libraries are idle
+Owns the checks.  A copy has only the thread that made it.  The pools of numerical libraries are idle
 between computations and start anew in a copy, so their threads may be missing there; any other thread may
-have held a lock or done work that nobody goes on with.  A GPU is used by the process that opened it alone; a
-library of it that is only in memory is code like any other.
+have held a lock or done work that nobody goes on with.  Only the process that opened a GPU can use it; a GPU library
+that is merely in memory is code like any other.
 """
 
 import os
@@ -12,7 +12,8 @@ from _thread import _count
 # Libraries with such a pool, by a part of their file's name.
 _POOLS = ("openblas", "libmkl", "libgomp", "libiomp", "libomp", "libblis")
 
-# What is open where a GPU is in use: NVIDIA's, the same under Windows, AMD's, and those of the system's own drivers.
+# Devices that are open if a GPU is in use: NVIDIA's, the same under Windows, AMD's, and those
+# of the system's own drivers.
 _DEVICES = ("/dev/nvidia", "/dev/dxg", "/dev/kfd", "/dev/dri/render")
 
 
@@ -56,7 +57,7 @@ def open_files():
 
 
 def _has_begun(maps):
-    """Whether NVIDIA's driver has begun its work here. It says so itself, and asking begins nothing."""
+    """Whether NVIDIA's driver has begun its work here. It says so itself, and asking does not begin it."""
     driver = next((line[line.find("/") :] for line in maps.splitlines() if "/libcuda.so" in line), None)
     if driver is None:
         return False
@@ -70,7 +71,7 @@ def _has_begun(maps):
 
 
 def gpu_in_use(files, maps):
-    """What this process uses a GPU by, or None: a device among the open files, else the driver in memory."""
+    """The sign that this process uses a GPU, or None: a device among the open files, else the driver in memory."""
     for target in sorted((files or {}).values()):
         if target.startswith(_DEVICES):
             return target
@@ -78,7 +79,7 @@ def gpu_in_use(files, maps):
 
 
 class ThreadWatch:
-    """Looks from its making on, import by import."""
+    """Checks from its creation on, import by import."""
 
     def __init__(self):
         self._known = _running()

@@ -72,9 +72,9 @@ def serve(fd, shell, path="", *preload):
     poll = select.poll()
     poll.register(fd, select.POLLIN)
     poll.register(wake_read, select.POLLIN)
-    # A copy writes to as little memory as it can.
+    # Without warnings to silence, a plain fork writes to less memory.
     fork = quiet_fork if sys.warnoptions else os.fork
-    # Nobody need ask to learn that there are no copies.
+    # The host learns at once if there will be no copies.
     say(b"ready", b'"failed":%s,"refused":%s' % (to_json(failed).encode(), to_json(watch.why_not_fork()).encode()))
     while True:
         for ready, _ in poll.poll():

@@ -65,7 +65,7 @@ def test_a_stream_to_which_nothing_was_written_is_not_waited_for():
     stream.flush()
     stream.flush()
     assert (stream.flushes, stream.text) == (2, "a")
-    # The thread of output has begun to send, which is no sign that it has sent.
+    # The thread of output has begun to send, but may not have sent it.
     stream.write("b")
     stream._flush_pending = False
     stream.flush()

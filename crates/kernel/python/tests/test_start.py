@@ -1,4 +1,4 @@
-"""What of the environment and of the working folder counts when a runner starts."""
+"""The environment and the working folder at the start of a runner."""
 
 import os
 import shutil
@@ -67,7 +67,7 @@ def test_nothing_of_the_working_folder_is_imported_at_the_start(tmp_path, monkey
 
 
 def test_the_runners_own_files_are_compiled_once(tmp_path):
-    """Whoever wants no compiled files means those of their own."""
+    """Users who want no compiled files mean their own."""
     ours, theirs = tmp_path / "ours", tmp_path / "theirs"
     shutil.copytree(os.path.join(ROOT, "inkcell_runner"), ours / "inkcell_runner", ignore=shutil.ignore_patterns("__pycache__"))
     theirs.mkdir()

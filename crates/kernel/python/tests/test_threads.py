@@ -90,7 +90,7 @@ def answer(tmp_path, modules, after="", cpus=2):
         ({"card": GPU_DEVICE % "kfd"}, USED % "kfd"),
         ({"card": GPU_DEVICE % "dri/renderD128"}, USED % "dri/renderD128"),
         ({"card": GPU_DEVICE % "shm/x"}, "None"),
-        # One that is closed again is of no matter.
+        # A device that is closed again does not count.
         ({"card": GPU_DEVICE % "nvidia0", "plain": "import card, os\nos.readlink = card.read"}, "None"),
     ],
 )

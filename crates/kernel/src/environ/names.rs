@@ -42,8 +42,8 @@ pub(super) const ALLOWED: &[&str] = &[
     "MPLBACKEND",
 ];
 
-/// Python's own switches: they change how code runs, as they do in Jupyter, and hold nothing else. Where its library is,
-/// follows from the interpreter.
+/// Python's own switches: they change how code runs, as they do in Jupyter, and hold nothing else. Variables that say
+/// where its library is are left out, because that follows from the interpreter.
 pub(super) const ALLOWED_PYTHON: &[&str] = &[
     "PYTHONASYNCIODEBUG",
     "PYTHONBREAKPOINT",

@@ -129,7 +129,7 @@ pub enum GatewayError {
 }
 
 impl GatewayError {
-    /// An interpreter has nothing that a gateway could be made of.
+    /// The interpreter lacks the packages that a gateway needs.
     pub fn not_installed() -> GatewayError {
         let reason = "kernel_gateway (jupyter-kernel-gateway) or ipykernel not installed. Run: python -m pip install \
                       jupyter_kernel_gateway ipykernel";

@@ -165,7 +165,7 @@ impl GatewayBackend {
         self.rest.kernelspecs().await
     }
 
-    /// Whether a kernel could be had: it answers, lets us in and has one. None is made.
+    /// Checks that the gateway answers, lets us in and has a kernel. Starts none.
     pub async fn check(&self) -> Result<(), GatewayError> {
         self.chosen().await.map(drop)
     }

@@ -143,7 +143,7 @@ impl Pump {
                         format!("the connection to the gateway was lost for a moment ({why})");
                     self.notice(notice).await;
                     self.raise_fence(Why::Loss(UNKNOWN.to_owned()));
-                    // The word that a cell has begun may be lost too.
+                    // The message that a cell has begun may be lost too.
                     if self.state.fold.is_running() {
                         self.begin_cell();
                     }

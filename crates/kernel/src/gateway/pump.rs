@@ -254,8 +254,8 @@ impl Pump {
         None
     }
 
-    /// Where nothing runs there is nothing to interrupt, and kernels are known that do not bear it. A cell that is
-    /// posted and does not run yet is interrupted when it does.
+    /// Sends no interrupt if nothing runs: some kernels do not bear it. A cell that is posted and does not run yet
+    /// is interrupted when it does.
     fn interrupt(&mut self) {
         let state = &self.state;
         let is_open = state.fold.is_running() || state.asking.is_some() || !state.queue.is_empty();

@@ -21,7 +21,7 @@ use crate::kernel::{CodeRequest, History};
 /// What IPython's kernel raises where code wants input that nobody can give.
 const NO_INPUT: &str = "StdinNotImplementedError";
 
-/// What a widget can take for itself.
+/// The messages that a widget can capture.
 const OUTPUT: [&str; 5] = ["stream", "display_data", "execute_result", "error", "clear_output"];
 
 /// What carries a message.
@@ -61,7 +61,7 @@ pub(crate) enum Effect {
     Comm {
         /// The type of the message.
         kind: &'static str,
-        /// What it says.
+        /// The content of the message.
         content: Value,
     },
 }
@@ -117,9 +117,9 @@ struct Running {
     request: String,
     history: History,
     is_started: bool,
-    /// The kernel has said that it is at it.
+    /// The kernel has said that it is busy with it.
     is_busy: bool,
-    /// It was asked, and heard, that the cell is taken up.
+    /// A caller was told that the kernel has taken the cell up.
     is_taken_up: bool,
     is_idle: bool,
     has_asked: bool,
@@ -162,9 +162,9 @@ impl Fold {
         self.running.is_some()
     }
 
-    /// Whether the kernel is known to have taken the cell up since this was last asked, so that an interrupt finds
-    /// it. Our own code in a Python kernel looks out for interrupts of a cell from just before the kernel repeats its
-    /// source; others say no more than that they are busy.
+    /// Whether the kernel is known to have taken the cell up since the last call, so that an interrupt hits it. In a
+    /// Python kernel, our own code waits for interrupts of a cell from just before the kernel repeats its source.
+    /// Other kernels say no more than that they are busy.
     pub(crate) fn takes_up_cell(&mut self, guest: Guest) -> bool {
         let Some(running) = &mut self.running else { return false };
         let is_there = running.is_started || (running.is_busy && guest == Guest::Absent);
@@ -349,7 +349,7 @@ impl Fold {
             "idle" => running.is_idle = true,
             "busy" => {
                 running.is_busy = true;
-                // What is done on the side has no number to wait for.
+                // Silent code has no number to wait for.
                 if running.history == History::Silent {
                     self.start(None);
                 }
@@ -409,7 +409,7 @@ impl Fold {
         Ok(())
     }
 
-    /// Code wanted a line and was told at once that there is none. It may have gone on without.
+    /// Code asked for a line and was refused at once. It may have gone on without one.
     fn refused(&mut self, content: &[u8]) {
         let (prompt, password) = content::prompt(content).unwrap_or_default();
         self.start(None);

@@ -256,17 +256,17 @@ fn candidates(folder: &Path) -> Vec<(String, PathBuf)> {
     found
 }
 
-/// Keeps the history of IPython's kernel in memory: a file that all kernels of a user share is no place for cells that
-/// an agent runs.
+/// Keeps the history of IPython's kernel in memory: cells that an agent runs do not belong in a file that all
+/// kernels of a user share.
 pub(crate) const MEMORY_HISTORY: &str = "--HistoryManager.hist_file=:memory:";
 
-/// Starts IPython's kernel as `-m ipykernel_launcher` does, without the working folder on the path: a file such as `re.py`
-/// there would take the place of a module that the start needs. The kernel adds the folder when it has started.
+/// Starts IPython's kernel as `-m ipykernel_launcher` does, without the working folder on the path: a file such as
+/// `re.py` there would replace a module that the start needs. The kernel adds the folder when it has started.
 const SAFE_START: &str = "import sys\nif not sys.path[0]: del sys.path[0]\nimport ipykernel_launcher\n\
                           sys.argv[0] = ipykernel_launcher.__file__\nfrom ipykernel import kernelapp\n\
                           kernelapp.launch_new_instance()";
 
-/// A command of IPython's kernel that nothing in the working folder can stop.
+/// A command of IPython's kernel whose start nothing in the working folder can break.
 pub(crate) fn safely(mut command: Vec<String>) -> Vec<String> {
     let is_start = |pair: &[String]| {
         pair[0] == "-m" && matches!(&*pair[1], "ipykernel" | "ipykernel_launcher")

@@ -29,7 +29,7 @@ pub(crate) struct Message {
     pub(crate) parent: Option<Header>,
     /// What it says: a JSON object.
     pub(crate) content: Bytes,
-    /// What belongs to that and is no JSON.
+    /// Binary data that belongs to the content.
     pub(crate) buffers: Vec<Bytes>,
 }
 

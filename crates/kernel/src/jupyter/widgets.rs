@@ -1,7 +1,8 @@
 //! Widgets as a front end holds them: their state, and what an `ipywidgets.Output` captures. Pure.
 //!
-//! Owns the models that a kernel has opened. What belongs to a request goes to the `Output` that asked for it last, as
-//! in JupyterLab and nbclient. Nobody moves a widget here, so all that a kernel is told is what its outputs captured.
+//! Owns the models that a kernel has opened. Output of a request goes to the `Output` widget that asked
+//! for it last, as in JupyterLab and nbclient. Nobody moves a widget here, so a kernel is told only
+//! what its `Output` widgets captured.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -16,18 +17,18 @@ use crate::jupyter::content::Read;
 use crate::jupyter::lenient;
 use crate::widgets::WidgetStates;
 
-/// What widgets open their channels as.
+/// The target name of the channels of widgets.
 const TARGET: &str = "jupyter.widget";
 
-/// How much all widgets of a kernel may weigh, and what is said when they weigh more.
+/// How many bytes all widgets of a kernel may take, and the notice if they take more.
 const MAX_BYTES: usize = 64 << 20;
 pub(crate) const TOO_LARGE: &str = "the widgets of this kernel hold more than 64 MiB: their state is not stored, and \
-    what Output widgets capture from here on is left out";
+    output that Output widgets capture from now on is dropped";
 
 #[derive(Default)]
 pub(crate) struct Widgets {
     models: BTreeMap<String, Model>,
-    /// The widgets that take what belongs to a request. The last one does.
+    /// By request, the widgets that capture its output. The last one gets it.
     takers: HashMap<String, Vec<String>>,
     is_changed: bool,
     size: Size,
@@ -36,7 +37,7 @@ pub(crate) struct Widgets {
 /// Whether there is room for more.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Size {
-    /// About so many bytes: what was replaced since is counted too.
+    /// About how many bytes they take; values that were replaced since still count.
     Bytes(usize),
     TooLarge {
         is_told: bool,
@@ -52,17 +53,17 @@ impl Default for Size {
 #[derive(Default)]
 struct Model {
     state: Map<String, Value>,
-    /// By where they belong in the state, which is JSON.
+    /// By their path in the state, which is JSON.
     buffers: BTreeMap<String, Buffer>,
-    /// As a notebook has it, since it last changed.
+    /// The form in which a notebook stores it; none after a change.
     stored: Option<Arc<str>>,
-    /// There for an `Output`.
+    /// Present for an `Output` widget.
     capture: Option<Capture>,
 }
 
 #[derive(Default)]
 struct Capture {
-    /// What belongs to this request is captured; empty means nothing.
+    /// The request whose output is captured; empty for none.
     request: String,
     /// The outputs are removed when the next one comes.
     is_clear_pending: bool,
@@ -91,7 +92,7 @@ fn comm(content: &[u8]) -> Read<Comm> {
 }
 
 impl Widgets {
-    /// `comm_open`. Gives the name of a channel that is none of a widget.
+    /// Handles `comm_open`. Returns the id of the channel if it belongs to no widget.
     pub(crate) fn open(&mut self, content: &[u8], buffers: &[Bytes]) -> Read<Option<String>> {
         let Comm { comm_id, target_name, data } = comm(content)?;
         if target_name != TARGET {
@@ -107,14 +108,14 @@ impl Widgets {
         Ok(None)
     }
 
-    /// `comm_msg`.
+    /// Handles `comm_msg`, which updates a widget.
     pub(crate) fn message(&mut self, content: &[u8], buffers: &[Bytes]) -> Read<()> {
         let Comm { comm_id, data, .. } = comm(content)?;
         self.update(&comm_id, data, buffers, content.len());
         Ok(())
     }
 
-    /// `comm_close`.
+    /// Handles `comm_close`, which removes a widget.
     pub(crate) fn close(&mut self, content: &[u8]) -> Read<()> {
         let Comm { comm_id, .. } = comm(content)?;
         if let Some(model) = self.models.remove(&comm_id) {
@@ -134,7 +135,7 @@ impl Widgets {
             capture.request = request;
         }
         if model.capture.is_some() && data["method"] == "echo_update" {
-            // What we sent ourselves; more may have been captured since.
+            // The echo of our own update; more may have been captured since.
             state.remove("outputs");
         }
         let bytes = content_bytes + buffers.iter().map(Bytes::len).sum::<usize>();
@@ -154,7 +155,7 @@ impl Widgets {
         }
     }
 
-    /// Has a widget capture what belongs to this request, and nothing of the one before.
+    /// Lets a widget capture the output of this request, and no more of the one before.
     fn capture_from(&mut self, id: &str, before: Option<&Capture>, request: &str) {
         if let Some(before) = before.filter(|before| !before.request.is_empty())
             && let Some(takers) = self.takers.get_mut(&before.request)
@@ -171,12 +172,12 @@ impl Widgets {
         }
     }
 
-    /// Whether a widget takes output that belongs to this request.
+    /// Whether a widget captures the output of this request.
     pub(crate) fn takes(&self, request: &str) -> bool {
         self.takers.contains_key(request)
     }
 
-    /// Puts output where it was wanted.
+    /// Adds output to the widget that captures it.
     pub(crate) fn take(&mut self, request: &str, kind: &str, content: &[u8]) -> Read<()> {
         let content: Map<String, Value> =
             lenient::read(content, |text| serde_json::from_str(text))?;
@@ -203,7 +204,7 @@ impl Widgets {
         Ok(())
     }
 
-    /// What the kernel is to be told: contents of `comm_msg`.
+    /// The updates to send to the kernel, as contents of `comm_msg`.
     pub(crate) fn unsent(&mut self) -> Vec<Value> {
         let mut unsent = Vec::new();
         for (id, model) in &mut self.models {
@@ -217,7 +218,7 @@ impl Widgets {
         unsent
     }
 
-    /// All widgets, when one was changed since this was last asked.
+    /// All widgets, if one has changed since the last call.
     pub(crate) fn changed(&mut self) -> Option<WidgetStates> {
         if !std::mem::take(&mut self.is_changed) || self.measured() > MAX_BYTES {
             return None;
@@ -226,7 +227,7 @@ impl Widgets {
         Some(WidgetStates(models.map(|(id, model)| (id.clone(), model.stored())).collect()))
     }
 
-    /// Whether it must be said that there was no room. That is said once.
+    /// Whether to report that there is too much. True only once.
     pub(crate) fn overflows(&mut self) -> bool {
         match &mut self.size {
             Size::Bytes(_) => false,
@@ -240,7 +241,7 @@ impl Widgets {
         known + more <= MAX_BYTES || self.measured() <= MAX_BYTES
     }
 
-    /// What the widgets really weigh. Where that is or was too much, none of it is kept.
+    /// The actual size of the widgets in bytes. If that is or was too much, their state is dropped.
     fn measured(&mut self) -> usize {
         let Size::Bytes(_) = self.size else { return usize::MAX };
         let bytes = self.models.values_mut().map(|model| model.stored().len()).sum();
@@ -257,7 +258,7 @@ impl Widgets {
 }
 
 impl Model {
-    /// What has none is no widget that a front end could make again.
+    /// A front end cannot restore a model without a name.
     fn has_name(&self) -> bool {
         self.state.contains_key("_model_name")
     }
@@ -283,14 +284,14 @@ impl Model {
             model_name: state.get("_model_name"),
             state,
         };
-        // What was JSON always has a form in JSON.
+        // A value that was read from JSON can be written as JSON.
         let text: Arc<str> = serde_json::to_string(&stored).unwrap_or_default().into();
         self.stored = Some(Arc::clone(&text));
         text
     }
 }
 
-/// Output as a notebook has it. The order is that of nbclient: the kernel may show it.
+/// Output as a notebook stores it. The order of fields is that of nbclient, because the kernel may show it.
 fn output(kind: &str, mut content: Map<String, Value>) -> Map<String, Value> {
     let fields: &[&str] = match kind {
         "stream" => &["name", "text"],
@@ -307,7 +308,7 @@ fn output(kind: &str, mut content: Map<String, Value>) -> Map<String, Value> {
     output
 }
 
-/// Text of one stream is one output.
+/// Adds an output. Text of the same stream is joined.
 fn add(outputs: &mut Vec<Value>, output: Map<String, Value>) {
     let is_stream = output.get("output_type").is_some_and(|kind| kind == "stream");
     if let (true, Some(Value::Object(last))) = (is_stream, outputs.last_mut())
@@ -321,7 +322,7 @@ fn add(outputs: &mut Vec<Value>, output: Map<String, Value>) {
     outputs.push(Value::Object(output));
 }
 
-/// About how many bytes a value has.
+/// About how many bytes a value takes.
 fn weight(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 8,

@@ -1,4 +1,4 @@
-//! What the files of an interpreter say about it: enough to expect that it works, without running it.
+//! Judges an interpreter by its files: enough to expect that it works, without running it.
 //!
 //! Owns how `pyvenv.cfg`, the kind of a file and folders of packages are read. It must not know when an interpreter is
 //! not to be run.
@@ -12,7 +12,7 @@ use super::candidate::{Candidate, Search, venv_of};
 use super::interpreter::{OLDEST, Reason, Skipped, Version, Why};
 use super::probe::script_runner;
 
-/// No file that is read here is longer.
+/// The size in bytes above which a file is not read.
 const MOST_BYTES: u64 = 64 << 10;
 
 /// How the programs of Linux and macOS begin.
@@ -25,20 +25,20 @@ const PROGRAMS: [&[u8]; 6] = [
     b"\xca\xfe\xba\xbe",
 ];
 
-/// An interpreter that would be chosen by what its files say; nobody has run it.
+/// An interpreter that would be chosen according to its files; it was not run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unasked {
-    /// The program.
+    /// The path of the interpreter.
     pub path: PathBuf,
-    /// Its `sys.prefix`, where files tell it: a version manager decides that only when it is run.
+    /// Its `sys.prefix`, if files tell it. A version manager decides that only when it is run.
     pub prefix: Option<PathBuf>,
     /// The virtual environment it belongs to.
     pub venv: Option<PathBuf>,
-    /// Its version, where files tell it.
+    /// Its version, if files tell it.
     pub version: Option<Version>,
     /// Why it would be chosen.
     pub reason: Reason,
-    /// What comes before it and cannot be taken.
+    /// The candidates before it that cannot be used.
     pub skipped: Vec<Skipped>,
 }
 
@@ -75,7 +75,7 @@ impl Unasked {
             Some(folder) => Some(PathBuf::from(folder)),
             None => search.home.as_ref().map(|home| home.join(".local")),
         };
-        // Debian's Python has a second place, for what does not come with the system.
+        // Debian's Python has a second folder, for packages that do not come with the system.
         let beyond = [base.join("local"), base].into_iter().chain(user).filter(|_| is_open);
         let mut folders = search.python_path();
         folders.extend(own);
@@ -90,7 +90,7 @@ impl Unasked {
     }
 }
 
-/// Where the program of an installation has its files.
+/// The prefix of an installation, from the path of its program.
 fn installation(program: &Path) -> Option<PathBuf> {
     let program = program.canonicalize().ok()?;
     parent(program.parent()?)
@@ -127,17 +127,17 @@ fn linked_from(folder: &Path) -> Vec<PathBuf> {
     named.filter(|path| path.is_dir()).collect()
 }
 
-/// What `pyvenv.cfg` says.
+/// The contents of a `pyvenv.cfg`.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Config {
-    /// Where the program is that the environment was made from.
+    /// The folder of the Python that the environment was made from.
     pub(super) home: Option<PathBuf>,
     version: Option<Version>,
     sees_system: bool,
 }
 
 impl Config {
-    /// That of the virtual environment a program lies in.
+    /// Reads it for the virtual environment that a program belongs to.
     pub(super) fn around(program: &Path) -> Option<Config> {
         let text = text_of(&venv_of(program)?.join("pyvenv.cfg"))?;
         let mut config = Config::default();
@@ -163,7 +163,7 @@ fn version_of(text: &str) -> Option<Version> {
     Some(Version { major, minor, micro: numbers.next().flatten().unwrap_or_default() })
 }
 
-/// Whether the system could start this.
+/// Checks that the system could start this program.
 fn must_be_program(path: &Path) -> Result<(), Why> {
     let wrong = |problem: String| Err(Why::CannotStart { problem });
     let found = match fs::metadata(path) {
@@ -171,13 +171,13 @@ fn must_be_program(path: &Path) -> Result<(), Why> {
         Err(error) => return wrong(error.to_string()),
     };
     if !found.is_file() {
-        return wrong("it is no file".to_owned());
+        return wrong("it is not a file".to_owned());
     }
     if found.permissions().mode() & 0o111 == 0 {
         return wrong("permission denied".to_owned());
     }
     let mut start = Vec::new();
-    // A program may be one that nobody but the system can read.
+    // The file may be one that we can start but not read.
     let Ok(file) = fs::File::open(path) else { return Ok(()) };
     let _ = file.take(4).read_to_end(&mut start);
     if start.starts_with(b"#!") {
@@ -190,7 +190,7 @@ fn must_be_program(path: &Path) -> Result<(), Why> {
     }
     match PROGRAMS.iter().any(|begin| start.starts_with(begin)) {
         true => Ok(()),
-        false => wrong("it is no program".to_owned()),
+        false => wrong("it is not a program".to_owned()),
     }
 }
 

@@ -95,8 +95,8 @@ impl Finder {
         Err(none(search, skipped))
     }
 
-    /// The first candidate that works, as far as that can be known without running anything of the workspace: what is in
-    /// it, and what a version manager would pick by files in it, is judged by its files (S-026).
+    /// The first candidate that seems to work. Nothing from the workspace is run: a program in it, or one that a
+    /// version manager would pick by files in it, is judged by its files (S-026).
     pub async fn look(&self, search: &Search, workspace: &Workspace) -> Result<Sighted, FindError> {
         let found = candidates(search);
         let mut skipped = found.empty;
@@ -121,8 +121,8 @@ impl Finder {
         Err(none(search, skipped))
     }
 
-    /// Which of these top-level modules an interpreter lacks. One that can be run is asked; where there is no telling, none
-    /// is lacking.
+    /// Which of these top-level modules an interpreter lacks. An interpreter that may be run is asked. If nobody can
+    /// tell, no module counts as lacking.
     pub async fn lacking<'a>(
         &self,
         sighted: &Sighted,
@@ -140,7 +140,7 @@ impl Finder {
         modules.iter().copied().filter(|module| lacking.iter().any(|name| name == module)).collect()
     }
 
-    /// What is known of a candidate that is not run: an earlier answer, or what its files say.
+    /// The answer for a candidate that is not run: an earlier one, or what its files say.
     fn recall(&self, candidate: &Candidate, search: &Search, is_shim: bool) -> Result<Looked, Why> {
         match self.standing(candidate, search)?.known {
             Some(known) => Ok(Looked::Answer(known)),
@@ -148,7 +148,7 @@ impl Finder {
         }
     }
 
-    /// What is known of a candidate before it is asked.
+    /// Looks up an earlier answer of a candidate, before it is asked.
     fn standing(&self, candidate: &Candidate, search: &Search) -> Result<Standing, Why> {
         let program = &candidate.path;
         let is_shim = shim::is_shim(program);
@@ -210,7 +210,7 @@ pub enum Sighted {
 }
 
 impl Sighted {
-    /// The program.
+    /// The path of the interpreter.
     pub fn path(&self) -> &Path {
         match self {
             Sighted::Asked(python) => &python.path,
@@ -218,7 +218,7 @@ impl Sighted {
         }
     }
 
-    /// Where it has its files, where that is known.
+    /// Its `sys.prefix`, if that is known.
     pub fn prefix(&self) -> Option<&Path> {
         match self {
             Sighted::Asked(python) => Some(&python.prefix),
@@ -235,7 +235,7 @@ impl Sighted {
     }
 }
 
-/// What a look has shown of one candidate.
+/// The result of a look at one candidate.
 enum Looked {
     Answer(Known),
     Files(Unasked),

@@ -1,7 +1,7 @@
 //! Which Python a kernel is: the candidates in order, what each answers, and the choice with its reason.
 //!
-//! Nothing here runs unless a kernel is wanted: reading and editing notebooks never come this way, and whoever only looks
-//! runs nothing of the workspace.
+//! Nothing here runs unless a kernel is wanted: reading and editing notebooks never come this way, and a mere look
+//! runs nothing from the workspace.
 
 mod cache;
 mod candidate;

@@ -95,7 +95,7 @@ pub async fn probe(
     if probed.version < OLDEST { Err(Why::TooOld(probed.version)) } else { Ok(probed) }
 }
 
-/// Which of these top-level modules a Python lacks, with these folders before its own; none where it does not say.
+/// Which of these top-level modules a Python lacks, with these folders before its own; none if it does not answer.
 pub(super) async fn lacking(
     program: &Path,
     env: &BTreeMap<String, String>,

@@ -1,5 +1,5 @@
-//! Which programs belong to the folder that somebody works in: whoever filled it wrote them, so they are not run before
-//! somebody asks for code to be run (S-026).
+//! Which programs belong to the workspace. Others may have written them, so they are not run before the user
+//! asks to run code (S-026).
 //!
 //! Owns the rule. It looks at paths and starts nothing.
 
@@ -7,29 +7,29 @@ use std::path::{Path, PathBuf};
 
 use super::files::Config;
 
-/// The folder of somebody's work, and the checkout it is in.
+/// The working folder, and the repository around it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Workspace {
-    /// Behind all links.
+    /// Absolute paths with all links followed.
     folders: Vec<PathBuf>,
 }
 
 impl Workspace {
-    /// The workspace of whoever works in this folder: the folder, and all of the repository that it is a part of. Whoever
-    /// is started in the root of the machine works nowhere yet.
+    /// The workspace of this folder: the folder, and the whole repository that it is a part of. The root of the
+    /// machine counts as no workspace.
     pub fn around(cwd: &Path) -> Workspace {
         let root = cwd.ancestors().find(|folder| folder.join(".git").exists());
         let folders = [cwd].into_iter().chain(root).map(real);
         Workspace { folders: folders.filter(|folder| folder.parent().is_some()).collect() }
     }
 
-    /// Nothing is in it: whoever looks may run what they find.
+    /// An empty workspace: every program may be run.
     pub fn none() -> Workspace {
         Workspace::default()
     }
 
-    /// Whether to start this program is to run something of the workspace: the program itself, or what the virtual
-    /// environment around it has every Python import at its start.
+    /// Whether starting this program runs something from the workspace: the program itself, modules that its virtual
+    /// environment makes every Python import at the start, or the Python that the environment was made from.
     pub fn holds(&self, program: &Path) -> bool {
         let named = match (program.parent(), program.file_name()) {
             (Some(folder), Some(name)) => real(folder).join(name),
@@ -40,7 +40,7 @@ impl Workspace {
         paths.any(|path| self.folders.iter().any(|folder| path.starts_with(folder)))
     }
 
-    /// Whether nothing is in it.
+    /// Whether nothing belongs to it.
     pub(super) fn is_empty(&self) -> bool {
         self.folders.is_empty()
     }

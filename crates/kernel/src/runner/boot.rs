@@ -1,4 +1,4 @@
-//! How Python is started for the runner: with its own variables, and without anything of the user's to import from.
+//! Starts Python for the runner: with Python's own variables, and without the user's folders on the path of modules.
 //!
 //! Owns the command line. What a runner is told afterwards is in `launch.rs`.
 
@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use crate::runner::supply::Kind;
 
-/// What becomes of the process.
+/// The purpose of the process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// One kernel.
+    /// The runner of one kernel.
     Runner,
-    /// What kernels are copied from.
+    /// The process that kernels are copied from.
     ForkServer,
 }
 

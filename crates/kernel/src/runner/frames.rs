@@ -178,7 +178,7 @@ pub(crate) enum Frame {
         id: u64,
         failed: Option<String>,
     },
-    /// What a widget says: the type of the message, its content, and buffers.
+    /// A message of a widget: its type, its content, and buffers.
     Comm {
         id: Option<u64>,
         name: String,

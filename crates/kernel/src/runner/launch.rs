@@ -66,12 +66,12 @@ impl ForkServer {
 pub struct RunnerBackend {
     config: RunnerConfig,
     supply: Arc<Supply>,
-    /// When the runner's files were last seen to be whole, and where.
+    /// When the runner's files were last checked, and their folder.
     installed: Mutex<Option<(Instant, PathBuf)>>,
     trace: Option<Arc<dyn Trace>>,
 }
 
-/// For how long files that were seen to be whole are not looked at again.
+/// How long files that were checked are not checked again.
 const RECENT: Duration = Duration::from_millis(250);
 
 /// How many events may wait for the session; the runner's own writes stall beyond that.
@@ -112,8 +112,8 @@ impl RunnerBackend {
         self.supply.spares()
     }
 
-    /// The folder with the runner's files. Each of them is read to see whether it is whole, which is not done again for
-    /// kernels that start at the same time.
+    /// The folder with the runner's files. Each of them is read to check that it is whole; kernels that start at the
+    /// same time share one check.
     fn installed(&self) -> io::Result<PathBuf> {
         let mut installed = self.installed.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((at, root)) = &*installed

@@ -24,7 +24,7 @@ pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
     };
     match lay_out(state, &home, &folder) {
         Ok(()) => Ok(folder),
-        // There is nothing wrong with the folder, and whoever has descriptors to spare must know what is missing.
+        // The folder is fine, and the caller must know what ran out: it may be able to free some.
         Err(error) if is_scarce(&error) => Err(error),
         Err(error) => Err(io::Error::new(error.kind(), format!("{}: {error}", folder.display()))),
     }
@@ -32,7 +32,7 @@ pub(crate) fn install(state: &Path) -> io::Result<PathBuf> {
 
 fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(home)?;
-    // Whoever may write to one of them can put other code in the place of ours.
+    // A user who may write to one of them can replace our code.
     check_own(state)?;
     check_own(home)?;
     if is_whole(folder) {
@@ -81,7 +81,7 @@ fn check_own(folder: &Path) -> io::Result<()> {
     } else if found.uid() != rustix::process::geteuid().as_raw() {
         "belongs to another user"
     } else if found.mode() & 0o022 != 0 {
-        "can be written to by other users (`chmod go-w` closes it)"
+        "can be written to by other users (fix it with `chmod go-w`)"
     } else {
         return Ok(());
     };

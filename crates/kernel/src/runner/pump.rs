@@ -59,7 +59,7 @@ pub(crate) struct Pump {
     refused: mpsc::UnboundedReceiver<AskId>,
     current: Option<ExecId>,
     error: Option<PyError>,
-    /// What runs is a cell, and not something on the side.
+    /// Whether a cell runs, and not silent code.
     has_number: bool,
     widgets: Widgets,
     tail: Vec<u8>,
@@ -250,7 +250,7 @@ impl Pump {
         }
     }
 
-    /// Takes what a widget says; what cannot be read says nothing.
+    /// Takes a message of a widget; one that cannot be read is ignored.
     fn hear_widget(&mut self, kind: &str, parts: &[Part], mut payload: Bytes) {
         let mut pieces =
             parts.iter().map(|Part(_, _, size)| payload.split_to((*size).min(payload.len())));

@@ -54,7 +54,7 @@ pub(crate) struct Fresh {
     pub(crate) wires: Wires,
     pub(crate) mark: Mark,
     pub(crate) origin: Origin,
-    /// What its user is to be told, once that is known.
+    /// The notice for its user, once it is known.
     pub(crate) notice: Option<BoxFuture<'static, Option<String>>>,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Supply {
     spares: Mutex<Spares>,
     /// The tasks that make spares.
     refills: TaskTracker,
-    /// Nothing is made ahead of time any more.
+    /// Set when nothing more is made ahead of time.
     is_closed: AtomicBool,
     trace: Option<Arc<dyn Trace>>,
 }
@@ -133,7 +133,7 @@ impl Supply {
         taken
     }
 
-    /// Ends the fork servers and the spares, and takes their statuses. A kernel that is wanted later is started by itself.
+    /// Ends the fork servers and the spares, and reaps them. A kernel that is wanted later is started by itself.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::SeqCst);
         let servers = std::mem::take(&mut *self.servers.lock().await);
@@ -195,7 +195,7 @@ impl Supply {
     /// The fork server of this kind. One that is not there is started, and not waited for.
     async fn server(&self, kind: &Kind) -> Result<Arc<Zygote>, Reason> {
         let mut servers = self.servers.lock().await;
-        // Looked at with the lock held, so that none is put in once they were all taken out.
+        // Checked with the lock held, so that no server is added after all were taken out.
         if self.is_closed() {
             return Err(Reason::passing("everything ends"));
         }
@@ -219,8 +219,8 @@ impl Supply {
         Err(Reason::passing("the fork server is starting"))
     }
 
-    /// What a kernel says about the modules that were to be preloaded: as soon as the fork server has tried. The first
-    /// that can says it.
+    /// The notice about modules that could not be preloaded, once the fork server has tried. The first kernel
+    /// that can tell it does.
     async fn notice(self: &Arc<Self>, kind: &Kind) -> Option<BoxFuture<'static, Option<String>>> {
         if kind.preload.is_empty() {
             return None;
@@ -231,7 +231,7 @@ impl Supply {
         Some(async move { untold(settled.await, &supply, &kind).await }.boxed())
     }
 
-    /// Whether nobody was told yet how the fork server of this kind fares; from now on somebody was.
+    /// Whether the state of this fork server was not reported yet; it counts as reported from now on.
     async fn is_news(&self, kind: &Kind) -> bool {
         let mut servers = self.servers.lock().await;
         let server = servers.get_mut(kind);
@@ -309,19 +309,19 @@ impl Drop for Supply {
     }
 }
 
-/// What became of the preloading, when somebody must know and nobody was told.
+/// The notice about preloading, if it failed and was not reported yet.
 async fn untold(state: ZygoteState, supply: &Weak<Supply>, kind: &Kind) -> Option<String> {
     let text = match state {
         ZygoteState::Refused(reason) => format!(
-            "python.preload is off: {reason}. Each kernel imports these modules itself, which takes longer and more \
-             memory: {}.",
+            "python.preload cannot be used: {reason}. Each kernel imports these modules itself, which takes more \
+             time and memory: {}.",
             kind.preload.join(", ")
         ),
         ZygoteState::Ready { failed } if !failed.is_empty() => {
             let each = |(module, why): (&String, &String)| format!("{module} ({why})");
             let modules: Vec<String> = failed.iter().map(each).collect();
             format!(
-                "could not be preloaded: {}; kernels start without. Install it for {}, or take it out of \
+                "could not preload modules: {}. Kernels start without them. Install them for {}, or remove them from \
                  python.preload.",
                 modules.join(", "),
                 kind.python.display()

@@ -1,7 +1,7 @@
 //! Interrupts of one kernel: how they reach it, and when.
 //!
-//! Owns the way, by a signal or by a message. The handle and the pump share it: whoever interrupts must not wait for
-//! the pump, and an interrupt of a cell that the kernel has not taken up yet is sent by the pump when it has.
+//! Owns the way: a signal or a message. The handle and the pump share it: an interrupt must not wait for the pump, and
+//! for a cell that the kernel has not taken up yet, the pump sends it when the kernel has.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Interrupts what runs, or what is posted as soon as it runs.
+    /// Interrupts the code that runs, or posted code as soon as it runs.
     pub(crate) fn interrupt(&self) {
         if self.turn.interrupt() == Interrupt::SendNow {
             self.send();

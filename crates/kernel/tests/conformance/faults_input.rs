@@ -50,7 +50,7 @@ async fn whatever_wants_a_line_gets_an_answer_at_once(start: Start) {
     }
 }
 
-/// Issue 21, 7: code that catches the refusal goes on as if it had a line; whoever runs it hears of it all the same.
+/// Issue 21, 7: code that catches the refusal goes on as if it had a line; the caller hears of it all the same.
 async fn a_refusal_that_is_caught_is_told(start: Start) {
     let mut bench = Bench::start(start).await;
     bench.run("import getpass").await.ok();

@@ -59,8 +59,8 @@ async fn a_stuck_fork_server_holds_nobody_up() {
     assert!(crate::ledger::is_gone_soon(stuck).await, "the stuck server is ended");
 }
 
-/// F-022: whoever closes a backend has waited for everything it started: neither the fork server nor a spare is left, not
-/// even as a status that nobody took, and a kernel that is wanted all the same comes by itself.
+/// F-022: closing a backend waits for everything it started. Neither the fork server nor a spare is left, not even as
+/// a status to reap, and a kernel that is wanted afterwards is started by itself.
 async fn nothing_is_left_of_a_closed_supply() {
     let mut bench = Bench::empty(Start::Forked);
     let fork_server = ForkServer::On { wait: LIMIT };
@@ -167,7 +167,8 @@ async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
         let state = bench.backend.fork_servers().await[0].2.clone();
         assert_eq!(state, ZygoteState::Refused(wanted.to_owned()));
         let notice = first_notice(&mut bench).await;
-        assert!(notice.starts_with(&format!("python.preload is off: {wanted}. ")), "{notice}");
+        let begin = format!("python.preload cannot be used: {wanted}. ");
+        assert!(notice.starts_with(&begin), "{notice}");
         for _ in 0..2 {
             bench.relaunch().await;
             let reason = wanted.to_owned();
@@ -178,8 +179,8 @@ async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
     }
 }
 
-/// The library of a GPU is code like any other; `import torch` has it in memory on every machine. Its name is all that it is
-/// known by; any mapping of it does.
+/// A GPU library is code like any other; `import torch` loads it on every machine. It is known only by its name, so
+/// any mapping of it does.
 async fn a_server_with_the_library_of_a_gpu_is_copied() {
     let library = "import mmap, os\npath = os.path.join(os.path.dirname(__file__), 'libcuda.so.1')\n\
         with open(path, 'wb') as file: file.write(bytes(4096))\n\
@@ -190,7 +191,7 @@ async fn a_server_with_the_library_of_a_gpu_is_copied() {
     assert_eq!(bench.value("import sys\n'graphic' in sys.modules").await, "True");
 }
 
-/// What a kernel has to say by itself, as soon as it does.
+/// Waits for the first notice that a kernel sends by itself.
 async fn first_notice(bench: &mut Bench) -> String {
     let said = async {
         loop {
@@ -224,7 +225,7 @@ async fn a_spare_takes_the_place_of_a_copy_that_is_refused() {
     assert_eq!(bench.value("import sys\n'threaded' in sys.modules").await, "True");
 }
 
-/// What could not be preloaded is told once: in the kernel that was there first, as soon as it is known.
+/// A module that could not be preloaded is reported once: in the kernel that was there first, as soon as it is known.
 async fn a_preload_that_fails_is_told() {
     let mut bench = Bench::empty(Start::Forked);
     preload(&mut bench, "broken", "raise RuntimeError('no luck')");

@@ -18,7 +18,7 @@ const PYTHON_MAGICS: [&str; 4] = ["time", "timeit", "capture", "prun"];
 const LINE_ENDS: [char; 10] =
     ['\n', '\r', '\x0b', '\x0c', '\x1c', '\x1d', '\x1e', '\u{85}', '\u{2028}', '\u{2029}'];
 
-/// A first line that every editor understands, and no reader of cells takes for one.
+/// A first line that every editor understands, and that no program takes for the start of a cell.
 const ENCODING: &str = "# -*- coding: utf-8 -*-\n";
 
 /// How a language begins a comment that runs to the end of the line.
@@ -60,7 +60,7 @@ pub fn to_script(notebook: &Notebook) -> String {
     }
     let has_code = notebook.cells().any(|cell| cell.kind() == Some(CellKind::Code));
     let text = if is_python { script.into_python_file() } else { script.out };
-    // With markers of prose alone it would look like the text form of a notebook, which it is not.
+    // With markers of prose alone, it would look like the text form of a notebook.
     if !has_code && text.starts_with("# %%") { format!("{ENCODING}{text}") } else { text }
 }
 

@@ -1,10 +1,10 @@
-//! Control characters made visible, for readers whom they must not command.
+//! Makes control characters visible, so that no reader obeys them.
 //!
-//! Owns what each is shown as. A text that was shown so and comes back is the text it was made from.
+//! Owns how each is shown. A text that was shown this way and comes back counts as unchanged.
 
 use std::borrow::Cow;
 
-/// What a character is shown as that is not to be obeyed: its picture where Unicode has one, else its number.
+/// The visible form of a character that must not be obeyed: its picture if Unicode has one, else its number.
 pub fn visible_char(c: char) -> Cow<'static, str> {
     match c {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + c as u32).unwrap_or('?').to_string().into(),

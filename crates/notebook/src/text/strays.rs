@@ -1,7 +1,7 @@
-//! Marker lines of scripts in a text that is to become cells.
+//! Finds marker lines of scripts in a text that is to become cells.
 //!
-//! Owns which lines other programs begin a cell at, and when such a line is refused. Scripts are not a format of ours:
-//! taken for virtual text, one would lose the cells whose markers are not known here.
+//! Owns which lines begin a cell in other programs, and when such a line is refused. A script is not virtual text:
+//! taken for it, a script would lose the cells whose markers are not known here.
 
 use std::collections::HashSet;
 
@@ -22,9 +22,9 @@ pub(crate) fn is_stray_marker(line: &str) -> bool {
 }
 
 impl Notebook {
-    /// Refuses a text in which a line begins a cell of a script: it would become a part of the cell above it. In a cell
-    /// that the text names by number or id the line is source if the notebook has such a line, or has no cells yet:
-    /// that text was made from a notebook.
+    /// Refuses a text with a line that begins a cell of a script: the line would become a part of the cell above it.
+    /// In a cell that the text names by number or id, the line is source if the notebook has such a line, or has no
+    /// cells yet: then the text was made from a notebook.
     pub fn check_markers(&self, text: &str) -> Result<(), TextError> {
         let mut is_named = None;
         let mut sources = None;
@@ -33,7 +33,7 @@ impl Notebook {
                 is_named = Some(found.number.is_some() || found.id.is_some());
                 continue;
             }
-            // A first line that is no marker is refused by itself.
+            // A first line that is not a marker is refused elsewhere.
             let Some(is_named) = is_named.filter(|_| is_stray_marker(line)) else { continue };
             let line = without_cr(line);
             let is_source = is_named
@@ -102,7 +102,7 @@ mod tests {
             assert_eq!(marked.check_markers(&text), Ok(()));
             assert_eq!(Notebook::empty().check_markers(&text), Ok(()));
         }
-        // What is wrong with a first line is told elsewhere.
+        // A wrong first line is reported elsewhere.
         assert_eq!(plain.check_markers("# %%\nx"), Ok(()));
     }
 }

@@ -415,7 +415,7 @@ fn line_ends_alone_do_not_make_another_text() {
     check("a\n", "a", false);
 }
 
-/// Who is shown pictures of control characters gives them back so, and has changed nothing.
+/// A reader who is shown pictures of control characters and gives them back has changed nothing.
 #[test]
 fn pictures_of_control_characters_are_the_same_text() {
     let notebook = raws(&["\u{1b}[1mbold\u{1b}[0m\n\u{c}\n\u{9b}", "plain"]);

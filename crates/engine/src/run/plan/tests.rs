@@ -145,12 +145,15 @@ fn metadata_says_what_may_fail() {
         code("aaaa", "a", &json!({"execution": {"allow_errors": true}})),
         code("bbbb", "b", &json!({"execution": {"allow_errors": "yes", "timeout": "soon"}})),
     ]);
-    let plan = plan(
-        &opened(&cells, &json!({"execution": {"allow_errors": true}})),
-        &CellChoice::default(),
-    );
-    let plan = plan.expect("a plan");
-    let rules: Vec<_> = plan.cells.iter().map(|cell| (cell.on_error, cell.timeout)).collect();
-    assert_eq!(rules, [(OnError::GoOn, None), (OnError::Stop, None)]);
-    assert_eq!(plan.on_error, OnError::GoOn);
+    let rules = |of_notebook: &Value| {
+        let plan = plan(&opened(&cells, of_notebook), &CellChoice::default()).expect("a plan");
+        let of_cells: Vec<_> =
+            plan.cells.iter().map(|cell| (cell.on_error, cell.timeout)).collect();
+        (plan.on_error, of_cells)
+    };
+    let (go_on, stop) = ((OnError::GoOn, None), (OnError::Stop, None));
+    assert_eq!(rules(&json!({})), (OnError::Stop, vec![go_on, stop]));
+    // What the notebook allows, all of its cells may do.
+    let allowing = json!({"execution": {"allow_errors": true}});
+    assert_eq!(rules(&allowing), (OnError::GoOn, vec![go_on, go_on]));
 }

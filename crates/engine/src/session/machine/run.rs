@@ -20,7 +20,7 @@ pub(super) struct Run {
     /// The kernel has it.
     pub(super) is_sent: bool,
     pub(super) has_started: bool,
-    /// It is to be interrupted as soon as the kernel has it.
+    /// Whether to interrupt it as soon as the kernel has it.
     pub(super) is_interrupted: bool,
     /// It was given to a kernel that died, and is to be run by another.
     pub(super) is_second: bool,

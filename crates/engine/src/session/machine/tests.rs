@@ -167,7 +167,6 @@ fn a_queued_call_that_is_cancelled_never_runs() {
     assert!(desk.step(Input::Cancel(Ticket(1))).is_empty(), "it has nothing running");
 }
 
-/// B:R-21
 /// Issue 21, 6: an interrupt that comes while the kernel starts is for the cell that waits for it.
 #[test]
 fn an_interrupt_waits_for_the_kernel() {
@@ -176,11 +175,12 @@ fn an_interrupt_waits_for_the_kernel() {
     desk.run(1);
     assert!(desk.step(Input::Interrupt).is_empty());
     assert_eq!(desk.step(Input::Launched), ["execute 1", "interrupt"]);
-    // It is no matter of the next one.
+    // It does not affect the next cell.
     assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
     assert_eq!(desk.run(2), ["execute 2", "wake 10000"]);
 }
 
+/// B:R-21
 #[test]
 fn code_that_does_not_listen_is_answered_within_the_ladder() {
     let mut desk = Desk::running(Retry::IfNotStarted);

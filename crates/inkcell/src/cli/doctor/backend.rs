@@ -1,4 +1,4 @@
-//! Whether the backend that is set has what it needs on this machine. The runner needs a Python and nothing else, and a
+//! Checks whether the selected backend has what it needs on this machine. The runner needs only a Python, and a
 //! gateway that is elsewhere has a check of its own.
 
 use std::path::PathBuf;
@@ -14,9 +14,9 @@ use crate::settings::{Key, Profile, Settings};
 
 const WHAT: &str = "backend";
 
-/// The same question that decides whether an agent is offered Python, and what is in the folder may be run for it.
+/// The check that decides whether agents are offered Python, except that it may run interpreters from the workspace.
 pub(super) async fn check(args: &PythonArgs, settings: &Settings, cwd: PathBuf) -> Option<Check> {
-    // What is wrong with the settings of a gateway is told by its own check.
+    // Wrong settings of a gateway are reported by its own check.
     let needed = needed(settings, Profile::Default).ok()?;
     let found = match &needed {
         Needed::Zmq => "zmq; ipykernel is installed",

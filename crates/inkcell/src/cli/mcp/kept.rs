@@ -1,7 +1,7 @@
-//! `inkcell mcp --keep`: what a client says passed to the host that commands share, and its answers back. Its sessions are
-//! there, and stay when it goes.
+//! `inkcell mcp --keep`: passes the messages of a client to the shared host, and the answers back. The client's
+//! sessions are in the host, and stay when the client goes.
 //!
-//! Owns the two ways between, and that a client which hangs up and reads nothing does not keep this process.
+//! Owns both directions, and that a client that hangs up and reads nothing does not keep this process alive.
 
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
@@ -21,7 +21,7 @@ const PIECE: usize = 64 << 10;
 
 /// What the main thread hears of.
 enum News {
-    /// There is nothing more to read, or whoever wrote it has hung up.
+    /// The input has ended, or the client has hung up.
     InputEnds,
     /// The host has said everything.
     Over(io::Result<()>),
@@ -48,7 +48,7 @@ pub(super) fn serve(args: &Mcp, settings: &Settings) -> Result<Exit, Failure> {
     start("stdin", move || {
         // Whichever end fails, there is nothing more to pass on.
         let _ = pass_input(&said, &counted);
-        // What is under way is answered.
+        // Requests that are under way are still answered.
         let _ = said.shutdown(std::net::Shutdown::Write);
         let _ = input.send(News::InputEnds);
     })

@@ -13,8 +13,8 @@ use crate::client::AskHandle;
 use crate::exit::{Failure, end_by};
 use crate::host::{Found, LOOK, Silence};
 
-/// How long the thread that shows may take after a signal: it waits for a reader that does not read, though not as long,
-/// and then for what was started.
+/// How long the thread that shows the run may take after a signal. It waits for a shorter time for a reader that does
+/// not read, and then for the processes it started.
 const LAST_WORDS: Duration = Duration::from_secs(4);
 
 /// Where a run is, which decides what becomes of it when our terminal does.
@@ -134,8 +134,8 @@ fn asked(shared: &Arc<Shared>, life: &RunLife, times: u32) {
     let _ = std::thread::Builder::new().name("stopping".to_owned()).spawn(wait);
 }
 
-/// Ends the process where a host does not say that the run is over, as one that is stopped does not. No more signals are
-/// listened to meanwhile: two have come.
+/// Ends the process if the host does not say that the run is over, for example because it is stopped. Further signals
+/// are ignored: two have come.
 fn end_without(found: &Found, shared: &Shared, signal: Option<i32>) {
     let mut silence = Silence::of(found);
     while !shared.state().is_over {

@@ -53,7 +53,7 @@ impl Site {
         self.send(&format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.at)).await
     }
 
-    /// A request of somebody who has the token.
+    /// The text of a request that shows the token.
     fn with_token(&self, path: &str) -> String {
         let Site { at, token, .. } = self;
         format!("GET {path} HTTP/1.1\r\nHost: {at}\r\nAuthorization: Bearer {token}\r\n\r\n")
@@ -104,7 +104,7 @@ async fn a_slow_client_loses_its_place() {
     assert!(heard(&mut next).await.starts_with("HTTP/1.1 204"));
 }
 
-/// S-018: however many say nothing, or only half of it, whoever has the token comes in at once, and whoever came in stays.
+/// S-018: however many clients say nothing, or half a request, one with the token comes in at once, and stays.
 #[tokio::test]
 async fn strangers_make_room() {
     let limits = ConnectionLimits { connections: 4, head_time: 100 * LIMIT, ..FEW };
@@ -120,7 +120,7 @@ async fn strangers_make_room() {
     assert!(heard(&mut guest).await.starts_with("HTTP/1.1 204"));
 }
 
-/// S-018: who shows nothing does not stay, also where nobody else comes.
+/// S-018: a client without a token does not stay, even if nobody else comes.
 #[tokio::test]
 async fn a_stranger_does_not_stay() {
     let limits = ConnectionLimits { head_time: 100 * LIMIT, ..ConnectionLimits::USUAL };
@@ -134,7 +134,7 @@ async fn a_stranger_does_not_stay() {
     assert!(heard(&mut guest).await.starts_with("HTTP/1.1 204"));
 }
 
-/// Who comes when all places are taken by those who may have them waits for one.
+/// If clients with a token have all places, the next client waits for one.
 #[tokio::test]
 async fn there_are_only_so_many_places() {
     let site = site(FEW).await;

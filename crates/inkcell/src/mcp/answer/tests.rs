@@ -1,4 +1,4 @@
-//! Nothing that leaves by this door commands a terminal, whoever made it.
+//! No text in a reply can command a terminal, wherever it came from.
 
 use bytes::Bytes;
 use inkcell_testkit::notebooks;
@@ -56,7 +56,7 @@ proptest! {
     }
 }
 
-/// Each tool that only works on files, with every argument made of it, and on a notebook that holds it everywhere.
+/// Each tool that only works on files, with the text in every argument, and on a notebook that is full of it.
 #[tokio::test]
 async fn tools_answer_cleanly_to_anything() {
     const FILES: [&str; 7] =
@@ -97,7 +97,7 @@ async fn tools_answer_cleanly_to_anything() {
     }
 }
 
-/// What a program calls its exceptions, what they say, and the titles of cells.
+/// The names and messages of a program's exceptions, and the titles of cells.
 #[tokio::test]
 async fn exceptions_are_told_cleanly() {
     let code = r"raise type('E\x1b[2J', (ValueError,), {})('\x1b]0;t\x07\x9b31m')";

@@ -103,7 +103,7 @@ fn a_cell_that_fails_is_the_one_to_mend() {
     assert!(said.ends_with("Cell 2 failed (exit code 1). Fix only cell 2."), "{said}");
 }
 
-/// What is said of state is what became of the kernel.
+/// The advice about state says what became of the kernel.
 #[test]
 fn a_failure_tells_what_is_left_of_earlier_cells() {
     let done = || cell(State::Done, "");
@@ -121,13 +121,13 @@ fn a_failure_tells_what_is_left_of_earlier_cells() {
         let end = EndReport::Stopped { after: None, fate, exception: None };
         ended(end, cell(State::TimedOut, ""))
     };
-    let lost = "Cell 2 failed (exit code 1). The kernel is gone, and the state of earlier cells with it. Fix cell 2 \
-                and run them all again.";
+    let lost = "Cell 2 failed (exit code 1). The kernel and the state of earlier cells are gone. Fix cell 2 and run \
+                all cells again.";
     let table = [
         (vec![failed(""), done()], "Cell 1 failed (exit code 1). Fix only cell 1."),
         (
             vec![died(), cell(State::NeverRun, "")],
-            "Cell 1 failed (exit code 1). The kernel is gone, and its variables with it. Fix cell 1.",
+            "Cell 1 failed (exit code 1). The kernel and its variables are gone. Fix cell 1.",
         ),
         (vec![done(), died()], lost),
         (vec![done(), failed(""), died()], lost),

@@ -89,8 +89,8 @@ fn note(note: &RunNote) -> String {
             )
         }
         RunNote::Helpers => {
-            "the session was started with inkcell's helper functions, which Jupyter does not have: cells that use \
-             them fail there"
+            "this session has inkcell's helper functions, which Jupyter does not have; cells that use them fail in \
+             Jupyter"
                 .to_owned()
         }
         RunNote::NoDefaults => {

@@ -107,7 +107,7 @@ fn a_failed_change_is_shown() {
     });
     let wanted = "Notebook delete in a.ipynb cell:9 type:?\n\
                   ✗ Error: Cell index 9 out of range (0-2) in a.ipynb\n";
-    assert_eq!(plain(&transcript(&[failed.clone()]).frame(AREA)), wanted);
+    assert_eq!(plain(&transcript(std::slice::from_ref(&failed)).frame(AREA)), wanted);
     assert_eq!(Piped::new(Path::new("/w/p").to_owned()).text(&failed), wanted);
 }
 

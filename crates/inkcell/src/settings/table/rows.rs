@@ -82,8 +82,8 @@ pub(crate) static TABLE: [Row; 49] = [
         "python.prelude",
         Kind::Choice(&["full", "minimal", "off"]),
         "full",
-        "Which helper functions a kernel starts with: all, those for the shell and for displays, or none. The kernel \
-         of a notebook starts with none, as in Jupyter.",
+        "Which helper functions a kernel starts with: all, those for the shell and for displays, or none. A notebook's \
+         kernel starts with none, as in Jupyter.",
     ),
     row(
         Key::PythonPreload,
@@ -285,9 +285,9 @@ pub(crate) static TABLE: [Row; 49] = [
         "kernel.max_sessions",
         Kind::Count,
         "8",
-        "How many sessions there may be at once. For one more the one that was idle longest is closed, and the \
-         answer says so; one that is busy or that somebody is attached to never is. Kernels of a batch do not count: \
-         their number is -j.",
+        "How many sessions may exist at once. To start one more, the session that has been idle longest is closed, and \
+         the answer says so. A session that is busy or attached is never closed. Kernels of a batch do not count; -j \
+         sets their number.",
     )
     .elsewhere(&[(Profile::Compat, "4")]),
     row(
@@ -397,8 +397,8 @@ pub(crate) static TABLE: [Row; 49] = [
         "results.keep",
         Kind::Seconds,
         "3600",
-        "For how long a call that is over can be asked for by its id. The oldest go earlier when all together take \
-         more than 16 MiB.",
+        "How long you can fetch the result of a finished call by its id. The oldest results are dropped sooner if \
+         all of them take more than 16 MiB.",
     ),
     row(
         Key::StateDir,

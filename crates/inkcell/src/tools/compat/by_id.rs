@@ -44,12 +44,12 @@ struct Args {
     outputs: Option<String>,
     /// Keep the old file as .bak
     backup: Option<bool>,
-    /// In place of one edit
+    /// Instead of one edit
     edits: Option<Vec<Part>>,
     create: Option<bool>,
 }
 
-// One of several edits. What its words may be stands above, and is not said twice.
+// One of several edits. The allowed words are listed above and not repeated.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(inline)]

@@ -1,4 +1,4 @@
-//! Widgets in the order in which a kernel tells of them, and in some in which it should not.
+//! Messages about widgets, in the order in which a kernel should send them and in some others.
 
 use serde_json::json;
 
@@ -62,7 +62,7 @@ fn a_widget_is_stored_with_its_buffers() {
     assert_eq!(widgets.changed(), Some(WidgetStates::default()), "a closed one is gone");
 }
 
-/// Issue 21, 15: of several, the last that asked takes what is written; then the one before.
+/// Issue 21, 15: if several capture one request, the last gets the output; when it stops, the one before does.
 #[test]
 fn outputs_are_nested() {
     let mut widgets = Widgets::default();
@@ -105,7 +105,7 @@ fn a_clearing_that_waits_is_carried_out_by_the_next_output() {
     assert!(!widgets.takes("r"));
 }
 
-/// What is no widget, or odd, does no harm.
+/// Odd messages, and messages of other channels, do no harm.
 #[test]
 fn odd_messages_are_passed_over() {
     let mut widgets = Widgets::default();
@@ -121,7 +121,7 @@ fn odd_messages_are_passed_over() {
     assert_eq!(widgets.changed(), None);
 }
 
-/// However much a kernel tells of its widgets, what is kept has a bound, and that it was reached is said once.
+/// However much a kernel tells of its widgets, what is kept has a bound, and reaching it is reported once.
 #[test]
 fn what_is_kept_has_a_bound() {
     let mut widgets = Widgets::default();

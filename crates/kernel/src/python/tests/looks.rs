@@ -1,4 +1,4 @@
-//! What is known of interpreters that are not run.
+//! Interpreters that are judged by their files and not run.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
@@ -7,7 +7,7 @@ use std::path::Path;
 use super::{Tree, write_program};
 use crate::python::{FindError, Reason, Sighted, Skipped, Unasked, Version, Workspace};
 
-/// A program that leaves a mark and is no Python.
+/// A program that leaves a mark and is not a Python.
 fn write_canary(tree: &Tree, program: &str) {
     let mark = tree.path("canary");
     write_program(&tree.path(program), &format!("#!/bin/sh\n: > '{}'\nexit 3\n", mark.display()));
@@ -24,13 +24,16 @@ async fn unasked(tree: &Tree) -> Unasked {
     }
 }
 
+/// Makes a search find the program at a place.
+type Lead<'a> = &'a dyn Fn(&mut Tree);
+
 /// S-026: whatever leads to a program of the workspace, nobody runs it to look.
 #[tokio::test]
 async fn nothing_of_the_workspace_is_run() {
     let mut tree = Tree::new();
     tree.only_path(&["bin"]);
     let config = "home = /usr/bin\nversion = 3.12.1\n";
-    let leads: [(&str, &dyn Fn(&mut Tree)); 5] = [
+    let leads: [(&str, Lead); 5] = [
         ("cwd/.venv/bin/python", &|_| {}),
         ("cwd/py", &|tree| tree.set("./py")),
         // By a link from elsewhere, and the folder by one.
@@ -61,12 +64,12 @@ async fn nothing_of_the_workspace_is_run() {
         let seen = unasked(&tree).await;
         assert!(!tree.path("canary").exists(), "{place}: {seen:?}");
     }
-    // Whoever is asked for code runs it.
+    // A request to run code does run it.
     tree.finder().find(&tree.search).await.unwrap_err();
     assert!(tree.path("canary").exists());
 }
 
-/// The rest of a checkout is as much somebody else's as the folder in it.
+/// The rest of a checkout is to be trusted no more than the folder in it.
 #[tokio::test]
 async fn the_workspace_is_the_whole_checkout() {
     let mut tree = Tree::new();
@@ -79,7 +82,7 @@ async fn the_workspace_is_the_whole_checkout() {
     assert_eq!(unasked(&tree).await.reason, Reason::Setting);
     assert!(!tree.path("canary").exists());
     assert!(!Workspace::around(Path::new("/")).holds(Path::new("/usr/bin/python3")));
-    // What is not in it is asked as ever.
+    // A program outside of it is asked.
     write_canary(&tree, "bin/python3");
     tree.search.setting = None;
     look(&tree).await.unwrap_err();
@@ -127,7 +130,7 @@ async fn files_tell_what_an_interpreter_is() {
     refused("Python 3.8.1 is older than 3.9").await;
     config("version = 3.12.1\n");
     write_program(&program, "no program");
-    refused("could not be started: it is no program").await;
+    refused("could not be started: it is not a program").await;
     write_program(&program, "#!/no/such/sh\n");
     refused("could not be started: its first line names /no/such/sh, which is not there").await;
     fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();

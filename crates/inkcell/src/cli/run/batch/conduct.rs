@@ -515,7 +515,7 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
     (Try { status: status(report.state), exit, took, cells, failed_cells, error }, end)
 }
 
-/// Whether a cell failed although its notebook does not say that it may.
+/// Whether a cell failed although its notebook does not allow it.
 fn is_unforeseen(cell: &&CellReport) -> bool {
     let may_fail = cell.notebook.as_ref().is_some_and(|cell| cell.may_fail);
     let has_failed = matches!(cell.state, State::Error | State::TimedOut | State::InputRefused);
