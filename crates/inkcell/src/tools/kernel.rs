@@ -27,7 +27,7 @@ pub(crate) static SPEC: ToolSpec = ToolSpec {
         idempotent: false,
         open_world: false,
     },
-    order: Order::Session,
+    order: Order::Control,
     schema: lean::schema::<Arguments>,
     call,
 };

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 
 use super::progress::Teller;
 use super::session::{Place, notebook, profile};
-use super::{CallContext, Desk, ToolError, files};
+use super::{CallContext, Desk, ToolError, Turn, files};
 use crate::settings::size_policy;
 
 /// How long a caller waits for an answer when it does not say (B:X-02).
@@ -71,7 +71,7 @@ pub(crate) async fn run(
 ) -> Result<Followed, ToolError> {
     let wait = patience(desk, code.wait, code.timeout);
     let begin = begin(desk, code, context.owner);
-    begun_and_followed(desk, begin, wait, context).await
+    begun_and_followed(desk, begin, wait, context, |turn| drop(turn.take())).await
 }
 
 /// Runs cells of a notebook in the same way.
@@ -82,7 +82,9 @@ pub(crate) async fn run_notebook(
 ) -> Result<Followed, ToolError> {
     let wait = patience(desk, request.wait, request.timeout);
     let begin = begin_notebook(desk, request, context.owner);
-    begun_and_followed(desk, begin, wait, context).await
+    // Its outputs are still to be written: requests for the file wait for the answer.
+    let begun = |turn: &mut Option<Turn>| turn.iter().for_each(Turn::begin);
+    begun_and_followed(desk, begin, wait, context, begun).await
 }
 
 async fn begun_and_followed(
@@ -90,6 +92,7 @@ async fn begun_and_followed(
     begin: impl Future<Output = Result<Begun, ToolError>>,
     wait: Option<Duration>,
     mut context: CallContext,
+    begun: impl FnOnce(&mut Option<Turn>),
 ) -> Result<Followed, ToolError> {
     let until = wait.and_then(|wait| Instant::now().checked_add(wait));
     let Begun { id, asides } = tokio::select! {
@@ -98,7 +101,7 @@ async fn begun_and_followed(
         begun = begin => begun?,
     };
     // It has its place in the session, so the next request may take its own.
-    drop(context.turn.take());
+    begun(&mut context.turn);
     let report = follow(desk, &id, until, GivenUp::TakenBack, context).await?;
     Ok(Followed { report, asides })
 }

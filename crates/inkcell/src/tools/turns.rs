@@ -1,10 +1,12 @@
 //! The order of requests: requests for one session or one file begin in the order in which they were sent.
 //!
-//! Owns the queues. A request takes its place when its message is read, before anything is waited for. It leaves the
-//! queue when its code has a place in its session, or when its work on a file is done.
+//! Owns the queues. A request takes its place when its message is read, before anything is waited for. Code leaves the
+//! queue when it has a place in its session. A request that works on a file leaves it when that work is done; while the
+//! cells of a notebook run, requests for its session may begin, so that an interrupt reaches them.
 
 use std::collections::{HashMap, VecDeque};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inkcell_engine::is_notebook_path;
@@ -28,6 +30,8 @@ pub(crate) enum Order {
     File,
     /// Those in one session, and those that name one file.
     Session,
+    /// The same, but a call does not wait for those that wait themselves: it may end what they wait for.
+    Control,
 }
 
 /// A queue: for a file, with links followed, or for a session.
@@ -37,7 +41,7 @@ enum Lane {
     Session(String),
 }
 
-/// The requests of one client that have not begun. Clones share them.
+/// The requests of one client that are not done. Clones share them.
 #[derive(Clone)]
 pub(crate) struct Turns {
     /// Where relative paths begin.
@@ -54,8 +58,47 @@ pub(crate) struct Turn {
 
 struct Place {
     lanes: Vec<Lane>,
-    /// Notified when it becomes the first of a lane.
+    waits_for: Progress,
+    has_begun: AtomicBool,
+    /// Notified when it may have its turn.
     moved: Notify,
+}
+
+/// How far the requests before one must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Progress {
+    /// Begun, unless they wait themselves.
+    BegunOrWaiting,
+    Begun,
+    Done,
+}
+
+impl Place {
+    /// Whether it may begin behind these.
+    fn may_begin(&self, before: &[&Arc<Place>]) -> bool {
+        match self.waits_for {
+            Progress::Done => before.is_empty(),
+            Progress::Begun => before.iter().all(|place| place.has_begun()),
+            Progress::BegunOrWaiting => before
+                .iter()
+                .enumerate()
+                .all(|(at, place)| place.has_begun() || !place.may_begin(&before[..at])),
+        }
+    }
+
+    fn has_begun(&self) -> bool {
+        self.has_begun.load(Ordering::SeqCst)
+    }
+}
+
+/// Wakes those of a queue that may begin.
+fn wake(queue: &VecDeque<Arc<Place>>) {
+    let places: Vec<&Arc<Place>> = queue.iter().collect();
+    for (at, place) in places.iter().enumerate() {
+        if place.may_begin(&places[..at]) {
+            place.moved.notify_one();
+        }
+    }
 }
 
 impl Turns {
@@ -74,7 +117,14 @@ impl Turns {
         let mut wanted = self.wanted(order, arguments);
         wanted.sort();
         wanted.dedup();
-        let place = Arc::new(Place { lanes: wanted, moved: Notify::new() });
+        let waits_for = match order {
+            // A session keeps what it is given in order by itself.
+            Order::Session => Progress::Begun,
+            Order::Control => Progress::BegunOrWaiting,
+            Order::File | Order::None => Progress::Done,
+        };
+        let (has_begun, moved) = (AtomicBool::new(false), Notify::new());
+        let place = Arc::new(Place { lanes: wanted, waits_for, has_begun, moved });
         let mut lanes = self.lanes();
         for lane in &place.lanes {
             lanes.entry(lane.clone()).or_default().push_back(Arc::clone(&place));
@@ -94,7 +144,7 @@ impl Turns {
         let given = |name: &&str| arguments.get(*name).and_then(Value::as_str);
         let mut wanted: Vec<Lane> =
             PATHS.iter().filter_map(given).map(|path| Lane::File(self.file(path))).collect();
-        if order == Order::Session {
+        if matches!(order, Order::Session | Order::Control) {
             wanted.push(match SESSIONS.iter().find_map(given) {
                 Some(path) if is_notebook_path(path) => Lane::File(self.file(path)),
                 name => Lane::Session(name.unwrap_or_default().to_owned()),
@@ -121,21 +171,29 @@ impl Turns {
 }
 
 impl Turn {
-    /// Waits until every earlier request for the same session or file has begun.
+    /// Waits until every earlier request for the same session has begun, and for the same file is done.
     pub(crate) async fn comes(&self) {
-        while !self.is_first() {
+        while !self.has_come() {
             // A wake-up that came before this is kept.
             self.place.moved.notified().await;
         }
     }
 
-    fn is_first(&self) -> bool {
+    fn has_come(&self) -> bool {
         let lanes = self.turns.lanes();
-        let is_first = |lane: &Lane| {
-            let first = lanes.get(lane).and_then(VecDeque::front);
-            first.is_some_and(|first| Arc::ptr_eq(first, &self.place))
-        };
-        self.place.lanes.iter().all(is_first)
+        let is_other = |place: &&Arc<Place>| !Arc::ptr_eq(place, &self.place);
+        let mut queues = self.place.lanes.iter().filter_map(|lane| lanes.get(lane));
+        queues.all(|queue| {
+            let before: Vec<&Arc<Place>> = queue.iter().take_while(is_other).collect();
+            self.place.may_begin(&before)
+        })
+    }
+
+    /// The code of this request has a place in its session: later ones for that session may take theirs.
+    pub(crate) fn begin(&self) {
+        self.place.has_begun.store(true, Ordering::SeqCst);
+        let lanes = self.turns.lanes();
+        self.place.lanes.iter().filter_map(|lane| lanes.get(lane)).for_each(wake);
     }
 }
 
@@ -145,9 +203,9 @@ impl Drop for Turn {
         for lane in &self.place.lanes {
             let Some(queue) = lanes.get_mut(lane) else { continue };
             queue.retain(|place| !Arc::ptr_eq(place, &self.place));
-            match queue.front() {
-                Some(first) => first.moved.notify_one(),
-                None => drop(lanes.remove(lane)),
+            match queue.is_empty() {
+                false => wake(queue),
+                true => drop(lanes.remove(lane)),
             }
         }
     }
@@ -201,6 +259,25 @@ mod tests {
         assert!(new.iter().all(has_come));
         drop((new, in_its_session, nothing));
         assert!(turns.lanes().is_empty());
+    }
+
+    /// While a notebook runs, edits of it wait, requests for its session do not, and an interrupt passes what waits.
+    #[test]
+    fn a_run_holds_its_file_and_not_its_session() {
+        let (_folder, turns) = turns();
+        let of_file = || turns.take(Order::File, &named(&[("path", "a.ipynb")]));
+        let of_session = |order| turns.take(order, &named(&[("session", "a.ipynb")]));
+        let (run, code, edit) = (of_file(), of_session(Order::Session), of_file());
+        let (late, interrupt) = (of_session(Order::Session), of_session(Order::Control));
+        assert!(has_come(&run) && !has_come(&code) && !has_come(&interrupt));
+        run.begin();
+        assert!(has_come(&code) && !has_come(&edit) && !has_come(&interrupt));
+        drop(code);
+        assert!(!has_come(&edit) && !has_come(&late) && has_come(&interrupt));
+        drop(run);
+        assert!(has_come(&edit) && !has_come(&late));
+        drop(edit);
+        assert!(has_come(&late));
     }
 
     /// A request for several things waits for all of them, and holds back others in all of them.

@@ -103,9 +103,11 @@ class Model:
         path = str(FOLDER / "run.ipynb")
         source = f"seen = globals().get('seen', []) + [{self.number}]"
         edit = {"path": path, "cell": 0, "source": source}
+        # Sent behind the run, which must not see it.
+        late = ("notebook_edit", {"path": path, "cell": 0, "source": "raise ValueError('sent later')"})
         if dice.random() < 0.5:
-            return [("notebook_edit", {**edit, "run": "changed"})]
-        return [("notebook_edit", edit), ("notebook_run", {"path": path})]
+            return [("notebook_edit", {**edit, "run": "changed"}), late]
+        return [("notebook_edit", edit), ("notebook_run", {"path": path}), late]
 
     async def check(self, session):
         for name, wanted in self.cells.items():
