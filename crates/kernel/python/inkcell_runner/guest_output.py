@@ -192,12 +192,16 @@ def see_off(session):
     not handed to the system yet. Here that is sent first."""
     master = os.getpid()
 
+    def send_all():
+        session.flush()
+        _pass_output_thread(session.streams.get("stdout"))
+        _hand_over()
+
     def sending_first(end):
         def ending(*arguments, **named):
             # A child has nothing of its own to send.
             if os.getpid() == master:
-                session.flush()
-                _hand_over()
+                send_all()
             end(*arguments, **named)
 
         return functools.wraps(end)(ending)
@@ -210,8 +214,7 @@ def see_off(session):
         group = os.getpgrp()
         own = (0, group) if event == "os.killpg" else (0, -1, master, -group)
         if target in own and _is_fatal(number):
-            session.flush()
-            _hand_over()
+            send_all()
 
     os._exit, os.abort = sending_first(os._exit), sending_first(os.abort)
     sys.addaudithook(before_signals)
@@ -253,9 +256,18 @@ def _peek():
         return None
 
 
+def _pass_output_thread(stream):
+    """Waits until ipykernel's thread of output has had its turn: another thread may have flushed a moment ago."""
+    thread = getattr(stream, "pub_thread", None)
+    if thread is not None:
+        passed = threading.Event()
+        thread.schedule(passed.set)
+        passed.wait(2)
+
+
 def _hand_over():
     """Waits until ZeroMQ's threads rest, which they do when all is sent, or cannot be."""
-    for _ in range(100):
+    for _ in range(400):
         states = _states_of_senders()
         if states and set(states) == {"S"}:
             return

@@ -23,6 +23,9 @@ const AFTERMATH: Duration = Duration::from_millis(300);
 /// How long it is passed on, however much there is.
 const ALL_OF_IT: Duration = Duration::from_secs(2);
 
+/// How long a slow gateway may take to have its turn.
+const SLOW: Duration = Duration::from_secs(10);
+
 /// A kernel that we have made and must remove. Dropped, it is removed.
 pub(crate) struct Ending {
     pub(crate) rest: Arc<Rest>,
@@ -105,13 +108,12 @@ impl Drop for Ending {
 impl Pump {
     /// What was sent before the end. A gateway can have much of it, so there is a bound for all.
     pub(crate) async fn rest(&mut self) {
-        let until = Instant::now() + ALL_OF_IT;
-        self.rest_until(until).await;
+        self.rest_until(Instant::now() + ALL_OF_IT).await;
         // We can see the end of a process before its gateway has passed on what came before it. One that is slow to
         // do so is slow to answer, too: when it has, it had its turn.
         if self.near.is_some() {
-            let _ = self.talk.rest.has(&self.talk.id, ALL_OF_IT).await;
-            self.rest_until(until + ALL_OF_IT).await;
+            let _ = self.talk.rest.has(&self.talk.id, SLOW).await;
+            self.rest_until(Instant::now() + ALL_OF_IT).await;
         }
     }
 
