@@ -83,7 +83,7 @@ impl Wait {
         match self {
             Wait::Idle => Duration::from_secs(3),
             Wait::Reply => Duration::from_secs(5),
-            Wait::Late => Duration::from_millis(100),
+            Wait::Late => Duration::from_millis(300),
         }
     }
 }

@@ -9,8 +9,10 @@ from _thread import get_ident
 
 from .looks import is_of_library
 
-# How long one object may take to describe itself.
+# How long one object may compute to describe itself, and how long it may take for that where it waits, or the machine is
+# busy.
 _SECONDS_EACH = 0.5
+_SECONDS_WAITED = 5
 
 
 class _Stopped(BaseException):
@@ -56,14 +58,16 @@ class Quiet:
 def ask(function, *arguments, seconds=_SECONDS_EACH):
     """What a call of library code gives. Raises `LookupFailed` in place of anything it raises, when it comes
     to code of the user's, and when its Python code runs for too long; only an interrupt stops C code."""
-    end = time.monotonic() + seconds
+    end, last = time.monotonic() + seconds, time.monotonic() + max(seconds, _SECONDS_WAITED)
+    computed = time.thread_time() + seconds
 
     def watch(frame, event, argument):
         module = frame.f_globals.get("__name__")
         # Code that a library generated has globals of no module.
         if event == "call" and module in sys.modules and not is_of_library(module):
             raise _Stopped("would run code of yours")
-        if time.monotonic() > end:
+        now = time.monotonic()
+        if now > end and (now > last or time.thread_time() > computed):
             raise _Stopped("took too long")
 
     kept = sys.getprofile()
