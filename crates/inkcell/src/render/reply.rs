@@ -174,6 +174,10 @@ fn next_step(cells: &[CellReport], number: usize) -> String {
             "The kernel and the state of earlier cells are gone. Fix cell {number} and run all cells again."
         ),
         (false, []) => format!("Fix only cell {number}."),
+        (false, _) if made > 0 => format!(
+            "The state since cell {}, which reset the kernel, persists. Fix cell {number}.",
+            made + 1
+        ),
         (false, before) if before.iter().all(|cell| cell.state == State::Done) => {
             format!("Earlier cells succeeded—their state persists. Fix only cell {number}.")
         }

@@ -5,8 +5,8 @@
 
 use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
@@ -45,7 +45,10 @@ fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
         if let Some(parent) = path.parent() {
             DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
         }
-        fs::write(&path, text)?;
+        // Not for others to write, whatever the umask is.
+        let mut file =
+            fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(text.as_bytes())?;
     }
     match fs::rename(&fresh, folder) {
         Ok(()) => Ok(()),

@@ -49,8 +49,8 @@ fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
         [one, other] => (
             format!("unclear whether to run {other} or to write to it"),
             format!(
-                "to run {one} and write the result to {other}: inkcell run {one} -o {other}\nto run both and write \
-                 outputs into both: inkcell run --in-place {one} {other}"
+                "to run {one} and write the result to {other}, use inkcell run {one} -o {other}; to run both and \
+                 write outputs into both, use inkcell run --in-place {one} {other}"
             ),
         ),
         [one, .., last] => (

@@ -139,7 +139,7 @@ fn a_failure_tells_what_is_left_of_earlier_cells() {
         ),
         (
             vec![failed(""), fresh(done()), failed("")],
-            "Cell 3 failed (exit code 1). Earlier cells succeeded—their state persists. Fix only cell 3.",
+            "Cell 3 failed (exit code 1). The state since cell 2, which reset the kernel, persists. Fix cell 3.",
         ),
     ];
     for (cells, wanted) in table {
