@@ -8,6 +8,8 @@ mod runner;
 mod served;
 mod written;
 
+use std::process::Command;
+
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use serde_json::json;
@@ -23,6 +25,7 @@ use super::row::Row;
 use super::table::{Column, Shown, Table};
 use crate::strace::{self, Tracing};
 use crate::workspace::Workspace;
+use crate::{child, servers};
 
 const FAMILY: Family = Family { name: "run", title: "Notebooks that are run", notes: NOTES };
 
@@ -33,14 +36,16 @@ const NOTES: &[&str] = &[
     "served: a call of the tool with a new kernel, from the question to the answer, beside a whole process of nbclient. The server's start and its imports come before.",
     "durable: papermill and inkcell as they are set: both save after each cell. A cell's share is the median for 200 cells less the median for one, divided by 199.",
     "written: every byte handed to the system for the notebook's folder and the state folder, counted by strace, which makes the run a little slower. A run again finds the outputs of the first in the file. Cells that take a while take 0.3 s each, so that time alone would allow many saves.",
+    "flood: a cell with 20,000 displays and one with 20,000 flushed lines, by kernels of Jupyter, in the environment that has a server. The raw reader takes what the same kernel sends and stores nothing. The gateway runs before the first round.",
 ];
 
-const FAMILIES: [(&str, Measure); 5] = [
+const FAMILIES: [(&str, Measure); 6] = [
     ("analysis", analysis),
     ("served", serve),
     ("trivial", trivial),
     ("durable", durable),
     ("written", written),
+    ("flood", flood),
 ];
 
 type Measure = fn(&Arena, &Size) -> Result<Table>;
@@ -218,6 +223,34 @@ fn written(arena: &Arena, size: &Size) -> Result<Table> {
     Ok(table)
 }
 
+fn flood(_arena: &Arena, size: &Size) -> Result<Table> {
+    let workspace = Workspace::find()?;
+    let arena = Arena::new(&workspace, "run-flood", servers::jupyter(&workspace)?, None)?;
+    let subject = Subject::flood(if size.is_quick { 2_000 } else { 20_000 });
+    let all = [Runner::Raw, Runner::Nbclient, Runner::OverZmq, Runner::OverGateway];
+    let contenders = all.map(|runner| (runner, runner.name(), &subject));
+    let rows = arena.rows(&contenders, size.rounds(3));
+    let mut stop = Command::new(&arena.programs.inkcell);
+    stop.args(["gateway", "stop"]).envs(arena.watch.env.iter().cloned());
+    child::capture(&mut stop)?;
+    let against = Column("times nbclient", Shown::Times("ms", Runner::Nbclient.name()));
+    let mut table = Table::of_processes("flood", "20,000 displays, 20,000 lines", rows?, against);
+    table.goals = flood_goals(&table);
+    forget(&arena.root)?;
+    Ok(table)
+}
+
+fn flood_goals(table: &Table) -> Vec<Goal> {
+    let goal = |runner: Runner, other: Runner, limit: f64| {
+        let text = format!("flood, {}, time to {}", runner.name(), other.name());
+        Goal::at_most(&text, table.times("ms", runner.name(), other.name()), limit)
+    };
+    let ours = [Runner::OverZmq, Runner::OverGateway];
+    let each =
+        ours.map(|runner| [goal(runner, Runner::Nbclient, 1.0), goal(runner, Runner::Raw, 1.3)]);
+    each.into_iter().flatten().collect()
+}
+
 fn written_goals(table: &Table) -> Vec<Goal> {
     let goal = |name: &str| {
         let times = table.row(name).and_then(|row| row.median("times"));
@@ -256,6 +289,14 @@ mod tests {
         assert_eq!(passed(&analysis_goals(&table)), [false, true, true, false, false]);
         let rows = vec![(FIRST, row(&json!({"times": 4.0}))), (AGAIN, row(&json!({"times": 4.1})))];
         assert_eq!(passed(&written_goals(&processes("written", "", rows))), [true, false, false]);
+        let rows = vec![
+            (Runner::Raw.name(), ms(100.0)),
+            (Runner::Nbclient.name(), ms(125.0)),
+            (Runner::OverZmq.name(), ms(120.0)),
+            (Runner::OverGateway.name(), ms(128.0)),
+        ];
+        let goals = flood_goals(&processes("flood", "", rows));
+        assert_eq!(passed(&goals), [true, true, false, true]);
     }
 
     #[test]

@@ -33,6 +33,8 @@ pub(in crate::bench) struct Subject {
     sources: Vec<String>,
     /// How many of its cells show a picture.
     pictures: usize,
+    /// How many displays it has to have; none where that is not counted.
+    displays: Option<usize>,
 }
 
 impl Subject {
@@ -40,12 +42,13 @@ impl Subject {
     pub(in crate::bench) fn analysis() -> Subject {
         let mut sources: Vec<String> = ANALYSIS.map(str::to_owned).into();
         sources.extend((sources.len()..50).map(step));
-        Subject { sources, pictures: 2 }
+        Subject { sources, pictures: 2, displays: None }
     }
 
     /// Cells that do next to nothing.
     pub(super) fn trivial(cells: usize) -> Subject {
-        Subject { sources: (0..cells).map(|cell| format!("x = {cell}")).collect(), pictures: 0 }
+        let sources = (0..cells).map(|cell| format!("x = {cell}")).collect();
+        Subject { sources, pictures: 0, displays: None }
     }
 
     /// A hundred cells that print so much that the notebook has about this size in the end, each after a while.
@@ -58,7 +61,18 @@ impl Subject {
                 "import time\ntime.sleep({seconds})\nprint(\"\\n\".join(f\"{cell:03} {{n:07}} {text}\" for n in range({lines})))"
             )
         };
-        Subject { sources: (0..100).map(source).collect(), pictures: 0 }
+        Subject { sources: (0..100).map(source).collect(), pictures: 0, displays: None }
+    }
+
+    /// A cell with so many displays, and one with as many calls of `print`.
+    pub(super) fn flood(count: usize) -> Subject {
+        let sources = vec![
+            format!(
+                "for n in range({count}): display({{\"text/plain\": f\"{{n:010d}}\"}}, raw=True)"
+            ),
+            format!("for n in range({count}): print(f\"{{n:09d}}\", flush=True)"),
+        ];
+        Subject { sources, pictures: 0, displays: Some(count) }
     }
 
     pub(super) fn write(&self, path: &Path) -> Result<()> {
@@ -99,7 +113,13 @@ impl Subject {
                 "left {counted} cells run of {cells}, {drawn} pictures of {pictures}"
             ));
         }
-        Ok(())
+        let displays = outputs().filter(|output| output["output_type"] == "display_data").count();
+        match self.displays {
+            Some(wanted) if displays != wanted => {
+                Err(format!("left {displays} displays of {wanted}"))
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -21,6 +21,11 @@ pub(in crate::bench) enum Runner {
     /// The same, drawing its figures.
     Drawing,
     Inkcell,
+    /// The same with Jupyter's own kernel, on its sockets or behind a server.
+    OverZmq,
+    OverGateway,
+    /// That kernel alone, read by somebody who does nothing with what comes.
+    Raw,
     /// The same in a session of a host that is there, with a new kernel.
     Kept,
     Nbclient,
@@ -35,6 +40,9 @@ impl Runner {
             Runner::Script => "plain script",
             Runner::Drawing => "plain script that draws its figures",
             Runner::Inkcell => "inkcell run",
+            Runner::OverZmq => "inkcell run --backend zmq",
+            Runner::OverGateway => "inkcell run --backend gateway",
+            Runner::Raw => "raw reader of ipykernel",
             Runner::Kept => "inkcell run --keep --fresh, warm host with preload",
             Runner::Nbclient => "nbclient",
             Runner::Papermill => "papermill",
@@ -46,7 +54,7 @@ impl Runner {
     /// The notebook as it is when this one is done; none where there is no notebook.
     pub(super) fn leaves(self) -> Option<&'static str> {
         match self {
-            Runner::Script | Runner::Drawing => None,
+            Runner::Script | Runner::Drawing | Runner::Raw => None,
             Runner::Papermill => Some(DONE),
             _ => Some(NOTEBOOK),
         }
@@ -69,8 +77,12 @@ impl Programs {
             Runner::Script => (self.python.clone(), vec![SCRIPT]),
             Runner::Drawing => (self.python.clone(), vec![DRAWING]),
             Runner::Inkcell => (self.inkcell.clone(), vec!["run", NOTEBOOK]),
+            Runner::OverZmq => (self.inkcell.clone(), vec!["run", NOTEBOOK, "--backend", "zmq"]),
+            Runner::OverGateway => {
+                (self.inkcell.clone(), vec!["run", NOTEBOOK, "--backend", "gateway"])
+            }
             Runner::Kept => (self.inkcell.clone(), vec!["run", "--keep", "--fresh", NOTEBOOK]),
-            Runner::Nbclient => (self.python.clone(), Vec::new()),
+            Runner::Nbclient | Runner::Raw => (self.python.clone(), Vec::new()),
             Runner::Papermill => (beside("papermill"), vec![NOTEBOOK, DONE]),
             Runner::NbCli => (self.nb.clone()?, vec!["execute", "--timeout", "600", NOTEBOOK]),
             Runner::Execute => (beside("jupyter"), vec!["execute", "--inplace", NOTEBOOK]),
@@ -78,11 +90,12 @@ impl Programs {
         let mut command = vec![program.into_os_string()];
         command.extend(args.into_iter().map(OsString::from));
         match runner {
-            Runner::Nbclient => {
-                let script = self.scripts.join("run_nbclient.py");
-                command.extend([script.into_os_string(), NOTEBOOK.into()]);
+            Runner::Nbclient | Runner::Raw => {
+                let is_raw = runner == Runner::Raw;
+                let name = if is_raw { "flood_raw.py" } else { "run_nbclient.py" };
+                command.extend([self.scripts.join(name).into_os_string(), NOTEBOOK.into()]);
             }
-            Runner::Inkcell | Runner::Kept => {
+            Runner::Inkcell | Runner::Kept | Runner::OverZmq | Runner::OverGateway => {
                 command.extend(["--python".into(), self.python.clone().into()]);
             }
             _ => {}
