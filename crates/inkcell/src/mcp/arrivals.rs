@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(start.elapsed(), Duration::ZERO);
     }
 
-    /// What was given up on the way is waited for once, and those behind it keep their order.
+    /// A missing request delays the later ones once, and they keep their order.
     #[tokio::test(start_paused = true)]
     async fn requests_that_never_come_are_passed_over() {
         let arrivals = Arrivals::default();

@@ -39,7 +39,7 @@ ABOUT_PROCESSES = ("leaving_exit", "processes")
 #: Modules that the server of kernels imports too where a notebook has the first word in it. Not pandas and pyplot: they look
 #: for the kernel that imports them.
 PRELOADED = {"numpy": ["numpy"], "matplotlib": ["matplotlib.figure", "matplotlib.backends.backend_agg"]}
-#: What nbclient has left of notebooks that it does not always get through: with widgets it waits for ever now and then.
+#: Notebooks as nbclient stored them. They replace a run where nbclient hangs now and then, as it does with widgets.
 RECORDED = pathlib.Path(__file__).with_name("recorded")
 #: No notebook takes nearly as long, unless the machine is very busy.
 LIMIT = 400

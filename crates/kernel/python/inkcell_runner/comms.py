@@ -11,7 +11,7 @@ _OUTPUT = {"_model_name": "OutputModel", "_model_module": "@jupyter-widgets/outp
 
 
 def install(session):
-    """Gives the package the runner's channels. A module of that name that is another one is left alone."""
+    """Makes the `comm` package create the runner's channels. Leaves an unrelated module of that name alone."""
     package = sys.modules["comm"]
     base = getattr(package, "BaseComm", None)
     if base is None or not hasattr(package, "create_comm"):
@@ -51,7 +51,7 @@ def _send(session, kind, content, buffers):
 
 
 class Capture:
-    """What is written while an `Output` has the word, in the form in which notebooks keep outputs."""
+    """Collects the output written inside an `Output`, in the form in which notebooks store outputs."""
 
     def __init__(self, session, comm):
         self._session, self._comm = session, comm

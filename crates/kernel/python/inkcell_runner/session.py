@@ -460,7 +460,7 @@ class Session:
             try:
                 capture.set(False)
             except BaseException:
-                # What the widget does with it is code of others, and the cell is over.
+                # The widget runs code of others here, and the cell is over.
                 pass
         self.is_flushed = False
         self.capturing.clear()

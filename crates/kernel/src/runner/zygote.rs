@@ -111,8 +111,8 @@ impl Zygote {
         Ok(zygote)
     }
 
-    /// Whoever makes copies of itself at the other end of this stream. `end` is called when that is over, with the
-    /// copies of which was told.
+    /// Speaks with a process that makes copies of itself, over this stream. Calls `end` when the stream is over, with
+    /// the copies that the process reported.
     pub(crate) fn on(
         stream: UnixStream,
         pid: u32,
@@ -182,7 +182,7 @@ async fn tell(python: PathBuf, mut state: watch::Receiver<ZygoteState>, trace: A
     }
 }
 
-/// The copies of which was told, each with whoever waits for its end.
+/// The copies that were reported, each with the receiver of its end.
 type Ends = Mutex<HashMap<u32, oneshot::Sender<Reaped>>>;
 
 fn locked(ends: &Ends) -> MutexGuard<'_, HashMap<u32, oneshot::Sender<Reaped>>> {

@@ -24,7 +24,7 @@ pub(in crate::bench) enum Runner {
     /// The same with Jupyter's own kernel, on its sockets or behind a server.
     OverZmq,
     OverGateway,
-    /// That kernel alone, read by somebody who does nothing with what comes.
+    /// That kernel alone: a script reads its messages and drops them.
     Raw,
     /// The same in a session of a host that is there, with a new kernel.
     Kept,
