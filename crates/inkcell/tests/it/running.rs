@@ -2,7 +2,9 @@
 //!
 //! Owns the test's Python, a child whose lines are read as they come, and the proof that a process is gone.
 
+use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Read};
+use std::os::fd::AsRawFd as _;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
@@ -76,9 +78,13 @@ impl Running {
         bytes
     }
 
-    /// How many bytes of its standard output wait to be read.
-    pub(crate) fn waiting(&self) -> u64 {
-        rustix::io::ioctl_fionread(self.stdout.get_ref()).expect("a pipe")
+    /// Whether the pipe of its standard output is full, so that its next write waits.
+    pub(crate) fn is_blocked(&self) -> bool {
+        // Only the writing end tells. Counting bytes does not: a line that does not fit begins a new page.
+        let pipe = format!("/proc/self/fd/{}", self.stdout.get_ref().as_raw_fd());
+        let writer = OpenOptions::new().write(true).open(pipe).expect("a pipe");
+        let mut fds = [PollFd::new(&writer, PollFlags::OUT)];
+        poll(&mut fds, Some(&Timespec::default())).expect("a poll") == 0
     }
 
     /// The next line, which is a process id.

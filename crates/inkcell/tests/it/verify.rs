@@ -351,7 +351,7 @@ fn an_interrupt_ends_also_when_nobody_reads() {
     env.put("sign", "y");
     // What differs is some hundred kilobytes, and a pipe holds 64 of them.
     let running = Running::start(command(&env, &["a.ipynb", "a.ipynb"]));
-    until("a full pipe", || running.waiting() >= 60_000);
+    until("a full pipe", || running.is_blocked());
     running.signal(Signal::INT);
     let ended = running.end_unread();
     assert_eq!(ended.status.signal(), Some(2), "{ended:?}");
