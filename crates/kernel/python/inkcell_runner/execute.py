@@ -258,6 +258,7 @@ class Executor:
 
     async def _run_awaiting(self, codes, show):
         for code, is_shown in codes:
+            code = self._session.interrupt.begin(code)
             value = eval(code, self._session.namespace)
             if code.co_flags & _COROUTINE:
                 value = await value
@@ -285,7 +286,7 @@ class Executor:
             value = self._execute(code)
         else:
             session.is_flushed = False
-            value = eval(code, session.namespace)
+            value = eval(session.interrupt.begin(code), session.namespace)
         if value is not None:
             show(value)
         return True
@@ -347,6 +348,7 @@ class Executor:
         session = self._session
         session.is_flushed = False
         namespace = session.namespace
+        code = session.interrupt.begin(code)
         if code.co_flags & _COROUTINE:
             return self.loop.run(eval(code, namespace))
         return eval(code, namespace)

@@ -5,11 +5,10 @@ them. Everything here is called by code that the host sends silently.
 """
 
 import os
-import signal
 import sys
 import types
 
-from . import _set_current, guest_output
+from . import _set_current, guest_interrupts, guest_output
 
 # The type in which an answer travels.
 ANSWER = "application/x-inkcell-answer"
@@ -28,12 +27,6 @@ class Guest:
     prelude_level = "off"
     artifacts = None
     lifeline = None
-    # Whether interrupts are for the user's code and for answers to questions alone.
-    takes_interrupts = False
-    # An interrupt came since the last request was taken up, and no code of the user's ran that it could hit.
-    is_interrupted = False
-    # Cancels the cell that awaits: ipykernel's handler of interrupts around it.
-    cancel = None
 
     def __init__(self, shell):
         self.namespace = shell.user_ns
@@ -43,6 +36,7 @@ class Guest:
         self.between = []
         # What reads the descriptors 1 and 2.
         self.watches = []
+        self.interrupts = guest_interrupts.Interrupts()
         self.executor = types.SimpleNamespace(sources={})
         self.hosted = types.SimpleNamespace(shell=shell)
         self.shell_object = shell
@@ -160,7 +154,7 @@ def _settle_in(shell, options):
         watch = guest_output.Watch.over(stream)
         if watch is not None:
             session.watches.append(watch)
-    _take_interrupts(shell)
+    session.interrupts.take(shell, session.between)
     _tell_refusals(shell)
     shell.events.register("pre_execute", _before_cell)
     shell.events.register("post_execute", _after_cell)
@@ -191,83 +185,6 @@ def _hold_on(session, options):
     os.register_at_fork(after_in_child=lambda: runner._close(lifeline, host))
     session.lifeline = lifeline
     runner.start_thread(runner._watch, lifeline, host)
-
-
-def _take_interrupts(shell):
-    """ipykernel lets an interrupt hit its own code around a cell, which loses replies or ends the kernel. Here
-    it hits cells and questions and nothing else. The host interrupts a cell once the kernel has taken its request
-    up; an interrupt before the first line of the cell runs is noted, and ends the cell there."""
-    import threading
-
-    kernel = getattr(shell, "kernel", None)
-    is_main = threading.current_thread() is threading.main_thread()
-    if not is_main or not hasattr(kernel, "pre_handler_hook") or not hasattr(kernel, "post_handler_hook"):
-        return
-
-    _session.takes_interrupts = True
-
-    def after_request():
-        # Also makes good what a cell did to the handler.
-        _interrupts_are(_note_interrupt)
-        for settle in _session.between:
-            settle()
-
-    def before_request():
-        after_request()
-        # An earlier interrupt was meant for something that is over.
-        _session.is_interrupted = False
-
-    kernel.pre_handler_hook, kernel.post_handler_hook = before_request, after_request
-    plain = shell.run_code
-
-    def end_awaiting(signum, frame):
-        # Code that has its turn is interrupted as any other. While it waits, an exception would hit the loop.
-        while frame is not None and frame.f_code is not run_code.__code__:
-            frame = frame.f_back
-        if frame is not None:
-            raise KeyboardInterrupt
-        import asyncio
-
-        _session.cancel(signum, frame)
-        # A loop that waits for something to happen does not look by itself.
-        asyncio.get_running_loop().call_soon_threadsafe(int)
-
-    ours = (_note_interrupt, end_awaiting, signal.default_int_handler)
-
-    async def run_code(code, *arguments, **named):
-        # Called for each statement. A handler that a statement before has put there stays.
-        if signal.getsignal(signal.SIGINT) in ours:
-            awaits = named.get("async_") and _session.cancel is not None
-            _interrupts_are(end_awaiting if awaits else signal.default_int_handler)
-        if _session.is_interrupted:
-            _session.is_interrupted = False
-            code = _interrupted_at(code)
-        return await plain(code, *arguments, **named)
-
-    shell.run_code = run_code
-
-
-def _note_interrupt(signum, frame):
-    _session.is_interrupted = True
-
-
-def _interrupted_at(code):
-    """Code that is interrupted where the given code begins."""
-    import ast
-
-    tree = ast.parse("raise KeyboardInterrupt")
-    ast.increment_lineno(tree, max(code.co_firstlineno - 1, 0))
-    return compile(tree, code.co_filename, "exec")
-
-
-def _interrupts_are(handler):
-    """The handler that ends a cell is a function of C: one in Python would show up in the traceback."""
-    if _session.takes_interrupts:
-        try:
-            signal.signal(signal.SIGINT, handler)
-        except ValueError:
-            # A thread that is not the main one; signals do not reach it.
-            pass
 
 
 def _tell_refusals(shell):
@@ -376,11 +293,7 @@ def _before_cell():
     if first:
         _apply(first)
     _break_by_typing(may_ask)
-    if _session.takes_interrupts:
-        handler = signal.getsignal(signal.SIGINT)
-        _session.cancel = None if handler is _note_interrupt or not callable(handler) else handler
-    # The cell has not begun yet: an interrupt now would hit more than the cell.
-    _interrupts_are(_note_interrupt)
+    _session.interrupts.await_cell()
 
 
 _hook_of_others = None
@@ -413,7 +326,7 @@ def _apply(first):
 
 def _after_cell():
     """Makes whole what a cell broke, so that the kernel can say that the cell is over."""
-    _interrupts_are(_note_interrupt)
+    _session.interrupts.note()
     for name in ("stdout", "stderr"):
         if not callable(getattr(getattr(sys, name, None), "flush", None)):
             setattr(sys, name, _session.streams[name])
@@ -441,7 +354,7 @@ def answer(question):
     from .questions import QuestionError
     from .questions import answer as find
 
-    _interrupts_are(signal.default_int_handler)
+    _session.interrupts.let_through()
     try:
         told = {"answer": find(_session, json.loads(question))}
     except QuestionError as problem:
@@ -449,7 +362,7 @@ def answer(question):
     except Exception as problem:
         told = {"failed": "The question could not be answered: %s" % type(problem).__name__}
     finally:
-        _interrupts_are(_note_interrupt)
+        _session.interrupts.note()
     from .channel import to_json
 
     return _Told(to_json(told))

@@ -92,6 +92,17 @@ class Interrupt:
             raise KeyboardInterrupt
         return code(*args)
 
+    def begin(self, code):
+        """The code object to run for this one. A signal ends it from here on; one that came since the command was read
+        ends it where it begins, so that none tears what runs before it."""
+        if self._state == _KEPT:
+            # In this order, so that a signal in between is either kept or raised.
+            self._state = _RAISED
+            if self._is_pending:
+                self._is_pending = False
+                return interrupted_at(code)
+        return code
+
     @shielded
     def ignore(self):
         """Ignores signals from here on: the command is over."""
@@ -138,6 +149,15 @@ class Interrupt:
         except OSError:
             pass
         return b""
+
+
+def interrupted_at(code):
+    """Code that is interrupted where the given code begins."""
+    import ast
+
+    tree = ast.parse("raise KeyboardInterrupt")
+    ast.increment_lineno(tree, max(code.co_firstlineno - 1, 0))
+    return compile(tree, code.co_filename, "exec")
 
 
 def _identify(fd):

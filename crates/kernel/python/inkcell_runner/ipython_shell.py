@@ -161,6 +161,9 @@ class RunnerShell(InteractiveShell):
                 self.session.tree = list(nodelist)
         return await super().run_ast_nodes(nodelist, cell_name, interactivity, compiler, result)
 
+    async def run_code(self, code_obj, *args, **kwargs):
+        return await super().run_code(self.session.interrupt.begin(code_obj), *args, **kwargs)
+
     def _ends_the_cell(self, error):
         """Whether a traceback is that of the cell: user code may show others, and go on."""
         if self._depth != 1:

@@ -311,10 +311,10 @@ class Session:
         # Before anything that an interrupt may end: the host knows no end of a cell that never began.
         self.channel.send("started", f'{self._tag},"count":{"null" if silent else number}')
         try:
-            error = self.interrupt.call(self._run, request["code"], number, silent)
+            error = self._run(request["code"], number, silent)
         except BaseException as problem:
-            # An interrupt came before the cell or between it and its end, or what follows a cell failed; the cell did
-            # not end well all the same.
+            # An interrupt came between the cell and its end, or what follows a cell failed; the cell did not end well all
+            # the same.
             error = problem
         self.interrupt.ignore()
         if getpid() != self.channel.pid:

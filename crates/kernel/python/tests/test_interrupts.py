@@ -31,7 +31,7 @@ strike(%s)
         "session.streams, 'install'",
         "session, '_apply'",
         "session.channel, 'send'",
-        "session.interrupt, 'call'",
+        "session.interrupt, 'begin'",
         "session, '_run'",
         "session.executor.loop, 'keep'",
         "session.executor, 'run'",
@@ -44,7 +44,11 @@ def test_interrupt_between_the_command_and_its_code_ends_the_code(host, point, c
     host.run(STRIKE % point)
     events = host.run(code, cwd=os.getcwd())
     assert events[0][0] == "started", "the host knows no end of a cell that never began"
-    assert error(events)["ename"] == "KeyboardInterrupt"
+    ended = error(events)
+    assert ended["ename"] == "KeyboardInterrupt"
+    # It points to the first line of the cell and to nothing of ours.
+    traceback = "".join(ended["traceback"])
+    assert code.split("\n")[0] in ended["traceback"][-2] and ".py" not in traceback, ended
     assert results(host.run("6 * 7")) == ["42"]
 
 

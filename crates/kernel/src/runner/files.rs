@@ -26,6 +26,7 @@ pub(crate) const FILES: &[(&str, &str)] = carried![
     "inkcell_runner/formatting.py",
     "inkcell_runner/frontend.py",
     "inkcell_runner/guest.py",
+    "inkcell_runner/guest_interrupts.py",
     "inkcell_runner/guest_output.py",
     "inkcell_runner/help.py",
     "inkcell_runner/imports.py",

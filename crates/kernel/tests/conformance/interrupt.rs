@@ -75,6 +75,7 @@ async fn an_interrupt_during_output_leaves_the_channel_whole(start: Start) {
 }
 
 crate::on_gateways!(
+    interrupt_right_after_the_request_ends_the_cell,
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole,
 );
@@ -87,6 +88,7 @@ crate::on_every_shell!(
 );
 
 crate::on_ipc!(
+    interrupt_right_after_the_request_ends_the_cell,
     an_interrupt_between_cells_does_nothing,
     an_interrupt_during_output_leaves_the_channel_whole,
 );
