@@ -46,6 +46,8 @@ class Host:
             stderr=err_write,
             start_new_session=True,
             env=started,
+            # As the real host: Python 3.13 imports a module for `-c` before any line of ours runs.
+            cwd="/",
         )
         for fd in (lifeline_read, own, out_write, err_write):
             os.close(fd)
