@@ -194,6 +194,8 @@ pub(crate) struct Executions {
 #[derive(Default)]
 struct Records {
     all: HashMap<ExecutionId, Kept>,
+    /// How many calls there were.
+    added: u64,
     /// The calls that are over, in the order in which they ended.
     ended: VecDeque<ExecutionId>,
     /// The weight of these calls together.
@@ -204,6 +206,8 @@ struct Records {
 
 struct Kept {
     record: Arc<Record>,
+    /// Its place among all calls.
+    place: u64,
     /// When the call ended, and its weight since then.
     over: Option<(Instant, usize)>,
 }
@@ -225,7 +229,9 @@ impl Records {
 
     /// Keeps only the report of a call.
     fn forget_events(&mut self, id: &ExecutionId) {
-        let Some(Kept { record, over: Some((_, weight)) }) = self.all.get_mut(id) else { return };
+        let Some(Kept { record, over: Some((_, weight)), .. }) = self.all.get_mut(id) else {
+            return;
+        };
         let bytes = record.journal.size_bytes();
         record.journal.forget();
         *weight = weight.saturating_sub(bytes);
@@ -288,7 +294,9 @@ impl Executions {
 
     pub(crate) fn add(&self, id: ExecutionId, record: Arc<Record>) {
         let mut records = self.records();
-        records.all.insert(id, Kept { record, over: None });
+        records.added += 1;
+        let place = records.added;
+        records.all.insert(id, Kept { record, place, over: None });
         records.forget_old(Instant::now(), self.keep);
     }
 
@@ -316,7 +324,18 @@ impl Executions {
         })
     }
 
-    /// The same by its id, with the cell's title.
+    /// The cell that is next in a session where none runs: the first one that is not over, of the first such call.
+    pub(crate) fn next_in(&self, session: &SessionKey) -> Option<(Arc<Record>, usize)> {
+        let records = self.records();
+        let is_open =
+            |kept: &&Kept| kept.record.session.as_ref() == Some(session) && !kept.record.is_over();
+        let Kept { record, .. } = records.all.values().filter(is_open).min_by_key(|it| it.place)?;
+        let is_next = |cell: &CellReport| !cell.state.is_end();
+        let index = record.look(|report| report.cells.iter().position(is_next))?;
+        Some((Arc::clone(record), index))
+    }
+
+    /// The id of the call whose cell runs this code in a session, with the cell's title.
     pub(crate) fn running_in(
         &self,
         session: &SessionKey,

@@ -12,7 +12,7 @@ use crate::error::{EngineError, SessionError};
 use crate::feeds::{KernelChange, SessionEvent, SessionWatch};
 use crate::journal::Seq;
 use crate::registry::{Listed, OwnerId, SessionKey};
-use crate::session::{CellEnd, NotRun, Note, Session, SessionState};
+use crate::session::{CellEnd, KernelFate, NotRun, Note, Session, SessionState};
 
 /// How much of a cell's first line is shown where something runs.
 const TITLE_CHARS: usize = 80;
@@ -85,21 +85,28 @@ impl Engine {
         })
     }
 
-    /// Interrupts the running code and reports the outcome.
+    /// Interrupts the code that runs, or that is about to run, and reports the outcome.
     async fn see_interrupted(&self, found: &Found) -> InterruptFate {
         let Found { key, session } = found;
         let running = session.state().running;
-        let cell = running.as_ref().and_then(|it| self.executions().cell_in(key, &it.code));
+        let cell = match &running {
+            Some(running) => self.executions().cell_in(key, &running.code),
+            None => self.executions().next_in(key),
+        };
         session.interrupt();
         self.tell(key, KernelChange::Interrupted);
-        let Some(running) = running else { return InterruptFate::NothingRan };
+        if running.is_none() && cell.is_none() {
+            return InterruptFate::NothingRan;
+        }
         let over = async {
-            let mut state = session.watch();
-            let is_over = |state: &SessionState| {
-                state.running.as_ref().is_none_or(|now| now.exec != running.exec)
-            };
-            // The borrowed state must not be held across the next wait.
-            drop(state.wait_for(is_over).await);
+            if let Some(running) = running {
+                let mut state = session.watch();
+                let is_over = |state: &SessionState| {
+                    state.running.as_ref().is_none_or(|now| now.exec != running.exec)
+                };
+                // The borrowed state must not be held across the next wait.
+                drop(state.wait_for(is_over).await);
+            }
             match cell {
                 Some((record, index)) => record.ended(index).await,
                 None => None,
@@ -213,33 +220,37 @@ impl Engine {
 /// Has a kernel ready in a session, and tells what its users must know then. A session that has one, or gets
 /// one for somebody else, is not waited for any longer than that.
 async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
+    // A restart by somebody else takes the start back; the kernel that is wanted then is the next one.
+    loop {
+        match started(session).await {
+            Err(NotRun::Cancelled) if !session.state().is_over => {}
+            ended => return ended.map_err(not_started),
+        }
+    }
+}
+
+async fn started(session: &Session) -> Result<Vec<Note>, NotRun> {
     let mut state = session.watch();
     let seen = async {
         // What is borrowed of it must not be held while something is waited for.
         drop(state.wait_for(|state| state.kernel.is_some() || state.is_over).await);
     };
-    let mut turn = tokio::select! {
-        turn = session.turn() => match turn {
-            Ok(turn) => turn,
-            Err(why) => return Err(not_started(why)),
-        },
-        () = seen => {
-            // Whoever looks now must not see the place in the queue that was given up here.
-            session.settled().await;
-            return Ok(Vec::new());
-        }
+    let turn = tokio::select! {
+        turn = session.turn() => Some(turn?),
+        () = seen => None,
     };
-    if session.state().kernel.is_some() {
-        drop(turn);
+    let Some(mut turn) = turn.filter(|_| session.state().kernel.is_none()) else {
+        // Whoever looks now must not see the place in the queue that was given up here.
         session.settled().await;
         return Ok(Vec::new());
-    }
+    };
     let (ran, said) = turn.start().await;
     let said = said.into_iter().map(Note::Kernel).collect();
     drop(turn);
     session.settled().await;
     match ran.end.end {
-        CellEnd::NotRun(why) => Err(not_started(why)),
+        CellEnd::NotRun(why) => Err(why),
+        CellEnd::Cancelled { fate: KernelFate::TakenAway, .. } => Err(NotRun::Cancelled),
         _ => Ok([ran.end.notes, said].concat()),
     }
 }

@@ -49,8 +49,11 @@ pub struct Machine {
     kernel: Kernel,
     queue: VecDeque<Ticket>,
     holder: Option<Ticket>,
-    /// The holder was taken back while it ran nothing; what it wants to run then is not run.
-    is_taken_back: bool,
+    /// The holder was taken back while it ran nothing, and what became of the kernel. What it wants to run then is
+    /// not run.
+    taken_back: Option<KernelFate>,
+    /// The holder was interrupted while it ran nothing; the next code that it runs is interrupted.
+    is_interrupted: bool,
     run: Option<Run>,
     asks: Vec<Ask>,
     /// Kernels that were started since the last run that succeeded, without the first.
@@ -71,7 +74,8 @@ impl Machine {
             kernel: Kernel::Absent,
             queue: VecDeque::new(),
             holder: None,
-            is_taken_back: false,
+            taken_back: None,
+            is_interrupted: false,
             run: None,
             asks: Vec::new(),
             restarts: 0,
@@ -123,8 +127,9 @@ impl Machine {
                 if !self.asks.is_empty() || self.is_running() {
                     out.push(Effect::Interrupt);
                 }
-                if let Some(run) = self.run.as_mut().filter(|run| !run.is_sent) {
-                    run.is_interrupted = true;
+                match &mut self.run {
+                    Some(run) => run.is_interrupted = !run.is_sent,
+                    None => self.is_interrupted = self.holder.is_some(),
                 }
             }
             Input::Close(reason) => self.close(reason, &mut out),
@@ -153,7 +158,7 @@ impl Machine {
         let is_free = self.holder.is_none() && self.run.is_none();
         if is_free && self.resets == 0 && self.closing.is_none() {
             self.holder = self.queue.pop_front();
-            self.is_taken_back = false;
+            (self.taken_back, self.is_interrupted) = (None, false);
             out.extend(self.holder.map(Effect::Grant));
         }
         if self.closing.is_some() && self.kernel == Kernel::Absent && self.run.is_none() {
@@ -186,7 +191,7 @@ impl Machine {
         let refused = if !is_allowed || self.closing.is_some() {
             Some(CellEnd::NotRun(NotRun::Closed))
         } else {
-            self.is_taken_back.then(|| CellEnd::taken_back(KernelFate::Kept))
+            self.taken_back.clone().map(CellEnd::taken_back)
         };
         if let Some(end) = refused {
             out.push(Effect::Resolve(request.exec, Box::new(end.into())));
@@ -194,7 +199,8 @@ impl Machine {
         }
         // Nobody waits longer for a kernel than the whole call may take.
         let deadline = request.patience.and_then(|patience| now.checked_add(patience));
-        self.run = Some(Run::new(request, deadline));
+        let is_interrupted = std::mem::take(&mut self.is_interrupted);
+        self.run = Some(Run { is_interrupted, ..Run::new(request, deadline) });
         self.provide(now, out);
     }
 
@@ -273,7 +279,7 @@ impl Machine {
                 Some(climb) => climb.hurry(now),
             },
             Some(_) => self.resolve(CellEnd::taken_back(KernelFate::Kept), out),
-            None => self.is_taken_back = true,
+            None => self.taken_back = Some(KernelFate::Kept),
         }
     }
 
@@ -285,10 +291,25 @@ impl Machine {
         }
         self.resets = 1;
         self.loss = None;
+        if by.is_none() {
+            self.take_all_back(out);
+        }
         (self.restarts, self.had_kernel) = (0, false);
         self.end_kernel(out);
         if self.kernel == Kernel::Absent {
             self.finish_resets(out);
+        }
+    }
+
+    /// What was asked for before a reset from outside must not run in the kernel after it.
+    fn take_all_back(&mut self, out: &mut Vec<Effect>) {
+        for ticket in self.queue.drain(..) {
+            out.push(Effect::Refuse(ticket, NotRun::Cancelled));
+        }
+        self.taken_back = self.holder.map(|_| KernelFate::TakenAway);
+        // What the kernel has ends with it.
+        if self.run.as_ref().is_some_and(|run| !run.is_sent) {
+            self.resolve(CellEnd::taken_back(KernelFate::TakenAway), out);
         }
     }
 

@@ -231,6 +231,48 @@ async fn an_interrupt_tells_what_became_of_the_code() {
     desk.engine.shutdown().await;
 }
 
+/// Issue 21, 6: an interrupt that comes before the code, and before its kernel, ends the code.
+#[tokio::test]
+async fn an_interrupt_right_behind_a_call_ends_its_code() {
+    let desk = Desk::new();
+    for round in 0..10 {
+        let mut request = desk.named("work", &["import time\ntime.sleep(600)"]);
+        request.wait = Some(Duration::ZERO);
+        let begun = desk.ask(request).await;
+        let fate = desk.interrupt("work").await;
+        assert!(
+            matches!(fate, InterruptFate::Interrupted | InterruptFate::StillRunning),
+            "{fate:?}"
+        );
+        // Otherwise it would end in ten minutes, or by force.
+        assert_eq!(desk.end(&begun).await.state, State::Error, "{round}");
+    }
+    desk.engine.shutdown().await;
+}
+
+/// Issue 21, 1: what was asked for before a restart never runs in the kernel after it.
+#[tokio::test]
+async fn a_restart_takes_back_the_calls_before_it() {
+    let desk = Desk::new();
+    let mut calls = Vec::new();
+    for name in ["a", "b"] {
+        let code =
+            format!("open('{name}', 'a').write('x')\nkept = 1\nimport time\ntime.sleep(600)");
+        let mut request = desk.named("work", &[&code]);
+        request.wait = Some(Duration::ZERO);
+        calls.push(desk.ask(request).await);
+    }
+    desk.verb(KernelRequest::Restart(desk.session("work"))).await;
+    for begun in &calls {
+        let state = desk.end(begun).await.state;
+        assert!(matches!(state, State::Cancelled | State::NeverRun), "{state:?}");
+    }
+    assert!(!desk.dir.path().join("b").exists(), "it waited for the other one");
+    let after = desk.ask(desk.named("work", &["assert 'kept' not in globals()"])).await;
+    assert_eq!(after.state, State::Done);
+    desk.engine.shutdown().await;
+}
+
 /// B:K-06: one that is kept stays; of the other its next user is told, also by a start.
 #[tokio::test]
 async fn a_kept_session_outlives_idle_time() {

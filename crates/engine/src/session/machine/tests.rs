@@ -39,13 +39,17 @@ impl Desk {
     }
 
     fn run(&mut self, exec: u64) -> Vec<String> {
+        self.run_of(1, exec)
+    }
+
+    fn run_of(&mut self, ticket: u64, exec: u64) -> Vec<String> {
         let request = RunRequest {
             exec: ExecId(exec),
             timeout: LIMIT,
             patience: LIMIT,
             input: InputMode::Refuse,
         };
-        self.step(Input::Run(Ticket(1), request))
+        self.step(Input::Run(Ticket(ticket), request))
     }
 
     fn fact(&mut self, fact: Fact) -> Vec<String> {
@@ -332,6 +336,39 @@ fn a_reset_from_outside_ends_what_runs() {
     let mut desk = Desk::running(Retry::Once);
     assert_eq!(desk.step(Input::Reset(None)), ["shutdown"]);
     assert_eq!(desk.died(), ["reset done", "1 cancelled, taken away", "sleep"]);
+}
+
+/// Issue 21, 1: what was asked for before a reset from outside does not run in the kernel after it.
+#[test]
+fn a_reset_from_outside_takes_back_what_has_not_begun() {
+    let mut desk = Desk::new(Retry::Once);
+    desk.step(Input::Enter(Ticket(1)));
+    desk.step(Input::Enter(Ticket(2)));
+    assert_eq!(desk.run(1), ["launch", "wake 10000"]);
+    let taken = desk.step(Input::Reset(None));
+    assert_eq!(taken, ["refuse 2 Cancelled", "1 cancelled, taken away", "sleep"]);
+    assert_eq!(desk.run(2), ["2 cancelled, taken away"], "nor what the same call wants then");
+    desk.step(Input::Launched);
+    assert_eq!(desk.died(), ["reset done"]);
+    desk.step(Input::Leave(Ticket(1)));
+    desk.step(Input::Enter(Ticket(3)));
+    assert_eq!(desk.run_of(3, 3)[0], "launch", "a later call is not touched");
+}
+
+/// Issue 21, 6: an interrupt of a call that has its turn and runs nothing yet ends what it runs next, and nothing of
+/// the call after it.
+#[test]
+fn an_interrupt_before_the_code_ends_it() {
+    let mut desk = Desk::running(Retry::Once);
+    desk.finished(1);
+    assert!(desk.step(Input::Interrupt).is_empty());
+    assert_eq!(desk.run(2)[..2], ["execute 2", "interrupt"]);
+    desk.finished(2);
+    desk.step(Input::Interrupt);
+    desk.step(Input::Leave(Ticket(1)));
+    desk.step(Input::Enter(Ticket(2)));
+    let ran = desk.run_of(2, 3);
+    assert!(!ran.contains(&"interrupt".to_owned()), "{ran:?}");
 }
 
 /// B:X-25
