@@ -12,13 +12,25 @@ use crate::error::TextError;
 /// How much of a line an error shows.
 const SHOWN_CHARS: usize = 60;
 
+/// Lines that begin a cell in the scripts of IPython's old notebooks and of Databricks.
+const WHOLE_LINES: [&str; 3] = ["<codecell>", "<markdowncell>", "COMMAND ----------"];
+
 /// Whether a line begins a cell in a script and not in virtual text. `# %%time` is a comment about a magic.
 pub(crate) fn is_stray_marker(line: &str) -> bool {
     let Some(comment) = without_cr(line).strip_prefix('#') else { return false };
-    let Some(tail) = comment.trim_start_matches([' ', '\t']).strip_prefix("%%") else {
-        return false;
-    };
-    (tail.is_empty() || tail.starts_with([' ', '\t', '['])) && marker(line).is_none()
+    let comment = comment.trim_matches([' ', '\t']);
+    if let Some(tail) = comment.strip_prefix("%%") {
+        let is_mark = tail.is_empty() || tail.starts_with([' ', '\t', '[']);
+        return is_mark && marker(line).is_none();
+    }
+    // jupytext's light scripts, with a title, a kind or metadata.
+    if let Some(tail) = comment.strip_prefix('+') {
+        return tail.is_empty() || tail.starts_with(" [") || tail.starts_with(" {");
+    }
+    // What nbconvert writes: `# In[7]:`.
+    let count = comment.strip_prefix("In[").and_then(|rest| rest.strip_suffix("]:"));
+    let is_count = |count: &str| count.chars().all(|c| c.is_ascii_digit() || c == ' ');
+    count.is_some_and(is_count) || WHOLE_LINES.contains(&comment)
 }
 
 impl Notebook {
@@ -71,14 +83,15 @@ mod tests {
 
     #[test]
     fn markers_of_scripts_are_told_from_comments_and_from_ours() {
-        for line in
-            ["# %%", "#%%", "# %% title", "# %% [md]", "#  %% [code]", "# %%\r", "# %%[code]"]
-        {
+        let percent =
+            ["# %%", "#%%", "# %% title", "# %% [md]", "#  %% [code]", "# %%\r", "# %%[code]"];
+        let others = ["# In[7]:", "# In[ ]:", "# <codecell>", "# COMMAND ----------", "# +\r"];
+        let light = ["# + [markdown]", "# + {\"tags\": []}"];
+        for line in percent.into_iter().chain(others).chain(light) {
             assert!(is_stray_marker(line), "{line:?}");
         }
-        for line in
-            ["# %%time", "# %%%", "# %% [code]", "# %% [raw] cell:1\r", " # %%", "x # %%", "# %"]
-        {
+        let comments = ["# %%time", "# %%%", " # %%", "x # %%", "# %", "# + 1", "# In[x]:", "# In"];
+        for line in comments.into_iter().chain(["# %% [code]", "# %% [raw] cell:1\r"]) {
             assert!(!is_stray_marker(line), "{line:?}");
         }
     }
