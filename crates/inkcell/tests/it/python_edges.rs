@@ -304,3 +304,30 @@ fn the_umask_opens_no_folder_of_ours() {
         }
     }
 }
+
+/// Issue 21, 27: damaged files that Python compiled of the runner do not keep kernels from starting, nor does a server
+/// that runs need to be started again.
+#[test]
+fn damaged_compiled_files_of_the_runner_are_made_anew() {
+    let env = env();
+    run_py(&env, &["1"]).ok();
+    let mut folders = vec![env.state().join("runner")];
+    let mut damaged = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "pyc") {
+                let mut bytes = std::fs::read(&path).expect("bytes");
+                // Python checks the header and believes the rest.
+                bytes.truncate(16);
+                bytes.extend([0xff; 40]);
+                std::fs::write(&path, bytes).expect("written");
+                damaged += 1;
+            }
+        }
+    }
+    assert!(damaged > 5, "{damaged}");
+    assert_eq!(run_py(&env, &["--fresh", "6 * 7"]).ok().stdout, "42\n");
+}

@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -137,9 +137,31 @@ impl RunnerBackend {
             LaunchError::StateFolder { folder, source }
         })?;
         let kind = Kind::of(spec, &root);
-        let python = spec.python.display().to_string();
-        start(self.supply.take(&kind), (spec, python), self.trace.clone(), cancel).await
+        let begin = || {
+            let python = spec.python.display().to_string();
+            start(self.supply.take(&kind), (spec, python), self.trace.clone(), cancel)
+        };
+        match begin().await {
+            Err(error) if is_about_compiled(&error) && remove_compiled(&root) => begin().await,
+            begun => begun,
+        }
     }
+}
+
+/// Whether a start may have failed because of damaged files that Python had compiled.
+fn is_about_compiled(error: &LaunchError) -> bool {
+    match error {
+        LaunchError::EndedEarly { cause: DeathCause::Signal { .. }, .. } => true,
+        LaunchError::EndedEarly { stderr_tail, .. } => {
+            ["marshal", "inkcell_runner"].iter().any(|word| stderr_tail.contains(word))
+        }
+        LaunchError::Startup { reason } => reason.contains("marshal"),
+        _ => false,
+    }
+}
+
+fn remove_compiled(root: &Path) -> bool {
+    package::remove_compiled(root).unwrap_or(false)
 }
 
 /// Makes a kernel of a runner that is on its way.

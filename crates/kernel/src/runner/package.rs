@@ -76,6 +76,23 @@ fn is_whole(folder: &Path) -> bool {
     FILES.iter().all(is_there)
 }
 
+/// Removes what Python has compiled of the files in this folder; gives whether there was any. Python trusts the bytes
+/// behind a right header, and a machine that lost its power may leave others there.
+pub(super) fn remove_compiled(folder: &Path) -> io::Result<bool> {
+    let mut is_removed = false;
+    let mut parents: Vec<PathBuf> =
+        FILES.iter().filter_map(|(name, _)| Some(folder.join(name).parent()?.to_owned())).collect();
+    parents.dedup();
+    for parent in parents {
+        let compiled = parent.join("__pycache__");
+        if compiled.is_dir() {
+            remove(&compiled)?;
+            is_removed = true;
+        }
+    }
+    Ok(is_removed)
+}
+
 /// A folder that somebody else owns or may write to could hold anything.
 fn check_own(folder: &Path) -> io::Result<()> {
     let found = fs::metadata(folder)?;
