@@ -153,6 +153,21 @@ fn the_first_failure_can_stop_the_rest() {
     assert_eq!(fates(&env), [word("failed", 1), word("ok", 1), word("ok", 1)]);
 }
 
+/// Issue 21, 10: with `--allow-errors` each line, try and report says which cells failed, all of them.
+#[test]
+fn failures_that_are_allowed_are_told() {
+    let env = env();
+    put(&env, &[("a.ipynb", &["1 / 0", "[][1]"]), ("b.ipynb", &["1"])]);
+    let args = ["--in-place", "a.ipynb", "b.ipynb", "-j", "1", "--allow-errors"];
+    let told = ran(&env, &[&args[..], &["--report", "report.json"]].concat()).exits(0).stderr;
+    assert!(told.contains("] failed cells ") && told.contains("(and 1 more)"), "{told}");
+    assert_eq!(fates(&env), [("failed_cells".to_owned(), 1), ("ok".to_owned(), 1)]);
+    let tried = &report(&env)["notebooks"][0]["tries"][0];
+    assert_eq!((&tried["status"], &tried["failed_cells"]), (&json!("failed_cells"), &json!(2)));
+    let details = tried["error"]["details"].as_str().expect("text");
+    assert!(details.contains("ZeroDivisionError") && details.contains("IndexError"), "{details}");
+}
+
 /// Those that failed are tried once more, and both tries are told.
 #[test]
 fn what_failed_is_tried_again() {

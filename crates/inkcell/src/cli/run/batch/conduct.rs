@@ -436,6 +436,9 @@ impl Conductor {
 
 const CANCELLED: &str = "cancelled";
 
+/// The status of a run that went on although cells failed, in the word of [`Fate::FailedCells`].
+const FAILED_CELLS: &str = "failed_cells";
+
 /// What a notebook's cells are now, in a short text. One that cannot be read is nothing that could be known again. Values
 /// that a run puts in are told by the batch itself.
 fn held(notebooks: &Notebooks, path: &str) -> Option<String> {
@@ -509,10 +512,24 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
     };
     let failed: Vec<&CellReport> = report.cells.iter().filter(is_unforeseen).collect();
     let failed_cells = failed.len();
-    let allowed = || failed.first().filter(|_| exit == Exit::Ok).map(|cell| trouble_of(cell));
-    let error = trouble(report).or(lost).or_else(allowed);
-    let end = if exit == Exit::Ok { RowEnd::Well } else { RowEnd::Failed };
-    (Try { status: status(report.state), exit, took, cells, failed_cells, error }, end)
+    let is_well = exit == Exit::Ok;
+    let error = trouble(report).or(lost).or_else(|| allowed(&failed).filter(|_| is_well));
+    let status = if is_well && failed_cells > 0 { FAILED_CELLS } else { status(report.state) };
+    let end = if is_well { RowEnd::Well } else { RowEnd::Failed };
+    (Try { status, exit, took, cells, failed_cells, error }, end)
+}
+
+/// Cells that failed in a run that went on, as one trouble.
+fn allowed(failed: &[&CellReport]) -> Option<Trouble> {
+    let mut troubles = failed.iter().map(|cell| trouble_of(cell));
+    let mut all = troubles.next()?;
+    for trouble in troubles {
+        all.details = format!("{}\n\n{}", all.details, trouble.details);
+    }
+    if failed.len() > 1 {
+        all.message = format!("{} (and {} more)", all.message, failed.len() - 1);
+    }
+    Some(all)
 }
 
 /// Whether a cell failed although its notebook does not allow it.
