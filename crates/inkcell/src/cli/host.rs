@@ -34,16 +34,14 @@ pub(crate) fn run(
     match args.command {
         HostVerb::Start => {
             let status = status_of(&Client::shared(settings)?, settings)?;
-            show(&[(HostKind::Shared, status)], output)
+            show(&[(HostKind::Shared, status)], &[], output)
         }
         HostVerb::Stop { force } => {
             stop(if force { Stop::ByForce } else { Stop::Asked }, settings, output)
         }
         HostVerb::Status => {
             let (hosts, silent) = all(settings);
-            let shown = show(&hosts, output)?;
-            silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.told())));
-            Ok(shown)
+            show(&hosts, &silent, output)
         }
         HostVerb::Serve => serve(settings, output),
     }
@@ -81,7 +79,11 @@ fn all(settings: &Settings) -> (Vec<(HostKind, HostStatus)>, Vec<Silent>) {
     (hosts, silent)
 }
 
-fn show(hosts: &[(HostKind, HostStatus)], output: &mut Output) -> Result<Exit, Failure> {
+fn show(
+    hosts: &[(HostKind, HostStatus)],
+    silent: &[Silent],
+    output: &mut Output,
+) -> Result<Exit, Failure> {
     let shown = if output.is_json() {
         let hosts: Vec<Value> = hosts
             .iter()
@@ -91,13 +93,15 @@ fn show(hosts: &[(HostKind, HostStatus)], output: &mut Output) -> Result<Exit, F
                 value
             })
             .collect();
-        output.json(&json!({"hosts": hosts}))
-    } else if hosts.is_empty() {
+        let silent: Vec<Value> = silent.iter().map(Silent::to_json).collect();
+        output.json(&json!({"hosts": hosts, "silent": silent}))
+    } else if hosts.is_empty() && silent.is_empty() {
         output.line("No host runs; inkcell py, repl and tui start one when they need it.")
     } else {
         hosts.iter().try_for_each(|(kind, status)| output.line(&line(*kind, status)))
     };
     shown.map_err(Failure::of_output)?;
+    silent.iter().for_each(|silent| output.aside(&format!("note: {}", silent.told())));
     Ok(Exit::Ok)
 }
 

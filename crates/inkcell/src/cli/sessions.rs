@@ -9,7 +9,7 @@ use super::hosts::{self, Met};
 use crate::args::OneSession;
 use crate::client::Client;
 use crate::exit::{Exit, Failure};
-use crate::host::{Answer, Ask};
+use crate::host::{Answer, Ask, Silent};
 use crate::output::Output;
 use crate::render::sessions::{self, Listing};
 use crate::settings::Settings;
@@ -35,12 +35,13 @@ pub(crate) fn list(settings: &Settings, output: &mut Output) -> Result<Exit, Fai
         .collect();
     let shown = if output.is_json() {
         let sessions: Vec<Value> = listings.iter().map(sessions::listing_json).collect();
-        let silent = all.silent.iter().map(|silent| {
-            json!({"host": silent.kind.name(), "pid": silent.pid, "stopped": silent.is_stopped})
-        });
-        output.json(&json!({"sessions": sessions, "silent": silent.collect::<Vec<_>>()}))
-    } else if listings.is_empty() && all.silent.is_empty() {
-        output.line("There are no sessions; inkcell py makes one.")
+        let silent: Vec<Value> = all.silent.iter().map(Silent::to_json).collect();
+        output.json(&json!({"sessions": sessions, "silent": silent}))
+    } else if listings.is_empty() {
+        match all.silent.is_empty() {
+            true => output.line("There are no sessions; inkcell py makes one."),
+            false => Ok(()),
+        }
     } else {
         sessions::table(&listings).iter().try_for_each(|line| output.line(line))
     };

@@ -6,6 +6,7 @@
 use std::time::{Duration, Instant};
 
 use inkcell_engine::Kind;
+use serde_json::{Value, json};
 
 use super::place::{Found, HostKind};
 use crate::exit::{Exit, Failure};
@@ -51,6 +52,10 @@ pub(crate) struct Silent {
 impl Silent {
     pub(crate) fn of(found: &Found) -> Silent {
         Silent { kind: found.kind, pid: found.pid(), is_stopped: found.is_stopped() }
+    }
+
+    pub(crate) fn to_json(&self) -> Value {
+        json!({"host": self.kind.name(), "pid": self.pid, "stopped": self.is_stopped})
     }
 
     /// A sentence that names the host and says how to resume it.

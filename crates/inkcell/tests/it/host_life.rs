@@ -232,10 +232,12 @@ fn nobody_waits_for_a_host_that_stands_still() {
     for args in [["sessions"].as_slice(), &["host", "status"]] {
         let ran = hosted.run(args).ok();
         assert!(ran.stderr.contains(&said) && ran.stderr.contains(&next), "{args:?}: {ran:?}");
+        assert_eq!(ran.stdout, "", "{args:?}: one that is stopped is there");
     }
     let listed = hosted.json(&["sessions"]);
     let silent = json!([{"host": "shared", "pid": host.pid, "stopped": true}]);
     assert_eq!((&listed["sessions"], &listed["silent"]), (&json!([]), &silent));
+    assert_eq!(hosted.json(&["host", "status"])["silent"], silent);
     for args in [["host", "stop"].as_slice(), &["interrupt", "nobody"], &["attach", "nobody"]] {
         let ran = hosted.run(args);
         assert!(ran.code != Some(0) && ran.stderr.contains(&said), "{args:?}: {ran:?}");
