@@ -115,8 +115,18 @@ fn is_equal(one: &[u8], other: &[u8]) -> bool {
             let (ours, theirs) = (json::decode(one), json::decode(other));
             one == other || (!ours.lossy && !theirs.lossy && ours.text == theirs.text)
         }
-        _ => one == other,
+        _ => one == other || is_same_number(one, other),
     }
+}
+
+/// Whether two texts are one number. Longer ones than a float can tell apart are the same only by their text.
+fn is_same_number(one: &[u8], other: &[u8]) -> bool {
+    let number = |text: &[u8]| -> Option<f64> {
+        let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
+        let text = std::str::from_utf8(text).ok().filter(|_| (1..=15).contains(&digits))?;
+        text.parse().ok().filter(|number: &f64| number.is_finite())
+    };
+    number(one).is_some() && number(one) == number(other)
 }
 
 /// The change that adds and removes tags; none when they are so already. A list that becomes empty goes.

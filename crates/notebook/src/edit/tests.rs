@@ -194,7 +194,15 @@ fn metadata_of_a_cell_is_changed_in_place() {
     let old = with(r#"{"b":  1.0, "x": {"deep": [1,2]}}"#);
     let set = |set: &[(&str, &str)]| on_cell(meta(set, &[]));
     check(&old, set(&[("b", "2")]), &with(r#"{"b":  2, "x": {"deep": [1,2]}}"#), &[]);
-    check(&old, set(&[("b", "1.0")]), &old, &[Note::Unchanged]);
+    for same in ["1.0", "1.00", "1", "10e-1"] {
+        check(&old, set(&[("b", same)]), &old, &[Note::Unchanged]);
+    }
+    check(
+        &with(r#"{"n": 12345678901234567}"#),
+        set(&[("n", "12345678901234568")]),
+        &with(r#"{"n": 12345678901234568}"#),
+        &[],
+    );
     // An equal value keeps its layout, whatever that is.
     let odd = with(r#"{"x": {"a":[ 1,2 ],   "b": "\u00e9"}, "y":{ }}"#);
     let equal = [("x", r#"{"b": "é", "a": [1, 2]}"#), ("y", "{}")];
