@@ -29,12 +29,13 @@ const SHOW: &str = "plt.show()";
 const DRAW: &str = "plt.savefig(\"figure.png\"); plt.close()";
 
 /// A notebook that has never been run.
+#[derive(Clone)]
 pub(in crate::bench) struct Subject {
     sources: Vec<String>,
     /// How many of its cells show a picture.
     pictures: usize,
     /// How many displays it has to have; none where that is not counted.
-    displays: Option<usize>,
+    pub(super) displays: Option<usize>,
 }
 
 impl Subject {
