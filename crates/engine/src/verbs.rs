@@ -220,7 +220,7 @@ impl Engine {
 /// Has a kernel ready in a session, and tells what its users must know then. A session that has one, or gets
 /// one for somebody else, is not waited for any longer than that.
 async fn ready(session: &Session) -> Result<Vec<Note>, EngineError> {
-    // A restart by somebody else takes the start back; the kernel that is wanted then is the next one.
+    // A restart by another caller takes this start back, and makes way for the next kernel.
     loop {
         match started(session).await {
             Err(NotRun::Cancelled) if !session.state().is_over => {}

@@ -49,8 +49,7 @@ pub struct Machine {
     kernel: Kernel,
     queue: VecDeque<Ticket>,
     holder: Option<Ticket>,
-    /// The holder was taken back while it ran nothing, and what became of the kernel. What it wants to run then is
-    /// not run.
+    /// What became of the kernel when the holder was taken back while it ran nothing. No code of that holder runs then.
     taken_back: Option<KernelFate>,
     /// The holder was interrupted while it ran nothing; the next code that it runs is interrupted.
     is_interrupted: bool,
@@ -307,7 +306,7 @@ impl Machine {
             out.push(Effect::Refuse(ticket, NotRun::Cancelled));
         }
         self.taken_back = self.holder.map(|_| KernelFate::TakenAway);
-        // What the kernel has ends with it.
+        // Code that the kernel has ends with it.
         if self.run.as_ref().is_some_and(|run| !run.is_sent) {
             self.resolve(CellEnd::taken_back(KernelFate::TakenAway), out);
         }

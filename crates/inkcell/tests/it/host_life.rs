@@ -213,7 +213,7 @@ fn a_watcher_that_nobody_reads_can_be_ended() {
     until("a full pipe", || watching.is_blocked());
     watching.signal(Signal::TERM);
     let ended = watching.end_unread();
-    // Where the signal meets it between two lines, nothing is left to write.
+    // The signal may meet it between two lines, with nothing left to write.
     let is_ended = ended.status.signal() == Some(15) || ended.status.code() == Some(0);
     assert!(is_ended, "{ended:?}");
 }

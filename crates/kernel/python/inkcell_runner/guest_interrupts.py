@@ -118,7 +118,7 @@ class _Waker:
 
     @classmethod
     def start(cls):
-        """Nothing where the wakeup descriptor or the signal is somebody else's."""
+        """A waker, or None if the signal has a handler already or no pipe can be had."""
         if _WAKE is None or signal.getsignal(_WAKE) is not signal.SIG_DFL:
             return None
         from .__main__ import _move_high, start_thread
@@ -130,7 +130,7 @@ class _Waker:
         os.set_blocking(told, False)
         waker = cls()
         waker._told, waker._main = told, threading.get_ident()
-        # What a child hears is not for this process.
+        # Signals of a child are not for this process.
         os.register_at_fork(after_in_child=waker._leave)
         signal.signal(_WAKE, waker._do_nothing)
         waker.listen()
