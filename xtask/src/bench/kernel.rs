@@ -12,6 +12,8 @@ mod running;
 mod starting;
 mod task;
 
+use std::path::PathBuf;
+
 use anyhow::{Context as _, Result};
 use clap::Parser;
 use serde_json::json;
@@ -34,6 +36,7 @@ const NOTES: &[&str] = &[
     "trip: to the end of the cell, which is an event of ours, the reply and the idle status of ipykernel, the next prompt of python3 -i.",
     "output: kernels are there before; python3 -c pays its start. Every sample is counted, the warm-up (in gigabyte every sample) hashed. Our host and the pipe's drop what they have read, nbclient keeps it.",
     "many: PSS of all kernels, fork server included, clients not.",
+    "torch: as `many`, with torch preloaded, by the interpreter that was named. The goals are for 200 kernels on 16 cores.",
     "matmul: a new process for each sample, whose first product is not in the median. A runner has two threads of its own.",
 ];
 
@@ -46,16 +49,21 @@ pub(super) struct KernelArgs {
     /// Rounds for each family [default: its own].
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Kernels at once in `many` [default: 50].
+    /// Kernels at once in `many` [default: 50] and in `torch` [default: 200].
     #[arg(long, value_name = "N")]
     kernels: Option<usize>,
+    /// An interpreter that has torch, for `torch`, which runs only if it is named.
+    #[arg(long, value_name = "PATH", required_if_eq("families", TORCH))]
+    python: Option<PathBuf>,
     #[command(flatten)]
     options: Options,
 }
 
 type Measure = fn(&Arena, &Size) -> Result<Vec<Table>>;
 
-const FAMILIES: [(&str, Measure); 8] = [
+const TORCH: &str = "torch";
+
+const FAMILIES: [(&str, Measure); 9] = [
     ("start", starting::start),
     ("libraries", starting::libraries),
     ("process", starting::process),
@@ -64,16 +72,21 @@ const FAMILIES: [(&str, Measure); 8] = [
     ("gigabyte", running::gigabyte),
     ("many", starting::many),
     ("matmul", running::matmul),
+    (TORCH, starting::torch),
 ];
 
 /// How much is done.
 struct Size {
     is_quick: bool,
     rounds: Option<usize>,
-    kernels: usize,
+    kernels: Option<usize>,
 }
 
 impl Size {
+    fn kernels(&self, full: usize) -> usize {
+        self.kernels.unwrap_or(self.pick(full, 8))
+    }
+
     fn pick(&self, full: usize, quick: usize) -> usize {
         if self.is_quick { quick } else { full }
     }
@@ -92,20 +105,19 @@ impl Arena {
 pub(super) fn run(args: &KernelArgs) -> Result<()> {
     let workspace = Workspace::find()?;
     let mut report = Report::begin(&FAMILY, &args.options, &workspace)?;
-    let python = peers::python_env(&workspace)?;
+    let python = match &args.python {
+        Some(python) => std::path::absolute(python)?,
+        None => peers::python_env(&workspace)?,
+    };
     report.head(&python, peers::pinned(&workspace)?);
     let arena = Arena::new(&workspace, python)?;
     let shown: Vec<String> =
         arena.env.iter().map(|(name, value)| format!("{name}={value}")).collect();
     println!("Environment of every host and kernel: {}", shown.join(" "));
-    let size = Size {
-        is_quick: args.options.quick,
-        rounds: args.rounds,
-        kernels: args.kernels.unwrap_or(if args.options.quick { 8 } else { 50 }),
-    };
+    let size = Size { is_quick: args.options.quick, rounds: args.rounds, kernels: args.kernels };
     let mut tables = Vec::new();
     for (name, measure) in FAMILIES {
-        if !is_wanted(&args.families, name) {
+        if !is_wanted(&args.families, name) || (name == TORCH && args.families.is_empty()) {
             continue;
         }
         for table in measure(&arena, &size).with_context(|| format!("the family {name}"))? {
@@ -128,5 +140,7 @@ mod tests {
         let args = args.unwrap();
         assert_eq!((args.families.len(), args.kernels), (2, Some(4)));
         assert!(KernelArgs::try_parse_from(["kernel", "trips"]).is_err());
+        assert!(KernelArgs::try_parse_from(["kernel", "torch"]).is_err());
+        assert!(KernelArgs::try_parse_from(["kernel", "torch", "--python", "python3"]).is_ok());
     }
 }

@@ -165,7 +165,7 @@ pub(super) fn process(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
 
 /// Many kernels at once: how soon all have answered, and what they hold then.
 pub(super) fn many(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
-    let kernels = size.kernels;
+    let kernels = size.kernels(50);
     let title = format!("{kernels} kernels at once, each `1+1`");
     let mut bare = together(arena, size, title, "1+1", &[])?;
     bare.goals = vec![
@@ -198,7 +198,7 @@ fn together(
     preload: &[&str],
 ) -> Result<Table> {
     let mut task = ours(arena, Job::Many, code, Start::Forked, preload);
-    task.count = size.kernels;
+    task.count = size.kernels(50);
     let contenders = [
         Contender {
             name: IPYKERNEL,
@@ -207,12 +207,38 @@ fn together(
         },
         Contender { name: FORKED, program: Program::Ours, task },
     ];
-    let before = load();
     // A peer takes half a minute for this; what a first time costs is little beside it.
     let rounds = Rounds { warm_up: 0, ..size.rounds(2, 1) };
-    let rows = arena.interleave(&contenders, rounds)?;
+    at_once(arena, "many", title, &contenders, rounds)
+}
+
+/// Kernels with a library that loads the driver of a GPU. ipykernel would take tens of gigabytes for it.
+pub(super) fn torch(arena: &Arena, size: &Size) -> Result<Vec<Table>> {
+    let code = "import torch\nfloat(torch.ones(3).sum())";
+    let mut task = ours(arena, Job::Many, code, Start::Forked, &["torch"]);
+    task.count = size.kernels(200);
+    let title = format!("{} kernels at once, each using torch, preloaded", task.count);
+    let contenders = [Contender { name: FORKED, program: Program::Ours, task }];
+    let mut table = at_once(arena, "torch", title, &contenders, size.rounds(3, 1))?;
+    let median = |what| table.row(FORKED).and_then(|row| row.median(what));
+    table.goals = vec![
+        Goal::at_most("torch, all answered, ms", median("ms"), 3000.0),
+        Goal::at_most("torch, PSS of all, MiB", median("pss_mib"), 8192.0),
+    ];
+    Ok(vec![table])
+}
+
+fn at_once(
+    arena: &Arena,
+    family: &'static str,
+    title: String,
+    contenders: &[Contender],
+    rounds: Rounds,
+) -> Result<Table> {
+    let before = load();
+    let rows = arena.interleave(contenders, rounds)?;
     Ok(Table {
-        family: "many",
+        family,
         title,
         columns: vec![
             Column("n", Shown::Count("ms")),
