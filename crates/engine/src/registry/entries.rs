@@ -111,9 +111,14 @@ impl State {
         })
     }
 
-    /// Those that may go and that nobody but this owner uses.
-    pub(super) fn idle_of(&self, owner: OwnerId) -> Vec<(SessionKey, Session)> {
-        self.those(|entry, _| entry.owners.iter().all(|user| *user == owner))
+    /// The one that has been idle longest of those that may go, have a kernel, and that only this owner uses.
+    pub(super) fn longest_idle_of(&self, owner: OwnerId) -> Option<(SessionKey, Session)> {
+        let is_theirs = |entry: &Entry| entry.owners.iter().all(|user| *user == owner);
+        let oldest = self
+            .disposable()
+            .filter(|(_, entry, state)| is_theirs(entry) && state.kernel.is_some())
+            .min_by_key(|(.., state)| state.used)?;
+        Some((oldest.0.clone(), oldest.1.session.clone()))
     }
 
     fn those(&self, picks: impl Fn(&Entry, &SessionState) -> bool) -> Vec<(SessionKey, Session)> {

@@ -1,5 +1,5 @@
-//! Kernels where the system has none to give: sessions that nobody uses make room, and it is tried once more
-//! (B:K-15).
+//! Kernels where the system has none to give: sessions that nobody uses make room, one after the other until it is
+//! enough (B:K-15).
 //!
 //! Owns which failures are of that sort and whose sessions may go for it: idle ones of the same owner, never
 //! one that is at work or that somebody else uses. It must not know what a kernel is made of.
@@ -29,21 +29,21 @@ impl Registry {
         Arc::new(Scarce { inner, shared: Arc::downgrade(&self.shared), owner })
     }
 
-    /// Closes the idle sessions that only this owner uses, and returns their names.
-    async fn spare(&self, owner: OwnerId, reason: CloseReason) -> Vec<SessionName> {
-        let idle = {
-            let mut state = self.shared.state();
-            let idle = state.idle_of(owner);
-            state.begin_closing(&idle, reason);
-            idle
-        };
-        let closing = idle.into_iter().map(|(key, session)| async move {
+    /// Closes the session of this owner that has been idle longest, and returns its name.
+    async fn spare(&self, owner: OwnerId, reason: CloseReason) -> Option<SessionName> {
+        loop {
+            let (key, session) = {
+                let mut state = self.shared.state();
+                let oldest = state.longest_idle_of(owner)?;
+                state.begin_closing(std::slice::from_ref(&oldest), reason);
+                oldest
+            };
             let name = key.name.clone();
-            let closing = self.close_idle(key, session, reason).await;
-            (closing == Closing::Closed).then_some(name)
-        });
-        let closed = futures_util::future::join_all(closing).await;
-        closed.into_iter().flatten().collect()
+            // One that somebody has begun to use in this moment stays.
+            if self.close_idle(key, session, reason).await == Closing::Closed {
+                return Some(name);
+            }
+        }
     }
 }
 
@@ -53,27 +53,32 @@ impl Scarce {
         spec: &KernelSpec,
         cancel: &CancellationToken,
     ) -> Result<Launched, LaunchError> {
-        let (failed, reason) = match self.inner.launch(spec, cancel).await {
-            Err(error) => match scarcity(&error) {
-                Some(reason) => (error, reason),
-                None => return Err(error),
-            },
-            launched => return launched,
-        };
-        let Some(shared) = self.shared.upgrade() else { return Err(failed) };
-        let registry = Registry { shared };
-        // A session whose caller has gone is idle while its kernel starts, and may be closed here itself.
-        let spared = tokio::select! {
-            spared = registry.spare(self.owner, reason) => spared,
-            () = cancel.cancelled() => return Err(LaunchError::Cancelled),
-        };
-        if spared.is_empty() {
-            return Err(failed);
+        let mut spared = Vec::new();
+        let mut short_of = None;
+        loop {
+            let (failed, reason) = match (self.inner.launch(spec, cancel).await, short_of) {
+                (Err(error), _) => match scarcity(&error) {
+                    Some(reason) => (error, reason),
+                    None => return Err(error),
+                },
+                (Ok(launched), None) => return Ok(launched),
+                (Ok(launched), Some(reason)) => {
+                    // The caller is told with the first answer.
+                    let said = KernelEvent::Notice(told(&spared, reason));
+                    return Ok(Launched { events: launched.events.after(said), ..launched });
+                }
+            };
+            let Some(shared) = self.shared.upgrade() else { return Err(failed) };
+            let registry = Registry { shared };
+            // A session whose caller has gone is idle while its kernel starts, and may be closed here itself.
+            let closed = tokio::select! {
+                closed = registry.spare(self.owner, reason) => closed,
+                () = cancel.cancelled() => return Err(LaunchError::Cancelled),
+            };
+            let Some(closed) = closed else { return Err(failed) };
+            spared.push(closed);
+            short_of = Some(reason);
         }
-        let launched = self.inner.launch(spec, cancel).await?;
-        // The caller is told with the first answer.
-        let said = KernelEvent::Notice(told(&spared, reason));
-        Ok(Launched { events: launched.events.after(said), ..launched })
     }
 }
 

@@ -77,11 +77,11 @@ async fn idle_sessions_make_room() {
         }));
     }
     let first = announced.first().expect("a notice about the closed sessions");
-    assert!(first.starts_with("too many open files (ulimit -n): closed idle session"), "{first}");
-    assert!(
-        first.contains("s0") && !first.contains("busy") && !first.contains("theirs"),
-        "{first}"
-    );
+    // Only as many as are needed go, the oldest first.
+    let wanted =
+        "too many open files (ulimit -n): closed idle session s0 to make room for this one";
+    assert!(first.starts_with(wanted), "{first}");
+    assert!(!announced.iter().any(|said| said.contains("busy") || said.contains("theirs")));
     let open = desk.engine.sessions().len();
     assert!(open < 42, "{open} sessions fit, so nothing was scarce");
     let first = ask(&desk, desk.named("s0", &["x"]), ME).await;
