@@ -160,8 +160,36 @@ impl Starting {
         if is_missing("ipykernel") || is_missing("'ipykernel") {
             return LaunchError::without_ipykernel(&self.program);
         }
+        if let Some(file) = shadowing_file(&stderr_tail) {
+            let reason = format!(
+                "{} could not start: Python imported {file} in place of its own module. Rename that file, or run the \
+                 kernel in another folder. It said:\n{}",
+                self.name,
+                stderr_tail.trim_end()
+            );
+            return LaunchError::Startup { reason };
+        }
         LaunchError::EndedEarly { python: self.name.clone(), cause, stderr_tail }
     }
+}
+
+/// The last file in a traceback that was imported by its name and is not from a folder of Python's own.
+fn shadowing_file(said: &str) -> Option<&str> {
+    let (mut found, mut importing) = (None, "");
+    for line in said.lines() {
+        let Some((file, _)) = line.trim().strip_prefix("File \"").and_then(|l| l.split_once('"'))
+        else {
+            importing = line;
+            continue;
+        };
+        let name = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let is_named = importing.split([' ', ',', '.']).any(|word| word == name);
+        let is_import = importing.contains("import ");
+        if is_import && is_named && !file.contains("/lib/python") {
+            found = Some(file);
+        }
+    }
+    found
 }
 
 /// Connects, and waits until the kernel answers.
@@ -223,4 +251,21 @@ async fn is_stolen_from(young: Option<&Young>) {
 /// Whether somebody took a port between our choice and the kernel's use of it.
 pub(crate) fn says_stolen(said: &str) -> bool {
     ["Address already in use", "EADDRINUSE"].iter().any(|words| said.contains(words))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Issue 21, 31: the error names the file that took the place of a module.
+    #[test]
+    fn a_file_in_the_place_of_a_module_is_named() {
+        let said = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n  \
+                    File \"/usr/lib/python3.11/ipykernel/_version.py\", line 5, in <module>\n    import re\n  \
+                    File \"/data/re.py\", line 1, in <module>\n    raise ImportError('mine')\nImportError: mine";
+        assert_eq!(shadowing_file(said), Some("/data/re.py"));
+        assert_eq!(shadowing_file(&said.replace("/data", "/usr/lib/python3.11")), None);
+        assert_eq!(shadowing_file(&said.replace("import re", "start()")), None);
+        assert_eq!(shadowing_file("Segmentation fault"), None);
+    }
 }
