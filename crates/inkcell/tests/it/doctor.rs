@@ -65,6 +65,18 @@ fn what_works_is_told() {
 }
 
 /// B:C-09: packages that are missing come with the line that installs them.
+/// Issue 21, 28: a file of the folder that has the name of a module is not run.
+#[test]
+fn nothing_of_the_folder_is_run() {
+    let env = env();
+    for name in ["importlib.py", "json.py", "re.py", "linecache.py", "IPython.py"] {
+        env.put(name, "open('canary', 'w').close()");
+    }
+    let said = json(&doctor(&env, &["--python", &test_python(), "--json"], &[]).ok());
+    assert_eq!(check(&said, "kernel").0, "ok", "{said}");
+    assert!(!env.path("canary").exists());
+}
+
 #[test]
 fn missing_packages_are_told_with_the_line_that_installs_them() {
     let env = env();

@@ -42,8 +42,10 @@ const OWNER: OwnerId = OwnerId(0);
 /// What notebooks use most; the rest is for the other backends.
 const COMMON: [&str; 3] = ["numpy", "pandas", "matplotlib"];
 
-/// Says which packages there are, without importing them.
+/// Says which packages there are, without importing them, and runs no file of the working folder.
 const PROBE: &str = "\
+import sys
+del sys.path[0]
 import importlib.metadata as _m, json as _j
 _found = {}
 for _name in ['ipython', 'ipykernel', 'jupyter_client', 'jupyter_server', 'numpy', 'pandas', 'matplotlib']:
