@@ -163,7 +163,7 @@ impl Show for Live {
 /// What is said at the end, on standard error.
 pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
     // A traceback has the words of the exception in it, which are the program's.
-    let whole = |error| TerminalText::whole(&traceback(error, colour), Colour::On);
+    let whole = |error| TerminalText::whole(&still(&traceback(error, colour)), colour);
     let error = summary.error().map(whole);
     let mut text = error.unwrap_or_default();
     if let Some(sentence) = summary.sentence() {
@@ -176,6 +176,12 @@ pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
         push_lines(&mut text, &format!("note: {note}"));
     }
     text
+}
+
+/// The text with what goes back on a line made visible. In output that is a progress bar; in a traceback it could only
+/// hide what is there.
+fn still(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\u{240d}").replace('\u{8}', "\u{2408}")
 }
 
 fn push_lines(text: &mut String, lines: &str) {

@@ -129,6 +129,13 @@ fn an_exception_is_told_without_colours_in_a_pipe() {
     assert!(ran.stderr.ends_with("ValueError: no\n"), "{}", ran.stderr);
     assert!(ran.stderr.contains("raise ValueError('no')"), "{}", ran.stderr);
     assert!(!ran.stderr.contains('\u{1b}'), "{}", ran.stderr);
+    // Issue 21, 29: nor with what the exception has in its name and message, eight bits wide or going back on the line.
+    for name in [r"\x9b31mA", r"\x1b[31mA", r"B\rA", r"B\x08A"] {
+        let code = format!("raise type('{name}', (Exception,), {{}})('{name}')");
+        let ran = run_py(&env, &[&code]).exits(1);
+        let is_bad = |c: char| c.is_control() && c != '\n';
+        assert!(ran.stderr.contains('A') && !ran.stderr.contains(is_bad), "{:?}", ran.stderr);
+    }
 }
 
 /// B:X-25
