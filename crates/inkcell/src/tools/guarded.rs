@@ -32,7 +32,7 @@ mod tests {
 
     use super::*;
     use crate::tools::test_desk::TestDesk;
-    use crate::tools::{Hints, Order, find};
+    use crate::tools::{Hints, Order, TOOLS, Turns, find};
 
     static BROKEN: ToolSpec = ToolSpec {
         name: "broken",
@@ -51,6 +51,25 @@ mod tests {
 
     fn context() -> CallContext {
         CallContext::new(OwnerId(1), CancellationToken::new())
+    }
+
+    /// Issue 21, 1: a later request for the same session or file does not begin while a call is not done. A call that
+    /// leaves a part of its context behind would give its turn up before it begins.
+    #[tokio::test]
+    async fn every_tool_holds_its_turn() {
+        let desk = TestDesk::on_files();
+        let turns = Turns::at(&desk.desk);
+        let given = serde_json::json!({"path": "a.ipynb", "session": "a.ipynb"});
+        let named = given.as_object().expect("arguments");
+        for spec in TOOLS.iter().filter(|spec| spec.order != Order::None) {
+            let mut context = context();
+            context.turn = Some(turns.take(spec.order, named));
+            let call = (spec.call)(&desk.desk, given.clone(), context);
+            let later = turns.take(Order::File, named);
+            assert!(later.comes().now_or_never().is_none(), "{}", spec.name);
+            drop(call);
+            assert!(later.comes().now_or_never().is_some(), "{}", spec.name);
+        }
     }
 
     /// A tool that panics is answered like one that fails, and the next call is not affected.

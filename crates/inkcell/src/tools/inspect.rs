@@ -59,9 +59,11 @@ struct Arguments {
 fn call(
     desk: &Desk,
     given: Value,
-    _context: CallContext,
+    context: CallContext,
 ) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
     async move {
+        // Later requests wait for its end.
+        let _turn = context.turn;
         let Arguments { session, path, cwd, name, help, code, cursor } = decode(given, &ALIASES)?;
         let what = match (name, help, code) {
             (Some(name), None, None) if name == PRELUDE => Inspect::Help { name },

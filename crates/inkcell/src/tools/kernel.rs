@@ -66,6 +66,8 @@ fn call(
     context: CallContext,
 ) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
     async move {
+        // All of it: later requests wait for its turn to end.
+        let context = context;
         let Arguments { action, session, cwd, backend, kernel } = decode(given, &ALIASES)?;
         // Whoever starts a kernel without a name gets one that nobody has (B:Z-01).
         let named = match (action, session.as_deref()) {

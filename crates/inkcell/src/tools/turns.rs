@@ -30,7 +30,7 @@ pub(crate) enum Order {
     File,
     /// Those in one session, and those that name one file.
     Session,
-    /// The same, but a call does not wait for those that wait themselves: it may end what they wait for.
+    /// The same, but a call does not wait for those that wait for the end of code: it may end that code.
     Control,
 }
 
@@ -67,8 +67,8 @@ struct Place {
 /// How far the requests before one must be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Progress {
-    /// Begun, unless they wait themselves.
-    BegunOrWaiting,
+    /// Begun, unless they wait for the end of code.
+    BegunOrHeld,
     Begun,
     Done,
 }
@@ -79,10 +79,24 @@ impl Place {
         match self.waits_for {
             Progress::Done => before.is_empty(),
             Progress::Begun => before.iter().all(|place| place.has_begun()),
-            Progress::BegunOrWaiting => before
+            Progress::BegunOrHeld => before
                 .iter()
                 .enumerate()
-                .all(|(at, place)| place.has_begun() || !place.may_begin(&before[..at])),
+                .all(|(at, place)| place.has_begun() || place.is_held(&before[..at])),
+        }
+    }
+
+    /// Whether something behind these is held up for as long as code runs. What ends or replaces a kernel holds nothing
+    /// up for long.
+    fn is_held(&self, before: &[&Arc<Place>]) -> bool {
+        match self.waits_for {
+            Progress::Done => before.iter().any(|place| place.waits_for != Progress::BegunOrHeld),
+            Progress::Begun | Progress::BegunOrHeld => {
+                let is_open = |(at, place): (usize, &&Arc<Place>)| {
+                    !place.has_begun() && place.is_held(&before[..at])
+                };
+                before.iter().enumerate().any(is_open)
+            }
         }
     }
 
@@ -120,7 +134,7 @@ impl Turns {
         let waits_for = match order {
             // A session keeps what it is given in order by itself.
             Order::Session => Progress::Begun,
-            Order::Control => Progress::BegunOrWaiting,
+            Order::Control => Progress::BegunOrHeld,
             Order::File | Order::None => Progress::Done,
         };
         let (has_begun, moved) = (AtomicBool::new(false), Notify::new());
@@ -278,6 +292,20 @@ mod tests {
         assert!(has_come(&edit) && !has_come(&late));
         drop(edit);
         assert!(has_come(&late));
+    }
+
+    /// An interrupt that is sent behind a restart and a call means that call.
+    #[test]
+    fn an_interrupt_waits_for_a_call_behind_a_restart() {
+        let (_folder, turns) = turns();
+        let take = |order| turns.take(order, &named(&[]));
+        let (restart, code, interrupt) =
+            (take(Order::Control), take(Order::Session), take(Order::Control));
+        assert!(has_come(&restart) && !has_come(&code) && !has_come(&interrupt));
+        drop(restart);
+        assert!(has_come(&code) && !has_come(&interrupt));
+        drop(code);
+        assert!(has_come(&interrupt));
     }
 
     /// A request for several things waits for all of them, and holds back others in all of them.
