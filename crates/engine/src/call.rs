@@ -81,6 +81,7 @@ impl Call {
         };
         match turn {
             Ok(turn) => self.run_cells(session, turn, beside).await,
+            Err(NotRun::Cancelled) => State::Cancelled,
             Err(_) => State::NeverRun,
         }
     }

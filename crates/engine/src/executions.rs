@@ -329,10 +329,13 @@ impl Executions {
         let records = self.records();
         let is_open =
             |kept: &&Kept| kept.record.session.as_ref() == Some(session) && !kept.record.is_over();
-        let Kept { record, .. } = records.all.values().filter(is_open).min_by_key(|it| it.place)?;
+        let mut open: Vec<&Kept> = records.all.values().filter(is_open).collect();
+        open.sort_unstable_by_key(|kept| kept.place);
         let is_next = |cell: &CellReport| !cell.state.is_end();
-        let index = record.look(|report| report.cells.iter().position(is_next))?;
-        Some((Arc::clone(record), index))
+        open.into_iter().find_map(|Kept { record, .. }| {
+            let index = record.look(|report| report.cells.iter().position(is_next))?;
+            Some((Arc::clone(record), index))
+        })
     }
 
     /// The id of the call whose cell runs this code in a session, with the cell's title.

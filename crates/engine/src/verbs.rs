@@ -3,6 +3,8 @@
 //! Owns which session a request means and how sessions are reported. How a session runs code, and when one
 //! is let go of, are decided elsewhere.
 
+use std::time::Duration;
+
 use crate::api::{
     CellReport, EndReport, InterruptFate, KernelReport, KernelRequest, Request, Response,
     RunningReport, SessionPhase, SessionRef, SessionReport, Wanted,
@@ -58,8 +60,9 @@ impl Engine {
             KernelRequest::Interrupt(session) => {
                 let found = self.found(&session).await?;
                 // Told before, so that what was interrupted is in it.
-                let session = Box::new(self.report_of(&found.key)?);
-                let fate = self.see_interrupted(&found).await;
+                let mut session = Box::new(self.report_of(&found.key)?);
+                let (fate, next) = self.see_interrupted(&found).await;
+                session.running = session.running.or(next);
                 KernelReport::Interrupted { session, fate }
             }
             KernelRequest::Restart(session) => {
@@ -85,10 +88,11 @@ impl Engine {
         })
     }
 
-    /// Interrupts the code that runs, or that is about to run, and reports the outcome.
-    async fn see_interrupted(&self, found: &Found) -> InterruptFate {
+    /// Interrupts the code that runs, or that is about to run, and reports the outcome, with the code in the second case.
+    async fn see_interrupted(&self, found: &Found) -> (InterruptFate, Option<RunningReport>) {
         let Found { key, session } = found;
-        let running = session.state().running;
+        // Empty code only has a kernel started.
+        let running = session.state().running.filter(|running| !running.code.is_empty());
         let cell = match &running {
             Some(running) => self.executions().cell_in(key, &running.code),
             None => self.executions().next_in(key),
@@ -96,8 +100,14 @@ impl Engine {
         session.interrupt();
         self.tell(key, KernelChange::Interrupted);
         if running.is_none() && cell.is_none() {
-            return InterruptFate::NothingRan;
+            return (InterruptFate::NothingRan, None);
         }
+        let next = cell.as_ref().and_then(|(record, index)| {
+            let source = record.cell(*index)?.source;
+            let title = source.title.unwrap_or_else(|| title_of(&source.code));
+            let execution = Some(record.execution.clone());
+            Some(RunningReport { execution, title, elapsed: Duration::ZERO })
+        });
         let over = async {
             if let Some(running) = running {
                 let mut state = session.watch();
@@ -112,11 +122,12 @@ impl Engine {
                 None => None,
             }
         };
-        match tokio::time::timeout(InterruptFate::WAIT, over).await {
+        let fate = match tokio::time::timeout(InterruptFate::WAIT, over).await {
             Ok(Some(cell)) if !is_interrupted(&cell) => InterruptFate::Ended(cell.state),
             Ok(_) => InterruptFate::Interrupted,
             Err(_) => InterruptFate::StillRunning,
-        }
+        };
+        (fate, next)
     }
 
     /// What happens in the session that is meant, from this point on, or from its beginning as far as that is
@@ -207,11 +218,10 @@ impl Engine {
         let running = state.running.as_ref()?;
         let cell = self.executions().running_in(key, &running.code);
         let (execution, title) = cell.map_or((None, None), |(id, title)| (Some(id), title));
-        let first = running.code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
         let now = tokio::time::Instant::now().into_std();
         Some(RunningReport {
             execution,
-            title: title.unwrap_or_else(|| first.trim().chars().take(TITLE_CHARS).collect()),
+            title: title.unwrap_or_else(|| title_of(&running.code)),
             elapsed: now.saturating_duration_since(running.since),
         })
     }
@@ -253,6 +263,12 @@ async fn started(session: &Session) -> Result<Vec<Note>, NotRun> {
         CellEnd::Cancelled { fate: KernelFate::TakenAway, .. } => Err(NotRun::Cancelled),
         _ => Ok([ran.end.notes, said].concat()),
     }
+}
+
+/// The first line of some code, or its beginning.
+fn title_of(code: &str) -> String {
+    let first = code.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    first.trim().chars().take(TITLE_CHARS).collect()
 }
 
 /// Whether an interrupt ended a cell. Each language names it differently; code that awaits is cancelled.

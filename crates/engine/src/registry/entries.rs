@@ -111,7 +111,7 @@ impl State {
         })
     }
 
-    /// The one that has been idle longest of those that may go, have a kernel, and that only this owner uses.
+    /// The session that has been idle longest, among those that may go, have a kernel and belong to this owner alone.
     pub(super) fn longest_idle_of(&self, owner: OwnerId) -> Option<(SessionKey, Session)> {
         let is_theirs = |entry: &Entry| entry.owners.iter().all(|user| *user == owner);
         let oldest = self

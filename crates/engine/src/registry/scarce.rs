@@ -70,7 +70,7 @@ impl Scarce {
             };
             let Some(shared) = self.shared.upgrade() else { return Err(failed) };
             let registry = Registry { shared };
-            // A session whose caller has gone is idle while its kernel starts, and may be closed here itself.
+            // A close of this session cancels the wait.
             let closed = tokio::select! {
                 closed = registry.spare(self.owner, reason) => closed,
                 () = cancel.cancelled() => return Err(LaunchError::Cancelled),

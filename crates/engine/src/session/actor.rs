@@ -259,7 +259,8 @@ impl Actor {
             Command::Run(ticket, job) => {
                 let Job { timeout, patience, .. } = job;
                 let (exec, input) = (job.code.exec, job.code.input);
-                let request = RunRequest { exec, timeout, patience, input };
+                let is_empty = job.code.code.is_empty();
+                let request = RunRequest { exec, timeout, patience, input, is_empty };
                 if let Some(job) = self.take_job(job) {
                     let _ = job.reply.send(Ran::closed());
                     return Input::Deadline;

@@ -49,10 +49,10 @@ pub struct Machine {
     kernel: Kernel,
     queue: VecDeque<Ticket>,
     holder: Option<Ticket>,
-    /// What became of the kernel when the holder was taken back while it ran nothing. No code of that holder runs then.
+    /// Set when the holder was taken back while it ran nothing: what became of the kernel. The holder runs no more code.
     taken_back: Option<KernelFate>,
-    /// The holder was interrupted while it ran nothing; the next code that it runs is interrupted.
-    is_interrupted: bool,
+    /// The call that was interrupted while it ran no code. The next code that it runs is interrupted.
+    interrupted: Option<Ticket>,
     run: Option<Run>,
     asks: Vec<Ask>,
     /// Kernels that were started since the last run that succeeded, without the first.
@@ -74,7 +74,7 @@ impl Machine {
             queue: VecDeque::new(),
             holder: None,
             taken_back: None,
-            is_interrupted: false,
+            interrupted: None,
             run: None,
             asks: Vec::new(),
             restarts: 0,
@@ -122,15 +122,7 @@ impl Machine {
             Input::Reply(ticket, reply) => self.reply(ticket, reply, &mut out),
             Input::Reset(by) => self.reset(by, &mut out),
             Input::Ask(request) => self.ask(now, request, &mut out),
-            Input::Interrupt => {
-                if !self.asks.is_empty() || self.is_running() {
-                    out.push(Effect::Interrupt);
-                }
-                match &mut self.run {
-                    Some(run) => run.is_interrupted = !run.is_sent,
-                    None => self.is_interrupted = self.holder.is_some(),
-                }
-            }
+            Input::Interrupt => self.interrupt(&mut out),
             Input::Close(reason) => self.close(reason, &mut out),
             Input::Launched => self.launched(now, &mut out),
             Input::LaunchFailed(error) => self.launch_failed(error, &mut out),
@@ -142,6 +134,18 @@ impl Machine {
         self.next_turn(&mut out);
         self.arm(&mut out);
         out
+    }
+
+    fn interrupt(&mut self, out: &mut Vec<Effect>) {
+        // The start of a kernel is not what is meant.
+        let run = self.run.as_mut().filter(|run| !run.request.is_empty);
+        if run.as_ref().is_some_and(|run| run.is_sent) || !self.asks.is_empty() {
+            out.push(Effect::Interrupt);
+        }
+        match run {
+            Some(run) => run.is_interrupted = !run.is_sent,
+            None => self.interrupted = self.holder.or(self.queue.front().copied()),
+        }
     }
 
     fn enter(&mut self, ticket: Ticket, out: &mut Vec<Effect>) {
@@ -157,7 +161,7 @@ impl Machine {
         let is_free = self.holder.is_none() && self.run.is_none();
         if is_free && self.resets == 0 && self.closing.is_none() {
             self.holder = self.queue.pop_front();
-            (self.taken_back, self.is_interrupted) = (None, false);
+            self.taken_back = None;
             out.extend(self.holder.map(Effect::Grant));
         }
         if self.closing.is_some() && self.kernel == Kernel::Absent && self.run.is_none() {
@@ -175,6 +179,7 @@ impl Machine {
             return;
         }
         self.holder = None;
+        self.interrupted = None;
         // A caller that goes away in the middle of a run has no use for its end.
         if let Some(run) = &mut self.run
             && run.is_sent
@@ -198,7 +203,8 @@ impl Machine {
         }
         // Nobody waits longer for a kernel than the whole call may take.
         let deadline = request.patience.and_then(|patience| now.checked_add(patience));
-        let is_interrupted = std::mem::take(&mut self.is_interrupted);
+        let is_interrupted =
+            !request.is_empty && self.interrupted.take_if(|it| *it == ticket).is_some();
         self.run = Some(Run { is_interrupted, ..Run::new(request, deadline) });
         self.provide(now, out);
     }
@@ -392,6 +398,8 @@ impl Machine {
         if let Some(climb) = &run.climb {
             let by = climb.climbed();
             self.loss = Some(Loss::Killed { by });
+            // The caller ended this kernel, so it does not count as one that keeps dying.
+            self.had_kernel = false;
             let end = climb.end(KernelFate::Ended { by, death: Some(death) }, None);
             self.resolve(end, out);
             return;
@@ -450,6 +458,7 @@ impl Machine {
                 Rung::Answer => {
                     let end = climb.end(KernelFate::Ended { by: Rung::Answer, death: None }, None);
                     self.kernel = Kernel::Absent;
+                    self.had_kernel = false;
                     self.loss = Some(Loss::Killed { by: Rung::Answer });
                     self.drop_asks(&AskEnd::TakenAway, out);
                     out.push(Effect::Abandon);
@@ -463,10 +472,12 @@ impl Machine {
 
     fn resolve(&mut self, end: CellEnd, out: &mut Vec<Effect>) {
         if let Some(mut run) = self.run.take() {
+            if run.begun.is_some() && !run.is_sent {
+                run.notes.retain(|note| !matches!(note, Note::RanTwice(_)));
+            }
             let end = match (end, run.begun.take()) {
                 // It had begun in a kernel that died, and was not run again after all.
                 (CellEnd::NotRun(_), Some(death)) => {
-                    run.notes.retain(|note| !matches!(note, Note::RanTwice(_)));
                     self.loss = Some(Loss::Died(death.clone()));
                     CellEnd::KernelDied(death)
                 }

@@ -207,7 +207,16 @@ impl World {
                 self.runs.insert(exec, 0);
                 let timeout = timeout.map(Duration::from_millis);
                 let patience = timeout;
-                self.step(Input::Run(holder, RunRequest { exec, timeout, patience, input }));
+                self.step(Input::Run(
+                    holder,
+                    RunRequest {
+                        exec,
+                        timeout,
+                        patience,
+                        input,
+                        is_empty: exec.0.is_multiple_of(4),
+                    },
+                ));
             }
             Move::Leave => {
                 if let Some(holder) = self.holder.take() {

@@ -48,6 +48,7 @@ impl Desk {
             timeout: LIMIT,
             patience: LIMIT,
             input: InputMode::Refuse,
+            is_empty: false,
         };
         self.step(Input::Run(Ticket(ticket), request))
     }
@@ -371,6 +372,40 @@ fn an_interrupt_before_the_code_ends_it() {
     assert!(!ran.contains(&"interrupt".to_owned()), "{ran:?}");
 }
 
+/// Issue 21, 6: the start of a kernel takes no interrupt from the code for which it is started.
+#[test]
+fn an_interrupt_of_a_start_is_for_the_code_after_it() {
+    let mut desk = Desk::new(Retry::Once);
+    desk.step(Input::Enter(Ticket(1)));
+    let start = RunRequest {
+        exec: ExecId(1),
+        timeout: None,
+        patience: None,
+        input: InputMode::Refuse,
+        is_empty: true,
+    };
+    assert_eq!(desk.step(Input::Run(Ticket(1), start)), ["launch"]);
+    assert!(desk.step(Input::Interrupt).is_empty());
+    assert_eq!(desk.step(Input::Launched), ["execute 1"]);
+    assert!(desk.step(Input::Interrupt).is_empty());
+    desk.finished(1);
+    assert_eq!(desk.run(2)[..2], ["execute 2", "interrupt"]);
+}
+
+/// Issue 21, 6: also one that comes while a reset holds the call back.
+#[test]
+fn an_interrupt_waits_for_the_first_turn() {
+    let mut desk = Desk::running(Retry::Once);
+    desk.finished(1);
+    desk.step(Input::Leave(Ticket(1)));
+    desk.step(Input::Reset(None));
+    desk.step(Input::Enter(Ticket(2)));
+    assert!(desk.step(Input::Interrupt).is_empty());
+    assert_eq!(desk.died(), ["reset done", "grant 2"]);
+    desk.run_of(2, 2);
+    assert_eq!(desk.step(Input::Launched), ["execute 2", "interrupt"]);
+}
+
 /// B:X-25
 #[test]
 fn input_is_refused_and_the_run_says_so() {
@@ -400,8 +435,13 @@ fn closing_ends_everything_and_answers_everybody() {
     assert_eq!(desk.died(), ["1 cancelled, taken away", "stop", "sleep"]);
     assert_eq!(desk.step(Input::Enter(Ticket(4))), ["refuse 4 Closed"]);
     assert_eq!(desk.step(Input::Reset(None)), ["reset refused"]);
-    let request =
-        RunRequest { exec: ExecId(9), timeout: None, patience: None, input: InputMode::Refuse };
+    let request = RunRequest {
+        exec: ExecId(9),
+        timeout: None,
+        patience: None,
+        input: InputMode::Refuse,
+        is_empty: false,
+    };
     assert_eq!(desk.step(Input::Run(Ticket(4), request)), ["9 not run: Closed"]);
 }
 
@@ -430,8 +470,13 @@ fn a_run_that_nobody_waits_for_is_stopped_before_the_next_turn() {
 #[test]
 fn a_run_out_of_turn_is_refused() {
     let mut desk = Desk::running(Retry::Once);
-    let request =
-        RunRequest { exec: ExecId(5), timeout: None, patience: None, input: InputMode::Refuse };
+    let request = RunRequest {
+        exec: ExecId(5),
+        timeout: None,
+        patience: None,
+        input: InputMode::Refuse,
+        is_empty: false,
+    };
     assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["5 not run: Closed"]);
     assert_eq!(desk.run(6), ["6 not run: Closed"], "one at a time");
     assert_eq!(desk.finished(1), ["1 ok", "sleep"]);
@@ -464,7 +509,12 @@ fn a_call_that_is_taken_back_between_cells_runs_no_more() {
     // The next call is not concerned.
     desk.step(Input::Leave(Ticket(1)));
     assert_eq!(desk.step(Input::Enter(Ticket(2))), ["grant 2"]);
-    let request =
-        RunRequest { exec: ExecId(3), timeout: None, patience: None, input: InputMode::Refuse };
+    let request = RunRequest {
+        exec: ExecId(3),
+        timeout: None,
+        patience: None,
+        input: InputMode::Refuse,
+        is_empty: false,
+    };
     assert_eq!(desk.step(Input::Run(Ticket(2), request)), ["execute 3"]);
 }

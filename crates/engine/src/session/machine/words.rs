@@ -65,6 +65,8 @@ pub struct RunRequest {
     pub patience: Option<Duration>,
     /// Whether it may ask for lines of input.
     pub input: InputMode,
+    /// Whether it has no code: it only has a kernel started.
+    pub is_empty: bool,
 }
 
 /// What happened.

@@ -8,7 +8,7 @@ impl Desk {
         let mut desk = Desk::new(Retry::Once);
         desk.step(Input::Enter(Ticket(1)));
         let (exec, input) = (ExecId(1), InputMode::Ask);
-        let request = RunRequest { exec, timeout: LIMIT, patience: LIMIT, input };
+        let request = RunRequest { exec, timeout: LIMIT, patience: LIMIT, input, is_empty: false };
         desk.step(Input::Run(Ticket(1), request));
         desk.step(Input::Launched);
         desk.started(1);
