@@ -1,7 +1,6 @@
 """Interrupts of a kernel that is ipykernel's: they hit cells and questions and nothing else.
 
-Owns SIGINT there, and the signal that wakes the main thread. Both are left alone where the kernel is not what it was
-when this was written; then an interrupt does what it always did.
+Owns SIGINT there, and the signal that wakes the main thread. If the kernel lacks the hooks, this module changes nothing.
 """
 
 import os
@@ -9,7 +8,7 @@ import signal
 import threading
 import time
 
-from .interrupt import interrupted_at
+from .interrupt import _identify, interrupted_at
 
 # Wakes a thread that waits for the system. User code has hardly a use for it.
 _WAKE = signal.SIGRTMAX - 1 if hasattr(signal, "SIGRTMAX") else None
@@ -50,10 +49,10 @@ class Interrupts:
 
         def before_request():
             after_request()
-            if self._waker is not None:
-                self._waker.listen()
             # An earlier interrupt was meant for something that is over.
             self._is_noted = False
+            if self._waker is not None:
+                self._waker.listen()
 
         kernel.pre_handler_hook, kernel.post_handler_hook = before_request, after_request
         plain = shell.run_code
@@ -116,9 +115,12 @@ class _Waker:
     """A signal that arrives between Python's last check and a call of the system does not end that call, and the cell
     would wait on. Another signal, which does nothing itself, ends the call, and Python checks again."""
 
+    # How many requests there were.
+    _requests = 0
+
     @classmethod
     def start(cls):
-        """A waker, or None if the signal has a handler already or no pipe can be had."""
+        """A waker, or None if the signal has a handler already or no pipe can be opened."""
         if _WAKE is None or signal.getsignal(_WAKE) is not signal.SIG_DFL:
             return None
         from .__main__ import _move_high, start_thread
@@ -129,7 +131,7 @@ class _Waker:
             return None
         os.set_blocking(told, False)
         waker = cls()
-        waker._told, waker._main = told, threading.get_ident()
+        waker._told, waker._mark, waker._main = told, _identify(told), threading.get_ident()
         # Signals of a child are not for this process.
         os.register_at_fork(after_in_child=waker._leave)
         signal.signal(_WAKE, waker._do_nothing)
@@ -138,11 +140,16 @@ class _Waker:
         return waker
 
     def listen(self):
-        """Has Python write the number of each signal that comes; a cell may have undone it."""
-        if self._told is not None:
-            before = signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
-            if before not in (-1, self._told):
-                signal.set_wakeup_fd(before)
+        """Has Python write the number of each signal that comes during the next request; a cell may have undone it."""
+        self._requests += 1
+        try:
+            if self._told is not None and _identify(self._told) == self._mark:
+                before = signal.set_wakeup_fd(self._told, warn_on_full_buffer=False)
+                if before not in (-1, self._told):
+                    signal.set_wakeup_fd(before)
+        except (OSError, ValueError):
+            # A cell has closed it, or this is not the main thread.
+            pass
 
     def _wake(self, heard):
         while True:
@@ -153,9 +160,13 @@ class _Waker:
                 return
             if not numbers:
                 return
+            request = self._requests
             if signal.SIGINT in numbers:
                 for pause in _PAUSES:
                     time.sleep(pause)
+                    # A later cell has no part in it.
+                    if self._requests != request:
+                        break
                     if signal.getsignal(_WAKE) == self._do_nothing:
                         signal.pthread_kill(self._main, _WAKE)
 

@@ -92,9 +92,19 @@ class Interrupt:
             raise KeyboardInterrupt
         return code(*args)
 
+    def call_before(self, function, *args):
+        """Calls code of the user's that runs before the cell, such as a hook. A signal ends it."""
+        if self._state != _KEPT:
+            return function(*args)
+        self._state = _RAISED
+        try:
+            return function(*args)
+        finally:
+            self._state = _KEPT
+
     def begin(self, code):
-        """The code object to run for this one. A signal ends it from here on; one that came since the command was read
-        ends it where it begins, so that none tears what runs before it."""
+        """Returns the code to run in place of this code. A signal ends it from here on. A signal that came since the
+        command was read ends it at its first line, and so tears nothing that runs before it."""
         if self._state == _KEPT:
             # In this order, so that a signal in between is either kept or raised.
             self._state = _RAISED
@@ -153,11 +163,8 @@ class Interrupt:
 
 def interrupted_at(code):
     """Code that is interrupted where the given code begins."""
-    import ast
-
-    tree = ast.parse("raise KeyboardInterrupt")
-    ast.increment_lineno(tree, max(code.co_firstlineno - 1, 0))
-    return compile(tree, code.co_filename, "exec")
+    source = "\n" * (code.co_firstlineno - 1) + "raise KeyboardInterrupt"
+    return compile(source, code.co_filename, "exec")
 
 
 def _identify(fd):

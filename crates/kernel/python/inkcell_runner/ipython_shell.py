@@ -85,6 +85,12 @@ class RunnerShell(InteractiveShell):
     def init_virtualenv(self):
         """The interpreter was chosen already; another environment's modules would not fit it."""
 
+    def init_events(self):
+        super().init_events()
+        trigger, call_before = self.events.trigger, self.session.interrupt.call_before
+        # Hooks that run after a cell are interrupted as the cell is.
+        self.events.trigger = lambda *args, **kwargs: call_before(lambda: trigger(*args, **kwargs))
+
     def init_environment(self):
         # Nobody can page.
         os.environ["PAGER"] = os.environ["GIT_PAGER"] = "cat"

@@ -371,8 +371,8 @@ class Session:
         self.executor.loop.keep()
         try:
             if shell is not None:
-                shell.events.trigger("pre_execute")
-                shell.events.trigger("pre_run_cell", None)
+                self.interrupt.call_before(shell.events.trigger, "pre_execute")
+                self.interrupt.call_before(shell.events.trigger, "pre_run_cell", None)
             self.executor.run(code, filename, (lambda value: None) if silent else self._show_result)
             return None
         except BaseException as error:

@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+from host import Host
 from test_runner import error, results
 
 from inkcell_runner.channel import Channel
@@ -50,6 +51,24 @@ def test_interrupt_between_the_command_and_its_code_ends_the_code(host, point, c
     traceback = "".join(ended["traceback"])
     assert code.split("\n")[0] in ended["traceback"][-2] and ".py" not in traceback, ended
     assert results(host.run("6 * 7")) == ["42"]
+
+
+@pytest.mark.parametrize("shell", ["lite", "ipython"])
+def test_interrupt_ends_a_hook_before_the_cell(shell):
+    if shell == "ipython":
+        pytest.importorskip("IPython")
+    hook = (
+        "import time\ndef wait(*args):\n"
+        "    get_ipython().events.unregister('pre_run_cell', wait)\n    print('go', flush=True)\n    time.sleep(600)\n"
+        "get_ipython().events.register('pre_run_cell', wait)"
+    )
+    host = Host(shell=shell)
+    try:
+        host.run(hook)
+        host.run("1", after=lambda host: (host.wait_for_go(), host.interrupt()))
+        assert results(host.run("6 * 7")) == ["42"]
+    finally:
+        host.close()
 
 
 @pytest.mark.parametrize("point", ["session, '_finish'", "session, 'flush'", "session.descriptors, 'restore'"])
