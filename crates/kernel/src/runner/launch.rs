@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -142,26 +142,28 @@ impl RunnerBackend {
             start(self.supply.take(&kind), (spec, python), self.trace.clone(), cancel)
         };
         match begin().await {
-            Err(error) if is_about_compiled(&error) && remove_compiled(&root) => begin().await,
+            Err(error) if is_about_compiled(&error) => {
+                if package::remove_compiled(&root).is_err() {
+                    return Err(error);
+                }
+                // Of several starts that fail together, one removes the files, and all try once more.
+                begin().await
+            }
             begun => begun,
         }
     }
 }
 
-/// Whether a start may have failed because of damaged files that Python had compiled.
+/// Whether a start may have failed because of damaged files that Python had compiled: it could not read one, or crashed.
 fn is_about_compiled(error: &LaunchError) -> bool {
-    match error {
-        LaunchError::EndedEarly { cause: DeathCause::Signal { .. }, .. } => true,
-        LaunchError::EndedEarly { stderr_tail, .. } => {
-            ["marshal", "inkcell_runner"].iter().any(|word| stderr_tail.contains(word))
-        }
-        LaunchError::Startup { reason } => reason.contains("marshal"),
-        _ => false,
+    let LaunchError::EndedEarly { cause, stderr_tail, .. } = error else { return false };
+    let crashes = [Signal::SEGV, Signal::ABORT, Signal::BUS, Signal::ILL].map(Signal::as_raw);
+    match cause {
+        DeathCause::Signal { signal } => crashes.contains(signal),
+        // One that cannot say anything may lack what says it.
+        _ if stderr_tail.trim().is_empty() => true,
+        _ => ["marshal", "_compile_bytecode"].iter().any(|word| stderr_tail.contains(word)),
     }
-}
-
-fn remove_compiled(root: &Path) -> bool {
-    package::remove_compiled(root).unwrap_or(false)
 }
 
 /// Makes a kernel of a runner that is on its way.

@@ -3,6 +3,7 @@
 //! Owns one folder below the state folder, named after the content, so that Python's own cache of
 //! compiled files serves every later start and two versions never meet.
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Write as _};
@@ -76,21 +77,12 @@ fn is_whole(folder: &Path) -> bool {
     FILES.iter().all(is_there)
 }
 
-/// Removes what Python has compiled of the files in this folder; gives whether there was any. Python trusts the bytes
-/// behind a right header, and a machine that lost its power may leave others there.
-pub(super) fn remove_compiled(folder: &Path) -> io::Result<bool> {
-    let mut is_removed = false;
-    let mut parents: Vec<PathBuf> =
-        FILES.iter().filter_map(|(name, _)| Some(folder.join(name).parent()?.to_owned())).collect();
-    parents.dedup();
-    for parent in parents {
-        let compiled = parent.join("__pycache__");
-        if compiled.is_dir() {
-            remove(&compiled)?;
-            is_removed = true;
-        }
-    }
-    Ok(is_removed)
+/// Removes the files that Python has compiled in this folder. Python trusts the bytes behind a right header, and a
+/// machine that lost its power may leave other bytes there.
+pub(super) fn remove_compiled(folder: &Path) -> io::Result<()> {
+    let parents: BTreeSet<&Path> =
+        FILES.iter().filter_map(|(name, _)| Path::new(name).parent()).collect();
+    parents.into_iter().try_for_each(|parent| remove(&folder.join(parent).join("__pycache__")))
 }
 
 /// A folder that somebody else owns or may write to could hold anything.
