@@ -163,7 +163,7 @@ impl Starting {
         if let Some(file) = shadowing_file(&stderr_tail) {
             let reason = format!(
                 "{} could not start: Python imported {file} in place of its own module. Rename that file, or run the \
-                 kernel in another folder. It said:\n{}",
+                 kernel in another folder. Python said:\n{}",
                 self.name,
                 stderr_tail.trim_end()
             );
@@ -173,21 +173,28 @@ impl Starting {
     }
 }
 
-/// The last file in a traceback that was imported by its name and is not from a folder of Python's own.
+/// The last file in a traceback that Python's own code imported by name and that is not from a folder of Python's own.
 fn shadowing_file(said: &str) -> Option<&str> {
-    let (mut found, mut importing) = (None, "");
+    let is_own = |file: &str| {
+        ["/lib/python", "/lib64/python", "/lib/pypy"].iter().any(|part| file.contains(part))
+    };
+    let (mut found, mut importer, mut source) = (None, "", "");
     for line in said.lines() {
-        let Some((file, _)) = line.trim().strip_prefix("File \"").and_then(|l| l.split_once('"'))
-        else {
-            importing = line;
+        let place = line.trim().strip_prefix("File \"").and_then(|rest| rest.split_once('"'));
+        let Some((file, _)) = place else {
+            // Newer versions of Python underline a part of the line.
+            if line.contains(|c: char| !matches!(c, '^' | '~' | ' ')) {
+                source = line;
+            }
             continue;
         };
-        let name = Path::new(file).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let is_named = importing.split([' ', ',', '.']).any(|word| word == name);
-        let is_import = importing.contains("import ");
-        if is_import && is_named && !file.contains("/lib/python") {
+        let name = file.strip_suffix("/__init__.py").unwrap_or(file);
+        let name = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        let is_named = source.split([' ', ',', '.']).any(|word| word == name);
+        if source.contains("import ") && is_named && is_own(importer) && !is_own(file) {
             found = Some(file);
         }
+        importer = file;
     }
     found
 }
@@ -261,11 +268,16 @@ mod tests {
     #[test]
     fn a_file_in_the_place_of_a_module_is_named() {
         let said = "Traceback (most recent call last):\n  File \"<string>\", line 1, in <module>\n  \
-                    File \"/usr/lib/python3.11/ipykernel/_version.py\", line 5, in <module>\n    import re\n  \
-                    File \"/data/re.py\", line 1, in <module>\n    raise ImportError('mine')\nImportError: mine";
+                    File \"/usr/lib64/python3.11/ipykernel/_version.py\", line 5, in <module>\n    import re\n    \
+                    ^^^^^^^^^\n  File \"/data/re.py\", line 1, in <module>\n    raise ImportError('mine')\n\
+                    ImportError: mine";
         assert_eq!(shadowing_file(said), Some("/data/re.py"));
+        let package = said.replace("/data/re.py", "/data/re/__init__.py");
+        assert_eq!(shadowing_file(&package), Some("/data/re/__init__.py"));
         assert_eq!(shadowing_file(&said.replace("/data", "/usr/lib/python3.11")), None);
         assert_eq!(shadowing_file(&said.replace("import re", "start()")), None);
+        // A module of the user's own that another one of theirs imports.
+        assert_eq!(shadowing_file(&said.replace("/usr/lib64/python3.11", "/data")), None);
         assert_eq!(shadowing_file("Segmentation fault"), None);
     }
 }
