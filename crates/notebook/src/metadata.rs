@@ -124,9 +124,10 @@ fn is_same_number(one: &[u8], other: &[u8]) -> bool {
     let number = |text: &[u8]| -> Option<f64> {
         let digits = text.iter().filter(|byte| byte.is_ascii_digit()).count();
         let text = std::str::from_utf8(text).ok().filter(|_| (1..=15).contains(&digits))?;
-        text.parse().ok().filter(|number: &f64| number.is_finite())
+        // Zero has a sign, and may be a number that is too small for a float.
+        text.parse().ok().filter(|number: &f64| number.is_normal())
     };
-    number(one).is_some() && number(one) == number(other)
+    matches!((number(one), number(other)), (Some(one), Some(other)) if one == other)
 }
 
 /// The change that adds and removes tags; none when they are so already. A list that becomes empty goes.

@@ -13,7 +13,7 @@ use crate::error::TextError;
 const SHOWN_CHARS: usize = 60;
 
 /// Lines that begin a cell in the scripts of IPython's old notebooks and of Databricks.
-const WHOLE_LINES: [&str; 3] = ["<codecell>", "<markdowncell>", "COMMAND ----------"];
+const WHOLE_LINES: [&str; 4] = ["<codecell>", "<markdowncell>", "<rawcell>", "COMMAND ----------"];
 
 /// Whether a line begins a cell in a script and not in virtual text. `# %%time` is a comment about a magic.
 pub(crate) fn is_stray_marker(line: &str) -> bool {
@@ -23,9 +23,9 @@ pub(crate) fn is_stray_marker(line: &str) -> bool {
         let is_mark = tail.is_empty() || tail.starts_with([' ', '\t', '[']);
         return is_mark && marker(line).is_none();
     }
-    // jupytext's light scripts, with a title, a kind or metadata.
+    // jupytext's light scripts: `# +`, also with a title, and then a kind or metadata.
     if let Some(tail) = comment.strip_prefix('+') {
-        return tail.is_empty() || tail.starts_with(" [") || tail.starts_with(" {");
+        return tail.is_empty() || (tail.starts_with(' ') && tail.ends_with([']', '}']));
     }
     // What nbconvert writes: `# In[7]:`.
     let count = comment.strip_prefix("In[").and_then(|rest| rest.strip_suffix("]:"));
@@ -86,11 +86,12 @@ mod tests {
         let percent =
             ["# %%", "#%%", "# %% title", "# %% [md]", "#  %% [code]", "# %%\r", "# %%[code]"];
         let others = ["# In[7]:", "# In[ ]:", "# <codecell>", "# COMMAND ----------", "# +\r"];
-        let light = ["# + [markdown]", "# + {\"tags\": []}"];
+        let light = ["# + [markdown]", "# + {\"tags\": []}", "# + tags=[\"x\"]", "# + a [md]"];
         for line in percent.into_iter().chain(others).chain(light) {
             assert!(is_stray_marker(line), "{line:?}");
         }
-        let comments = ["# %%time", "# %%%", " # %%", "x # %%", "# %", "# + 1", "# In[x]:", "# In"];
+        let comments =
+            ["# %%time", "# %%%", " # %%", "x # %%", "# %", "# + 1", "# + [ ] todo", "# In[x]:"];
         for line in comments.into_iter().chain(["# %% [code]", "# %% [raw] cell:1\r"]) {
             assert!(!is_stray_marker(line), "{line:?}");
         }
