@@ -37,11 +37,10 @@ pub(crate) fn list(settings: &Settings, output: &mut Output) -> Result<Exit, Fai
         let sessions: Vec<Value> = listings.iter().map(sessions::listing_json).collect();
         let silent: Vec<Value> = all.silent.iter().map(Silent::to_json).collect();
         output.json(&json!({"sessions": sessions, "silent": silent}))
+    } else if listings.is_empty() && all.silent.is_empty() {
+        output.line("There are no sessions; inkcell py makes one.")
     } else if listings.is_empty() {
-        match all.silent.is_empty() {
-            true => output.line("There are no sessions; inkcell py makes one."),
-            false => Ok(()),
-        }
+        Ok(())
     } else {
         sessions::table(&listings).iter().try_for_each(|line| output.line(line))
     };

@@ -178,8 +178,8 @@ pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
     text
 }
 
-/// The text with what goes back on a line made visible. In output that is a progress bar; in a traceback it could only
-/// hide what is there.
+/// Makes characters visible that move back on a line. They draw progress bars in output; in a traceback they could only
+/// hide text.
 fn still(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\u{240d}").replace('\u{8}', "\u{2408}")
 }

@@ -64,7 +64,6 @@ fn what_works_is_told() {
     assert!(!sessions.exists() || inkcell_testkit::env::names_in(&sessions).is_empty());
 }
 
-/// B:C-09: packages that are missing come with the line that installs them.
 /// Issue 21, 28: a file of the folder that has the name of a module is not run.
 #[test]
 fn nothing_of_the_folder_is_run() {
@@ -77,6 +76,7 @@ fn nothing_of_the_folder_is_run() {
     assert!(!env.path("canary").exists());
 }
 
+/// B:C-09: packages that are missing come with the line that installs them.
 #[test]
 fn missing_packages_are_told_with_the_line_that_installs_them() {
     let env = env();
