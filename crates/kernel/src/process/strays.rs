@@ -20,7 +20,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// How often strays that were started by strays are looked for.
 const ROUNDS: usize = 10;
 
-/// A kernel that lived longer than this may have seen process numbers begin anew.
+/// A kernel that lived longer than this may have seen process numbers begin anew and pass its own again.
 const LONG: Duration = Duration::from_secs(60);
 
 /// How often, a millisecond apart, a process is looked at that has no environment.
@@ -95,7 +95,8 @@ impl Mark {
     fn find(&self) -> Vec<(Pid, String)> {
         let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
         let me = std::process::id();
-        let has_wrapped = self.born.elapsed() > LONG;
+        let has_wrapped =
+            self.born.elapsed() > LONG || last_pid().is_none_or(|last| last < self.leader);
         let mut pids = BTreeSet::new();
         for entry in entries.flatten() {
             let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
@@ -150,6 +151,11 @@ impl Mark {
     }
 }
 
+/// The number of the process that was started last.
+fn last_pid() -> Option<u32> {
+    fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().nth(4)?.parse().ok()
+}
+
 /// Waits until none of them runs, or for the grace time.
 async fn wait_for_end(strays: &[(Pid, String)]) {
     let deadline = Instant::now() + GRACE;
@@ -170,4 +176,23 @@ fn is_running(pid: Pid) -> bool {
 
 fn program(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// F-010: numbers of processes begin anew after the highest, so a stray may have a lower one than its kernel.
+    #[tokio::test]
+    async fn a_stray_with_a_lower_number_is_found() {
+        let mark = Mark::new(u32::MAX, &[]).expect("a mark");
+        let mut sleep = std::process::Command::new("sleep");
+        let mut child =
+            sleep.arg("600").env(Mark::VARIABLE, mark.value()).spawn().expect("a process");
+        let strays = mark.end_strays().await;
+        let _ = child.kill();
+        let _ = child.wait();
+        let [stray] = &strays[..] else { panic!("{strays:?}") };
+        assert_eq!((stray.pid, stray.fate), (child.id(), Fate::Ended));
+    }
 }
