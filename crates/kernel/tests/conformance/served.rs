@@ -4,11 +4,9 @@
 //! `INKCELL_TEST_JUPYTER_PYTHON`.
 
 use std::cell::RefCell;
-use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token, Whose};
 use inkcell_testkit::ports::free_port;
@@ -17,9 +15,6 @@ use tempfile::TempDir;
 
 use crate::bench::Start;
 use crate::ledger;
-
-/// How long a server may take to end.
-const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What opens them.
 pub(crate) const TOKEN: &str = "a-token-of-the-tests";
@@ -94,16 +89,7 @@ impl Served {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
         let has_ended = async || self.child.try_wait().expect("a status");
-        let ends = until_async("the end of the server", has_ended);
-        // A kernel gateway may wait for ever for a kernel that it was starting anew. That is its own fault, and whoever
-        // drops this kills it.
-        if tokio::time::timeout(PATIENCE, ends).await.is_err() {
-            let told = writeln!(
-                std::io::stderr(),
-                "WARNING: the server did not end within {PATIENCE:?} and is killed"
-            );
-            told.expect("standard error");
-        }
+        until_async("the end of the server", has_ended).await;
     }
 }
 
