@@ -250,7 +250,7 @@ async fn started(session: &Session) -> Result<Vec<Note>, NotRun> {
         () = seen => None,
     };
     let Some(mut turn) = turn.filter(|_| session.state().kernel.is_none()) else {
-        // Whoever looks now must not see the place in the queue that was given up here.
+        // A status that a caller asks for now must not show the place in the queue that was given up here.
         session.settled().await;
         return Ok(Vec::new());
     };

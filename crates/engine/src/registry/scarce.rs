@@ -1,5 +1,4 @@
-//! Kernels where the system has none to give: sessions that nobody uses make room, one after the other until it is
-//! enough (B:K-15).
+//! Kernels where the system has none to give: idle sessions make room, one after the other (B:K-15).
 //!
 //! Owns which failures are of that sort and whose sessions may go for it: idle ones of the same owner, never
 //! one that is at work or that somebody else uses. It must not know what a kernel is made of.
@@ -39,7 +38,7 @@ impl Registry {
                 oldest
             };
             let name = key.name.clone();
-            // One that somebody has begun to use in this moment stays.
+            // A session that a caller has just begun to use stays.
             if self.close_idle(key, session, reason).await == Closing::Closed {
                 return Some(name);
             }

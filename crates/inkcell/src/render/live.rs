@@ -178,8 +178,7 @@ pub(crate) fn last_words(summary: &Summary, colour: Colour) -> String {
     text
 }
 
-/// Makes characters visible that move back on a line. They draw progress bars in output; in a traceback they could only
-/// hide text.
+/// Makes characters visible that move back on a line. They draw progress bars in output, but hide text in a traceback.
 fn still(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\u{240d}").replace('\u{8}', "\u{2408}")
 }

@@ -86,8 +86,8 @@ impl Place {
         }
     }
 
-    /// Whether something behind these is held up for as long as code runs. What ends or replaces a kernel holds nothing
-    /// up for long.
+    /// Whether code holds this place up, behind these, for as long as it runs. A request that ends or replaces a kernel
+    /// does not take long.
     fn is_held(&self, before: &[&Arc<Place>]) -> bool {
         match self.waits_for {
             Progress::Done => before.iter().any(|place| place.waits_for != Progress::BegunOrHeld),
