@@ -3,9 +3,12 @@
 //! Owns where they are looked for, and that no two tests get the same. The system gives clients ports of a range of its
 //! own. A server that is to listen on one of those can find it taken, and a client that asks whether the server listens
 //! already can be connected with itself.
+//!
+//! A server written in Python is told to end through its port as well: [`terminate`].
 
 use std::fs::File;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
+use std::process::Child;
 use std::sync::{Mutex, PoisonError};
 
 /// Below the range that systems give to clients.
@@ -30,4 +33,15 @@ pub fn free_port() -> u16 {
         }
     }
     panic!("no port is free");
+}
+
+/// Tells a Jupyter server to end, as its user would.
+///
+/// Python handles a signal that comes right before a wait only after the wait, and an idle server waits without a
+/// limit. A connection made after the signal ends the wait.
+pub fn terminate(server: &Child, port: u16) {
+    let pid = rustix::process::Pid::from_child(server);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+    // A server that is gone by now refuses it.
+    let _ = TcpStream::connect(("127.0.0.1", port));
 }

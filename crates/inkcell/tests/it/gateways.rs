@@ -8,9 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use inkcell_testkit::env::{Ran, TestEnv, finish};
 use inkcell_testkit::need::{is_exhaustive, jupyter_server};
-use inkcell_testkit::ports::free_port;
+use inkcell_testkit::ports::{free_port, terminate};
 use inkcell_testkit::wait::until;
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use crate::client::Client;
@@ -86,7 +85,7 @@ impl Drop for Elsewhere {
     fn drop(&mut self) {
         // Nobody else has its number while it has not been waited for.
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
-            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            terminate(&self.child, self.port);
             let _ = self.child.wait();
         }
     }

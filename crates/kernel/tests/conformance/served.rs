@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token, Whose};
-use inkcell_testkit::ports::free_port;
+use inkcell_testkit::ports::{free_port, terminate};
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
@@ -35,6 +35,7 @@ pub(crate) fn python() -> Option<PathBuf> {
 pub(crate) struct Served {
     child: Child,
     folder: TempDir,
+    port: u16,
 }
 
 /// What a server asks of whom, and what it holds back.
@@ -68,7 +69,7 @@ impl Served {
         CERTIFICATE.set(certificate);
         URL.set(Some((url, manner)));
         let child = command(start, manner, port, folder.path()).spawn().expect("a server");
-        let mut served = Served { child, folder };
+        let mut served = Served { child, folder, port };
         served.wait_for_answer(start).await;
         served
     }
@@ -86,9 +87,12 @@ impl Served {
 
     /// Ends it as its user would.
     pub(crate) async fn stop(mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
-        let has_ended = async || self.child.try_wait().expect("a status");
+        terminate(&self.child, self.port);
+        let log = self.folder.path().join("log");
+        let has_ended = async || {
+            let status = self.child.try_wait().expect("a status");
+            status.ok_or_else(|| format!("its log: {:?}", std::fs::read_to_string(&log)))
+        };
         until_async("the end of the server", has_ended).await;
     }
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use inkcell_kernel::{GatewayBackend, GatewayConfig, GatewayUrl, Place, PlainHttp, Token};
-use inkcell_testkit::ports::free_port;
+use inkcell_testkit::ports::{free_port, terminate};
 use inkcell_testkit::wait::until_async;
 use tempfile::TempDir;
 
@@ -75,8 +75,7 @@ impl Real {
 
     /// Ends it as its user would.
     pub(crate) async fn stop(mut self) {
-        let pid = rustix::process::Pid::from_child(&self.child);
-        rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+        terminate(&self.child, self.port);
         until_async("the end of the server", async || self.child.try_wait().unwrap()).await;
     }
 }
