@@ -23,8 +23,8 @@ mod pythons;
 mod servers;
 mod spec;
 mod stages;
-mod strace;
 mod suite;
+mod system;
 mod test;
 mod workspace;
 

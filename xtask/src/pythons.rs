@@ -57,8 +57,7 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
     if found.len() < 2 {
         loud.push(format!("only {} CPython was found to try the runner on", found.len()));
     }
-    let is_whole = depth == Depth::All;
-    if !is_whole {
+    if depth != Depth::All {
         // A slip shows first at either end.
         let ends = [found.keys().next().copied(), found.keys().next_back().copied()];
         found.retain(|minor, _| ends.contains(&Some(*minor)));
@@ -75,7 +74,8 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
             continue;
         }
         println!("\n-- CPython {name}");
-        let tests = environment(workspace, one).map(|python| runner_tests(workspace, &python));
+        let tests =
+            environment(workspace, one).map(|python| runner_tests(workspace, &python, depth));
         match tests {
             Ok(Ok(())) => {}
             Ok(Err(error)) => failed.push(format!("{name}: {error}")),
@@ -83,8 +83,7 @@ pub(crate) fn run(workspace: &Workspace, depth: Depth) -> Result<Vec<String>> {
                 "the runner's own tests did NOT run on CPython {name}: no environment with pytest ({error:#})"
             )),
         }
-        let modules = if is_whole { Vec::new() } else { TIERS.to_vec() };
-        if let Err(error) = conformance(workspace, one, modules) {
+        if let Err(error) = conformance(workspace, one, depth) {
             failed.push(format!("{name}: {error}"));
         }
     }
@@ -102,21 +101,31 @@ pub(crate) fn newest_first(minors: &RangeInclusive<u32>) -> Vec<PathBuf> {
 
 /// The runner's own tests. Nothing but pytest is installed, so what compares with IPython or a
 /// library skips itself here and says so; the stage with the full environment runs it.
-fn runner_tests(workspace: &Workspace, python: &Path) -> Result<()> {
+fn runner_tests(workspace: &Workspace, python: &Path, depth: Depth) -> Result<()> {
     println!(
         "what needs IPython or a library is SKIPPED here; the stage with all packages runs it"
     );
     let tell = |tests: &mut Command| {
         tests.env_remove("INKCELL_TEST_REQUIRE");
+        tell_depth(tests, depth);
     };
     pytest::run(workspace, python, &[], tell, &mut Vec::new())
 }
 
+/// With `--all`, every case of a long test runs on every interpreter.
+fn tell_depth(tests: &mut Command, depth: Depth) {
+    if depth == Depth::All {
+        tests.env("INKCELL_TEST_ALL", "1");
+    }
+}
+
 /// The contract of a kernel, with kernels of this interpreter as it was found.
-fn conformance(workspace: &Workspace, one: &Found, modules: Vec<&'static str>) -> Result<()> {
+fn conformance(workspace: &Workspace, one: &Found, depth: Depth) -> Result<()> {
+    let modules = if depth == Depth::All { Vec::new() } else { TIERS.to_vec() };
     let selection = Selection { binary: Some("conformance"), modules, ..Selection::default() };
     let tell = |tests: &mut Command| {
         tests.env("INKCELL_TEST_PYTHON", &one.path).env_remove("INKCELL_TEST_REQUIRE");
+        tell_depth(tests, depth);
     };
     suite::run(workspace, &selection, tell, &mut Vec::new())
 }

@@ -4,6 +4,7 @@
 //! Must not know how a stage's tool works, and must not soften a failure: a test runs once, and a stage that fails
 //! fails the run.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
@@ -12,11 +13,11 @@ use anyhow::{Result, bail};
 
 use crate::busy::Busy;
 use crate::stages::Stages;
-use crate::strace::Tracing;
 use crate::suite::{Selection, TestTime};
+use crate::system::Tracing;
 use crate::workspace::Workspace;
 use crate::{
-    child, docs, fuzz, gremlin, laws, pytest, python_env, pythons, servers, spec, strace, suite,
+    child, docs, fuzz, gremlin, laws, pytest, python_env, pythons, servers, spec, suite, system,
 };
 
 /// How much is run.
@@ -48,17 +49,25 @@ const README_COMMAND: &str = "run examples/tour.ipynb -o target/tour.ipynb";
 /// Notebooks other people wrote. They are not part of the project, so their absence is no failure.
 const CORPUS: &str = "../shared/corpus";
 
+/// The tests that did not run, one a line.
+const SKIPPED: &str = "target/skipped";
+
 /// How many of the slowest tests the end lists.
 const SLOWEST: usize = 30;
 
 pub(crate) fn run(workspace: &Workspace, options: &Options) -> Result<()> {
     let mut stages = Stages::default();
     let mut times = Vec::new();
+    // A list of an earlier run would be taken for this one's.
+    let _ = std::fs::remove_file(workspace.path(SKIPPED));
     let outcome = if options.names.is_empty() {
         run_stages(&mut stages, &mut times, workspace, options)
     } else {
         run_named(&mut stages, &mut times, workspace, options)
     };
+    let skipped = std::fs::read_to_string(workspace.path(SKIPPED)).unwrap_or_default();
+    let skipped: BTreeSet<&str> = skipped.lines().collect();
+    skipped.into_iter().for_each(|line| stages.warn(format!("SKIPPED: {line}")));
     println!("\n{}\n{}", suite::slowest(times, SLOWEST), stages.table());
     outcome
 }
@@ -68,6 +77,8 @@ struct Surroundings {
     python: PathBuf,
     servers: servers::Prepared,
     tracing: Tracing,
+    can_mount: bool,
+    skipped: PathBuf,
 }
 
 impl Surroundings {
@@ -77,7 +88,9 @@ impl Surroundings {
             Depth::Quick => servers::none(),
             Depth::Full | Depth::All => servers::prepare(workspace)?,
         };
-        Ok(Surroundings { python, servers, tracing: strace::prepare() })
+        let skipped = workspace.path(SKIPPED);
+        let can_mount = system::can_mount();
+        Ok(Surroundings { python, servers, tracing: system::prepare(), can_mount, skipped })
     }
 
     /// What must not be overlooked.
@@ -86,10 +99,19 @@ impl Surroundings {
         if let Tracing::Missing(why) = self.tracing {
             stages.warn(format!("{why}: the crash enumeration of a save (F-060) will NOT run"));
         }
+        if !self.can_mount {
+            stages.warn(
+                "file systems cannot be mounted here: tests of a full disk will NOT run".into(),
+            );
+        }
     }
 
     fn tell(&self, command: &mut Command, depth: Depth) {
         tell(command, &self.python, &self.tracing, depth);
+        command.env("INKCELL_TEST_SKIPPED", &self.skipped);
+        if !self.can_mount {
+            command.env("INKCELL_TEST_NO_MOUNTS", "1");
+        }
         command.envs(self.servers.told.iter().map(|(variable, value)| (*variable, value)));
     }
 }
@@ -163,9 +185,13 @@ fn run_checks(
         child::stream_to_stdout(&mut tests)
     })?;
     stages.run("pages", || docs::run(workspace, docs::Mode::Check))?;
-    stages.run("statements", || {
-        spec::run(workspace, &workspace.path(spec::DEFAULT_DIR), spec::Listing::FaultsOnly)
-    })?;
+    let statements = workspace.path(spec::DEFAULT_DIR);
+    if statements.is_dir() {
+        stages
+            .run("statements", || spec::run(workspace, &statements, spec::Listing::FaultsOnly))?;
+    } else {
+        stages.warn(format!("{} is not here: tests are NOT compared with it", spec::DEFAULT_DIR));
+    }
     stages.run("gremlin", || {
         let seconds = match depth {
             Depth::Quick => 10,

@@ -2,9 +2,12 @@
 //!
 //! Owns the switches `INKCELL_TEST_QUICK`, `INKCELL_TEST_ALL`, `INKCELL_TEST_REQUIRE`, `INKCELL_TEST_NO_STRACE`,
 //! `INKCELL_TEST_NO_MOUNTS` and `INKCELL_TEST_NO_PACKAGES`, and for each Python that has servers of a kind,
-//! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`.
+//! `INKCELL_TEST_NO_JUPYTER`, `INKCELL_TEST_NO_ENTERPRISE` and `INKCELL_TEST_NO_COLLABORATION`. `INKCELL_TEST_SKIPPED`
+//! names the file that lists skipped tests: a test runner hides what a test that passes has written.
 
 use std::ffi::OsStr;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
@@ -29,9 +32,16 @@ pub fn stride(quick: u32, ordinary: u32) -> u32 {
     }
 }
 
-/// Says that a test does not run here.
+/// Reports that a test does not run here.
 pub fn skip(test: &str, why: &str) {
     eprintln!("\n!!! SKIPPED {test}: {why} !!!\n");
+    if let Some(list) = std::env::var_os("INKCELL_TEST_SKIPPED") {
+        let list = File::options().create(true).append(true).open(list);
+        // One write: tests run side by side.
+        let line = format!("{test}: {why}\n");
+        list.and_then(|mut list| list.write_all(line.as_bytes()))
+            .expect("the list of skipped tests");
+    }
 }
 
 /// Whether calls of a child can be traced. Where they must be and cannot, the test fails.

@@ -23,7 +23,7 @@ use super::peers;
 use super::report::Goal;
 use super::row::Row;
 use super::table::{Column, Shown, Table};
-use crate::strace::{self, Tracing};
+use crate::system::{self, Tracing};
 use crate::workspace::Workspace;
 use crate::{child, servers};
 
@@ -181,7 +181,7 @@ fn written(arena: &Arena, size: &Size) -> Result<Table> {
     let quick = Subject::printing(megabytes, 0.0);
     let slow = Subject::printing(megabytes, if size.is_quick { 0.01 } else { 0.3 });
     let command = arena.programs.command(Runner::Inkcell).context("inkcell has a command")?;
-    let tracing = strace::prepare();
+    let tracing = system::prepare();
     let mut rows = Vec::new();
     for (name, subject) in [(FIRST, &quick), (AGAIN, &quick), (SLOW, &slow)] {
         let mut row = Row::default();

@@ -13,7 +13,7 @@ pub(crate) enum Need {
     Time,
 }
 
-/// Tests with a need: a test binary, and how the tests' names begin.
+/// Tests with a need: a test binary or a module of the Python tests, and how the tests' names begin.
 pub(crate) struct Rule {
     pub(crate) binary: &'static str,
     pub(crate) prefix: &'static str,
@@ -110,6 +110,30 @@ pub(crate) const RULES: &[Rule] = &[
     },
     Rule {
         binary: "it",
+        prefix: "http_guard::silent_connections_keep_nobody_out",
+        need: Need::Machine,
+        why: "It measures how long a client waits beside silent connections.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "faults_output::a_flood_is_stored_whole",
+        need: Need::Machine,
+        why: "It floods: 200 MB through a kernel into an artifact.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "gateway::scale::",
+        need: Need::Machine,
+        why: "A thousand kernels at once, and their memory is measured.",
+    },
+    Rule {
+        binary: "it",
+        prefix: "mcp_official::requests_sent_together",
+        need: Need::Time,
+        why: "Each sends 200 random bursts of requests.",
+    },
+    Rule {
+        binary: "it",
         prefix: "run_crash::a_run_survives_a_fault_at_every_call",
         need: Need::Time,
         why: "It runs a notebook once for each call that a fault can hit.",
@@ -168,6 +192,12 @@ pub(crate) const RULES: &[Rule] = &[
         need: Need::Time,
         why: "Each shares one real server among the tests of several modules.",
     },
+    Rule {
+        binary: "test_against_ipython",
+        prefix: "test_a_cell_stores_what_it_does_in_jupyter",
+        need: Need::Time,
+        why: "The first test of a group runs all cells of the group with Jupyter.",
+    },
 ];
 
 /// Whether a test has this need.
@@ -186,7 +216,9 @@ pub(crate) fn may_be_slow(reported: &str) -> bool {
 /// Nextest's whole configuration: a call of nextest by hand follows the same rules.
 pub(crate) fn nextest_config() -> String {
     let mut text = HEAD.to_owned();
-    for Rule { binary, prefix, need, why } in RULES {
+    // Python's tests are not nextest's.
+    let rules = RULES.iter().filter(|rule| !rule.binary.starts_with("test_"));
+    for Rule { binary, prefix, need, why } in rules {
         let setting = match need {
             // At the end, so that nothing waits for a test that waits for the others.
             Need::Machine => "threads-required = \"num-test-threads\"\npriority = -50",
@@ -215,5 +247,7 @@ mod tests {
         let test = "it::run_crash::a_run_survives_a_fault_at_every_call";
         assert!(may_be_slow(&format!("inkcell::{test}")) && may_be_slow(test));
         assert!(!may_be_slow("inkcell::it::run_crash::another"));
+        let python = "test_against_ipython::test_a_cell_stores_what_it_does_in_jupyter[errors-0]";
+        assert!(may_be_slow(python));
     }
 }

@@ -448,10 +448,15 @@ fn a_kernel_of_somebody_else_is_not_made_new() {
     }
     let names = said(&mut client, "inspect", json!({"session": "e", "code": "impor"}));
     assert!(names.contains("import"), "{names}");
-    let deaf = "import signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
-                time.sleep(9)\nsignal.signal(signal.SIGINT, signal.default_int_handler)";
+    let gate = env.path("gate");
+    let deaf = format!(
+        "import os, signal, time\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\n\
+         while not os.path.exists({gate:?}): time.sleep(0.02)\n\
+         signal.signal(signal.SIGINT, signal.default_int_handler)"
+    );
     let left = client.call("python", json!({"code": deaf, "session": "e", "timeout": 1})).text();
     assert!(left.contains("it is not inkcell's to end, and was left alone"), "{left}");
+    env.put("gate", "");
     let again = said(&mut client, "python", json!({"code": "x", "session": "e", "timeout": 60}));
     assert!(again.starts_with('5'), "{again}");
     client.leave();

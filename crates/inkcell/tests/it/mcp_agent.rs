@@ -136,10 +136,8 @@ fn a_long_run_is_told_asked_for_and_taken_back() {
     let ended = client.ok("result", json!({"id": execution, "wait": 30}));
     assert!(ended.text().contains("over"), "{ended:?}");
 
-    let other = client.begin_call(
-        "python",
-        json!({"code": "import time; time.sleep(1); 'other'", "session": "b"}),
-    );
+    let beside = "import os, time\nwhile not os.path.exists('enough'): time.sleep(0.02)\n'other'";
+    let other = client.begin_call("python", json!({"code": beside, "session": "b"}));
     let endless = client
         .begin_call("python", json!({"code": "open('endless', 'w').write('x')\nwhile True: pass"}));
     crate::python::wait_for(&env.path("endless"));
@@ -148,6 +146,7 @@ fn a_long_run_is_told_asked_for_and_taken_back() {
         "method": "notifications/cancelled",
         "params": {"requestId": endless, "reason": "enough"},
     }));
+    env.put("enough", "");
     assert!(client.called(other).text().contains("other"));
     // The session that was interrupted is there, with what it knew.
     assert_eq!(client.ok("python", json!({"code": "os.path.exists('gate')"})).text(), "True");

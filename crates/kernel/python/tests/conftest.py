@@ -1,5 +1,6 @@
 """Where the tests find the runner, and the host they drive it with."""
 
+import collections
 import os
 import sys
 
@@ -16,3 +17,15 @@ def host():
     one = Host()
     yield one
     one.close()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Lists skipped tests for the test command, which repeats the list at its end."""
+    path = os.environ.get("INKCELL_TEST_SKIPPED")
+    if not path or hasattr(terminalreporter.config, "workerinput"):
+        return
+    reasons = collections.Counter(report.longrepr[2] for report in terminalreporter.getreports("skipped"))
+    with open(path, "a") as file:
+        for reason, count in sorted(reasons.items()):
+            reason = reason[9:] if reason.startswith("Skipped: ") else reason
+            file.write("%d of the runner's tests: %s\n" % (count, reason))

@@ -1,6 +1,6 @@
-//! Whether calls of a child can be traced here: the crash enumeration of a save stands on it.
+//! What the system may forbid to tests: tracing the calls of a child, and mounting a file system of their own.
 //!
-//! Must not know the tests that trace.
+//! Must not know the tests that need it.
 
 use std::process::Command;
 
@@ -30,4 +30,10 @@ pub(crate) fn prepare() -> Tracing {
     } else {
         Tracing::Missing("strace is here but is not allowed to trace")
     }
+}
+
+/// Whether a test can mount a file system in a namespace of its own.
+pub(crate) fn can_mount() -> bool {
+    let mut probe = Command::new("unshare");
+    child::succeeds(probe.args(["-Urm", "sh", "-c", "mount -t tmpfs -o size=64k none /mnt"]))
 }
