@@ -91,17 +91,16 @@ async fn a_module_that_keeps_a_kernel_from_starting_is_named(start: Start) {
         let error = bench.launch(&whole).await.err().expect("no kernel");
         assert!(error.to_string().contains("extension.py"), "{text}: {error}");
     }
-    std::fs::write(&path, "open('begun', 'w').close()\nwhile True: pass").expect("a file");
+    std::fs::write(&path, "while True: pass").expect("a file");
     // A busy machine may need more than the first for Python itself.
     for seconds in [2, 10, 60] {
         let start_timeout = Duration::from_secs(seconds);
         let brief = KernelSpec { start_timeout, ..whole.clone() };
         let error = bench.launch(&brief).await.err().expect("no kernel");
-        if bench.cwd().join("begun").exists() {
-            assert!(error.to_string().contains("extension.py"), "{error}");
+        if error.to_string().contains("extension.py") {
             break;
         }
-        assert!(seconds < 60, "the module is not reached: {error}");
+        assert!(seconds < 60, "the module is not named: {error}");
     }
     // IPython's kernel reads what is written there in a thread, which may be late.
     let raw = if bench.zmq.is_some() { "" } else { "import os; os.write(2, b'raw'); " };
