@@ -18,6 +18,9 @@ use crate::settings::Settings;
 /// How long a host may take to listen.
 const PATIENCE: Duration = Duration::from_secs(15);
 
+/// How long another host that was quicker may take to listen before one is started again.
+const AGAIN: Duration = Duration::from_millis(500);
+
 /// How long is waited between two looks.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -46,24 +49,29 @@ pub(crate) fn spawn(hosts: &Hosts, settings: &Settings) -> Result<UnixStream, Sp
     // Where state is must be what it is here, although the folder is another one.
     command.env("INKCELL_STATE_DIR", &settings.state_dir);
     let mut child = spawn_detached(&mut command).map_err(SpawnError::Start)?;
-    let until = Instant::now() + PATIENCE;
+    let mut began = Instant::now();
+    let until = began + PATIENCE;
     let shared = hosts.shared();
     loop {
         if let Ok(stream) = shared.connect_at_once() {
             return Ok(stream);
         }
-        if let Ok(Some(status)) = child.try_wait() {
-            // It may have found that another one was quicker.
-            match shared.connect_at_once() {
-                Ok(stream) => return Ok(stream),
-                // More clients want to connect at this moment than it has room for.
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    std::thread::sleep(LOOK);
-                    continue;
+        match child.try_wait() {
+            // Another one was quicker. It may not listen yet, or be gone again.
+            Ok(Some(status)) if status.success() => {
+                if began.elapsed() >= AGAIN {
+                    child = spawn_detached(&mut command).map_err(SpawnError::Start)?;
+                    began = Instant::now();
                 }
-                Err(_) => {}
             }
-            return Err(SpawnError::Ended { status: status.to_string(), log });
+            Ok(Some(status)) => {
+                // Another one may have begun to listen meanwhile.
+                if let Ok(stream) = shared.connect_at_once() {
+                    return Ok(stream);
+                }
+                return Err(SpawnError::Ended { status: status.to_string(), log });
+            }
+            Ok(None) | Err(_) => {}
         }
         if Instant::now() >= until {
             return Err(SpawnError::Late { log });
