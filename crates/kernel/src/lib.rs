@@ -54,7 +54,7 @@ pub use kernel::{
 pub use ladder::{Ladder, Rung};
 pub use modules::{ModuleError, ModuleSearch, ProjectModules, find_modules};
 pub use names::{BodyNames, CodeNames, FileRead, Name, NamesWanted};
-pub use process::{reap_ended, spawn_detached};
+pub use process::{reap_ended, return_large_blocks, spawn_detached};
 pub use python::{
     Candidate, Candidates, DEFAULT_PROBE_TIMEOUT, EnvSetup, Existing, FindError, Finder,
     Interpreter, ManagedEnv, OLDEST, Probed, Reason, Search, SetupDone, SetupError, SetupEvent,

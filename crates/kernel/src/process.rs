@@ -10,6 +10,7 @@
 //! same moment can get them.
 
 mod detached;
+mod memory;
 mod strays;
 
 use std::io;
@@ -26,6 +27,7 @@ use tokio::sync::oneshot;
 use crate::event::DeathCause;
 
 pub use detached::spawn_detached;
+pub use memory::return_large_blocks;
 pub(crate) use strays::Mark;
 
 /// Starts children from one thread that lives as long as this value.

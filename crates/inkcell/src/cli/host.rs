@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use inkcell_engine::kernel::return_large_blocks;
 use inkcell_engine::{Engine, Kind};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde_json::{Value, json};
@@ -164,6 +165,7 @@ fn kill(found: &Found) -> Result<(), Failure> {
 }
 
 fn serve(settings: &Arc<Settings>, output: &mut Output) -> Result<Exit, Failure> {
+    return_large_blocks();
     let (place, listener) = match Hosts::of(settings).take(HostKind::Shared) {
         Ok(taken) => taken,
         Err(PlaceError::Taken) => {

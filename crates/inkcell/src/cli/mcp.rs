@@ -9,7 +9,7 @@ mod kept;
 use std::sync::Arc;
 use std::time::Duration;
 
-use inkcell_engine::kernel::Workspace;
+use inkcell_engine::kernel::{Workspace, return_large_blocks};
 use inkcell_engine::registry::OwnerId;
 use inkcell_engine::{Check, Engine, Preflight};
 use rmcp::ServiceExt as _;
@@ -48,6 +48,7 @@ pub(crate) fn run(
     if args.keep {
         return kept::serve(args, settings);
     }
+    return_large_blocks();
     let built = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let runtime = built.map_err(|error| Failure::Io("cannot start the runtime", error))?;
     let done = runtime.block_on(serve(args, settings, output));

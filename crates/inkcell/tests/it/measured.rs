@@ -4,12 +4,14 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use inkcell_testkit::wait::until;
 use rustix::process::Signal;
 use serde_json::json;
 
 use crate::client::Client;
 use crate::env;
 use crate::mcp_life::busy;
+use crate::notebook_runs::notebook;
 
 /// How long a server may take to end with everything that it started.
 const LIMIT: Duration = Duration::from_secs(5);
@@ -55,6 +57,32 @@ fn a_server_does_not_grow_with_its_calls() {
     }
     let grown = resident_kib(client.pid()).saturating_sub(idle);
     assert!(grown < GROWTH_KIB, "{grown} KiB more than {idle}");
+    client.leave();
+    client.end();
+}
+
+/// Issue 21, 23: nor with the size of notebooks that were read, edited and run.
+#[test]
+fn a_server_does_not_grow_with_its_notebooks() {
+    let env = env();
+    let shows = "from IPython.display import HTML, display\nfor _ in range(24): display(HTML('z' * 1_000_000))";
+    env.put("large.ipynb", notebook(&[shows, "1"]));
+    let mut client = Client::start(&env, &[]);
+    client.ok("python", json!({"code": "1"}));
+    let idle = resident_kib(client.pid());
+    for round in 0..10 {
+        client.ok("notebook_run", json!({"path": "large.ipynb", "cells": "0"}));
+        client.ok("notebook_read", json!({"path": "large.ipynb", "outputs": "full"}));
+        let source = round.to_string();
+        client.ok(
+            "notebook_edit",
+            json!({"path": "large.ipynb", "op": "replace", "cell": "c1", "source": source}),
+        );
+    }
+    until("memory that is given back", || {
+        let grown = resident_kib(client.pid()).saturating_sub(idle);
+        if grown < GROWTH_KIB { Ok(()) } else { Err(format!("{grown} KiB more than {idle}")) }
+    });
     client.leave();
     client.end();
 }
