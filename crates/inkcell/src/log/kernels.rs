@@ -105,8 +105,10 @@ impl Trace for Kernels {
             ZygoteState::Starting => {}
             ZygoteState::Ready { failed } => {
                 stage("fork server ready");
-                let failed = failed.len();
-                tracing::debug!(%python, modules_not_imported = failed, "fork server ready");
+                for (module, reason) in failed {
+                    tracing::warn!(%python, module, reason, "could not preload a module");
+                }
+                tracing::debug!(%python, "fork server ready");
             }
             ZygoteState::Refused(reason) => {
                 tracing::warn!(%python, reason, "the fork server cannot be copied; kernels start one by one");

@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 64 << 20;
 pub(crate) const TOO_LARGE: &str = "the widgets of this kernel hold more than 64 MiB: their state is not stored, and \
     output that Output widgets capture from now on is dropped";
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Widgets {
     models: BTreeMap<String, Model>,
     /// By request, the widgets that capture its output. The last one gets it.
@@ -50,7 +50,7 @@ impl Default for Size {
     }
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Model {
     state: Map<String, Value>,
     /// By their path in the state, which is JSON.
@@ -61,7 +61,7 @@ struct Model {
     capture: Option<Capture>,
 }
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Capture {
     /// The request whose output is captured; empty for none.
     request: String,
@@ -71,7 +71,7 @@ struct Capture {
     is_unsent: bool,
 }
 
-#[derive(Serialize)]
+#[derive(Clone, Serialize)]
 struct Buffer {
     data: String,
     encoding: &'static str,

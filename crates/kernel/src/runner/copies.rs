@@ -5,7 +5,7 @@
 
 use std::io;
 use std::os::unix::net::UnixListener as StdUnixListener;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -14,6 +14,7 @@ use tokio::net::UnixListener;
 use tokio_util::sync::CancellationToken;
 
 use crate::error::LaunchError;
+use crate::jupyter::widgets::Widgets;
 use crate::kernel::{Backend, BackendKind, KernelSpec, Launched, NoCopies, Origin};
 use crate::process::{Mark, Process};
 use crate::runner::launch::{nonce, start};
@@ -65,6 +66,8 @@ pub(crate) struct Copies {
     zygote: Zygote,
     python: String,
     trace: Option<Arc<dyn Trace>>,
+    /// Those of the runner that is copied. It runs nothing any more.
+    widgets: Arc<Mutex<Widgets>>,
 }
 
 impl Copies {
@@ -73,7 +76,7 @@ impl Copies {
         meeting: Meeting,
         pid: u32,
         python: String,
-        trace: Option<Arc<dyn Trace>>,
+        (trace, widgets): (Option<Arc<dyn Trace>>, Arc<Mutex<Widgets>>),
     ) -> Result<Copies, NoCopies> {
         let silent = || NoCopies { reason: "the kernel did not answer".to_owned() };
         let met = async {
@@ -90,7 +93,7 @@ impl Copies {
             }
         };
         let zygote = tokio::time::timeout(MEETING, met).await.unwrap_or_else(|_| Err(silent()))?;
-        Ok(Copies { zygote, python, trace })
+        Ok(Copies { zygote, python, trace, widgets })
     }
 
     async fn copy(&self) -> io::Result<Fresh> {
@@ -100,7 +103,8 @@ impl Copies {
             copied.map_err(|_| io::Error::other("the kernel made no copy of itself"))??;
         let process = Process::forked(forked.pid, forked.ended);
         let mark = Mark::new(forked.pid, &wires.inodes)?;
-        Ok(Fresh { process, wires, mark, origin: Origin::Forked, notice: None })
+        let widgets = self.widgets.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(Fresh { process, wires, mark, origin: Origin::Forked, widgets, notice: None })
     }
 }
 

@@ -3,8 +3,8 @@
 //! Owns what is sent to it and the signals it gets. What it says is read by `pump.rs`.
 
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures_util::FutureExt;
@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::event::{Death, ExecId};
 use crate::input::{InputMode, InputReply};
+use crate::jupyter::widgets::Widgets;
 use crate::kernel::{Backend, CodeRequest, Force, Gone, History, Kernel, KernelInfo, NoCopies};
 use crate::process::{Mark, kill_group};
 use crate::question::{AskId, Question};
@@ -27,8 +28,8 @@ use crate::turn::{Interrupt, Turn};
 /// How long a kernel that is being shut down has after each signal.
 const RUNG: Duration = Duration::from_secs(1);
 
-/// What the handle tells the pump, which is the one that reports the death.
-#[derive(Clone, Debug, Default)]
+/// State that the handle and the pump share. The pump reports the death.
+#[derive(Clone, Default)]
 pub(crate) struct Intent {
     /// Nobody listens any more.
     pub(crate) stop: CancellationToken,
@@ -36,6 +37,14 @@ pub(crate) struct Intent {
     pub(crate) forced: Arc<AtomicBool>,
     /// The commands that have not ended.
     pub(crate) turn: Arc<Turn>,
+    /// The widgets of the kernel. A copy of the kernel has them too.
+    pub(crate) widgets: Arc<Mutex<Widgets>>,
+}
+
+impl Intent {
+    pub(crate) fn widgets(&self) -> MutexGuard<'_, Widgets> {
+        self.widgets.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A runner that can be commanded.
@@ -169,11 +178,12 @@ impl Kernel for RunnerKernel {
             })),
         };
         let (info, pid, trace) = (self.info.clone(), self.pid, self.trace.clone());
+        let widgets = Arc::clone(&self.intent.widgets);
         async move {
             let made = known.get_or_init(|| async move {
                 let reason = "the kernel makes copies for somebody else".to_owned();
                 let meeting = asked.unwrap_or(Err(NoCopies { reason }))?;
-                Copies::meet(meeting, pid, info.executable, trace).await.map(Arc::new)
+                Copies::meet(meeting, pid, info.executable, (trace, widgets)).await.map(Arc::new)
             });
             let made: Arc<dyn Backend> = made.await.clone()?;
             Ok(made)

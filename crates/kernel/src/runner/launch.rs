@@ -313,9 +313,9 @@ impl Starting {
             tell(notice, &sender);
         }
         let (death_sender, death) = watch::channel(None);
-        let intent = Intent::default();
         let pid = fresh.process.id();
-        let Fresh { process, wires, mark, .. } = fresh;
+        let Fresh { process, wires, mark, widgets, .. } = fresh;
+        let intent = Intent { widgets: Arc::new(Mutex::new(widgets)), ..Intent::default() };
         let watch = |source| LaunchError::Resources { what: "watch the kernel", source };
         let (read, write) = wires::split(wires.control).map_err(watch)?;
         let said = Said {

@@ -51,6 +51,7 @@ fn lay_out(state: &Path, home: &Path, folder: &Path) -> io::Result<()> {
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
         file.write_all(text.as_bytes())?;
     }
+    make_room_for_compiled(&fresh)?;
     match fs::rename(&fresh, folder) {
         Ok(()) => Ok(()),
         // Somebody else was quicker.
@@ -80,9 +81,22 @@ fn is_whole(folder: &Path) -> bool {
 /// Removes the files that Python has compiled in this folder. Python trusts the bytes behind a right header, and a
 /// machine that lost its power may leave other bytes there.
 pub(super) fn remove_compiled(folder: &Path) -> io::Result<()> {
-    let parents: BTreeSet<&Path> =
-        FILES.iter().filter_map(|(name, _)| Path::new(name).parent()).collect();
-    parents.into_iter().try_for_each(|parent| remove(&folder.join(parent).join("__pycache__")))
+    compiled(folder).iter().try_for_each(|place| remove(place))?;
+    make_room_for_compiled(folder)
+}
+
+/// Makes the folders for compiled files. Python would make them for others to write, where the umask allows that.
+fn make_room_for_compiled(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    // Another start may have made one meanwhile.
+    builder.recursive(true).mode(0o700);
+    compiled(folder).iter().try_for_each(|place| builder.create(place))
+}
+
+/// Where Python puts compiled files.
+fn compiled(folder: &Path) -> BTreeSet<PathBuf> {
+    let parents = FILES.iter().filter_map(|(name, _)| Path::new(name).parent());
+    parents.map(|parent| folder.join(parent).join("__pycache__")).collect()
 }
 
 /// A folder that somebody else owns or may write to could hold anything.
@@ -167,6 +181,19 @@ mod tests {
         fs::write(&lost, vec![0; whole.len()]).expect("written");
         install(state.path()).expect("a runner");
         assert_eq!(fs::read(&lost).expect("bytes"), whole);
+    }
+
+    /// Issue 21, 26: no folder of ours can be written to by others, also those that Python would make.
+    #[test]
+    fn compiled_files_have_a_folder_of_ours() {
+        let state = tempfile::TempDir::new().expect("a folder");
+        let folder = install(state.path()).expect("a runner");
+        for place in compiled(&folder) {
+            let mode = fs::metadata(&place).expect("a folder").mode();
+            assert_eq!(mode & 0o777, 0o700, "{}", place.display());
+        }
+        remove_compiled(&folder).expect("removed");
+        assert!(compiled(&folder).iter().all(|place| place.is_dir()));
     }
 
     /// S-021: code from a folder that others can write to is not run.

@@ -22,7 +22,7 @@ use crate::event::{
     Death, DeathCause, DisplayId, ExecEvent, ExecId, KernelEvent, MimeBundle, MimeData, Outcome,
     PyError, StreamName,
 };
-use crate::jupyter::widgets::{TOO_LARGE, Widgets};
+use crate::jupyter::widgets::TOO_LARGE;
 use crate::process::{Mark, Process, kill_group, watch_exit};
 use crate::question::{Answer, AskId};
 use crate::runner::commands::{CONTROL, SIGNAL};
@@ -61,7 +61,6 @@ pub(crate) struct Pump {
     error: Option<PyError>,
     /// Whether a cell runs, and not silent code.
     has_number: bool,
-    widgets: Widgets,
     tail: Vec<u8>,
     oom_kills: u64,
     scratch: Box<[u8]>,
@@ -114,7 +113,6 @@ impl Pump {
             current: None,
             error: None,
             has_number: false,
-            widgets: Widgets::default(),
             tail: Vec::new(),
             oom_kills: oom_kills(),
             scratch: vec![0; READ_BYTES].into_boxed_slice(),
@@ -256,20 +254,23 @@ impl Pump {
             parts.iter().map(|Part(_, _, size)| payload.split_to((*size).min(payload.len())));
         let Some(content) = pieces.next() else { return };
         let buffers: Vec<Bytes> = pieces.collect();
+        let mut widgets = self.intent.widgets();
         let _ = match kind {
             // Nobody else is there to speak to, and nobody waits for an answer.
-            "comm_open" => self.widgets.open(&content, &buffers).map(drop),
-            "comm_msg" => self.widgets.message(&content, &buffers),
-            "comm_close" => self.widgets.close(&content),
+            "comm_open" => widgets.open(&content, &buffers).map(drop),
+            "comm_msg" => widgets.message(&content, &buffers),
+            "comm_close" => widgets.close(&content),
             _ => Ok(()),
         };
     }
 
     async fn tell_widgets(&mut self, id: u64) {
-        if let Some(states) = self.widgets.changed() {
+        let changed = self.intent.widgets().changed();
+        if let Some(states) = changed {
             self.exec(Some(id), ExecEvent::Widgets(Box::new(states))).await;
         }
-        if self.widgets.overflows() {
+        let overflows = self.intent.widgets().overflows();
+        if overflows {
             self.send(KernelEvent::Notice(TOO_LARGE.to_owned())).await;
         }
     }

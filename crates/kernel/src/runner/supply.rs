@@ -9,7 +9,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
@@ -17,6 +17,7 @@ use futures_util::future::{BoxFuture, join_all};
 use tokio_util::task::TaskTracker;
 
 use crate::environ::MANAGED;
+use crate::jupyter::widgets::Widgets;
 use crate::kernel::{KernelSpec, Origin};
 use crate::process::{Mark, Process, Spawner, adopt_orphans};
 use crate::runner::boot::{self, Role};
@@ -54,6 +55,8 @@ pub(crate) struct Fresh {
     pub(crate) wires: Wires,
     pub(crate) mark: Mark,
     pub(crate) origin: Origin,
+    /// The widgets that its process holds already.
+    pub(crate) widgets: Widgets,
     /// The notice for its user, once it is known.
     pub(crate) notice: Option<BoxFuture<'static, Option<String>>>,
 }
@@ -189,7 +192,14 @@ impl Supply {
         let forked = copy.map_err(failed)?;
         let process = Process::forked(forked.pid, forked.ended);
         let mark = Mark::new(forked.pid, &wires.inodes).map_err(failed)?;
-        Ok(Fresh { process, wires, mark, origin: Origin::Forked, notice: None })
+        Ok(Fresh {
+            process,
+            wires,
+            mark,
+            origin: Origin::Forked,
+            widgets: Widgets::default(),
+            notice: None,
+        })
     }
 
     /// The fork server of this kind. One that is not there is started, and not waited for.
@@ -219,23 +229,17 @@ impl Supply {
         Err(Reason::passing("the fork server is starting"))
     }
 
-    /// The notice about modules that could not be preloaded, once the fork server has tried. The first kernel
-    /// that can tell it does.
-    async fn notice(self: &Arc<Self>, kind: &Kind) -> Option<BoxFuture<'static, Option<String>>> {
+    /// The notice about modules that could not be preloaded, once the fork server has tried. It goes to every kernel
+    /// until one had it from its start: other kernels may be gone before it is known.
+    async fn notice(&self, kind: &Kind) -> Option<BoxFuture<'static, Option<String>>> {
         if kind.preload.is_empty() {
             return None;
         }
-        let servers = self.servers.lock().await;
-        let server = servers.get(kind).filter(|server| !server.is_told)?;
-        let (settled, supply, kind) = (server.zygote.settled(), Arc::downgrade(self), kind.clone());
-        Some(async move { untold(settled.await, &supply, &kind).await }.boxed())
-    }
-
-    /// Whether the state of this fork server was not reported yet; it counts as reported from now on.
-    async fn is_news(&self, kind: &Kind) -> bool {
         let mut servers = self.servers.lock().await;
-        let server = servers.get_mut(kind);
-        server.is_some_and(|server| !std::mem::replace(&mut server.is_told, true))
+        let server = servers.get_mut(kind).filter(|server| !server.is_told)?;
+        server.is_told = server.zygote.state() != ZygoteState::Starting;
+        let (settled, kind) = (server.zygote.settled(), kind.clone());
+        Some(async move { preload_notice(&settled.await, &kind) }.boxed())
     }
 
     /// A runner that is there already and still alive.
@@ -296,7 +300,14 @@ impl Supply {
             .stderr(Stdio::from(theirs.stderr));
         let child = self.spawner.spawn(command, keep).await?;
         let mark = mark.with_leader(child.id());
-        Ok(Fresh { process: Process::own(child), wires, mark, origin, notice: None })
+        Ok(Fresh {
+            process: Process::own(child),
+            wires,
+            mark,
+            origin,
+            widgets: Widgets::default(),
+            notice: None,
+        })
     }
 }
 
@@ -309,9 +320,9 @@ impl Drop for Supply {
     }
 }
 
-/// The notice about preloading, if it failed and was not reported yet.
-async fn untold(state: ZygoteState, supply: &Weak<Supply>, kind: &Kind) -> Option<String> {
-    let text = match state {
+/// The notice about preloading, if it failed.
+fn preload_notice(state: &ZygoteState, kind: &Kind) -> Option<String> {
+    Some(match state {
         ZygoteState::Refused(reason) => format!(
             "python.preload cannot be used: {reason}. Each kernel imports these modules itself, which takes more \
              time and memory: {}.",
@@ -328,9 +339,7 @@ async fn untold(state: ZygoteState, supply: &Weak<Supply>, kind: &Kind) -> Optio
             )
         }
         ZygoteState::Ready { .. } | ZygoteState::Starting | ZygoteState::Gone => return None,
-    };
-    let supply = supply.upgrade()?;
-    supply.is_news(kind).await.then_some(text)
+    })
 }
 
 /// Why there is no copy of a fork server.

@@ -169,12 +169,14 @@ async fn a_server_with_a_thread_or_a_gpu_is_not_copied() {
         let notice = first_notice(&mut bench).await;
         let begin = format!("python.preload cannot be used: {wanted}. ");
         assert!(notice.starts_with(&begin), "{notice}");
-        for _ in 0..2 {
+        // A kernel that starts when it is known may say it once more: the first may have been gone by then.
+        for most in [1, 0] {
             bench.relaunch().await;
             let reason = wanted.to_owned();
             assert_eq!(bench.kernel().info().origin, Origin::Started { reason }, "{name}");
             let ran = bench.run(&format!("import {name}\n1 + 1")).await.ok();
-            assert_eq!((ran.result().as_deref(), ran.notices.len()), (Some("2"), 0));
+            assert_eq!(ran.result().as_deref(), Some("2"));
+            assert!(ran.notices.len() <= most, "{:?}", ran.notices);
         }
     }
 }
@@ -225,7 +227,8 @@ async fn a_spare_takes_the_place_of_a_copy_that_is_refused() {
     assert_eq!(bench.value("import sys\n'threaded' in sys.modules").await, "True");
 }
 
-/// A module that could not be preloaded is reported once: in the kernel that was there first, as soon as it is known.
+/// A module that could not be preloaded is reported as soon as that is known, and in the first answer of a kernel that
+/// starts then. Later kernels do not repeat it.
 async fn a_preload_that_fails_is_told() {
     let mut bench = Bench::empty(Start::Forked);
     preload(&mut bench, "broken", "raise RuntimeError('no luck')");
@@ -236,11 +239,14 @@ async fn a_preload_that_fails_is_told() {
     for part in ["broken (RuntimeError: no luck)", "nowhere_to_be_found", "python.preload"] {
         assert!(notice.contains(part), "{notice}");
     }
-    bench.relaunch().await;
-    assert_eq!(bench.kernel().info().origin, Origin::Forked);
-    let ran = bench.run("import sys\n'whole' in sys.modules, 'broken' in sys.modules").await.ok();
-    assert_eq!(ran.result().as_deref(), Some("(True, False)"));
-    assert_eq!(ran.notices, [""; 0]);
+    for most in [1, 0] {
+        bench.relaunch().await;
+        assert_eq!(bench.kernel().info().origin, Origin::Forked);
+        let code = "import sys\n'whole' in sys.modules, 'broken' in sys.modules";
+        let ran = bench.run(code).await.ok();
+        assert_eq!(ran.result().as_deref(), Some("(True, False)"));
+        assert!(ran.notices.iter().all(|one| *one == notice) && ran.notices.len() <= most);
+    }
 }
 
 crate::alone!(
