@@ -306,6 +306,7 @@ impl ZmqBackend {
             let starting = Starting {
                 program: name.clone(),
                 name,
+                cwd: spec.cwd.clone(),
                 own: None,
                 home: Some(home),
                 trace: self.shared.trace.clone(),
@@ -396,6 +397,7 @@ impl ZmqBackend {
         let mut starting = Starting {
             name: shown,
             program: name,
+            cwd: spec.cwd.clone(),
             own: None,
             home: Some(home),
             trace: self.shared.trace.clone(),

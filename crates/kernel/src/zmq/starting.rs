@@ -43,6 +43,8 @@ pub(crate) struct Starting {
     pub(crate) name: String,
     /// Its program.
     pub(crate) program: String,
+    /// The folder that it starts in.
+    pub(crate) cwd: PathBuf,
     pub(crate) own: Option<Young>,
     pub(crate) home: Option<Home>,
     pub(crate) trace: Option<Arc<dyn Trace>>,
@@ -160,7 +162,9 @@ impl Starting {
         if is_missing("ipykernel") || is_missing("'ipykernel") {
             return LaunchError::without_ipykernel(&self.program);
         }
-        if let Some(file) = shadowing_file(&stderr_tail) {
+        let named = shadowing_file(&stderr_tail).map(PathBuf::from);
+        if let Some(file) = named.or_else(|| lacking_module(&stderr_tail, &self.cwd)) {
+            let file = file.display();
             let reason = format!(
                 "{} could not start: Python imported {file} in place of its own module. Rename that file, or run the \
                  kernel in another folder. Python said:\n{}",
@@ -173,11 +177,13 @@ impl Starting {
     }
 }
 
+/// Whether a file is in a folder of Python's own.
+fn is_pythons_own(file: &str) -> bool {
+    ["/lib/python", "/lib64/python", "/lib/pypy"].iter().any(|part| file.contains(part))
+}
+
 /// The last file in a traceback that Python's own code imported by name and that is not from a folder of Python's own.
 fn shadowing_file(said: &str) -> Option<&str> {
-    let is_own = |file: &str| {
-        ["/lib/python", "/lib64/python", "/lib/pypy"].iter().any(|part| file.contains(part))
-    };
     let (mut found, mut importer, mut source) = (None, "", "");
     for line in said.lines() {
         let place = line.trim().strip_prefix("File \"").and_then(|rest| rest.split_once('"'));
@@ -191,12 +197,32 @@ fn shadowing_file(said: &str) -> Option<&str> {
         let name = file.strip_suffix("/__init__.py").unwrap_or(file);
         let name = Path::new(name).file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
         let is_named = source.split([' ', ',', '.']).any(|word| word == name);
-        if source.contains("import ") && is_named && is_own(importer) && !is_own(file) {
+        if source.contains("import ")
+            && is_named
+            && is_pythons_own(importer)
+            && !is_pythons_own(file)
+        {
             found = Some(file);
         }
         importer = file;
     }
     found
+}
+
+/// The file of the module that lacks what Python's own code wants of it, if it is in this folder.
+fn lacking_module(said: &str, folder: &Path) -> Option<PathBuf> {
+    let (_, last) = said.rsplit_once("File \"")?;
+    let (misser, problem) = last.split_once('"')?;
+    let (_, named) = problem.rsplit_once("module '").or_else(|| problem.rsplit_once("from '"))?;
+    let (name, rest) = named.split_once('\'')?;
+    let is_name = name.chars().all(|c| c.is_alphanumeric() || c == '_');
+    let is_lacking =
+        rest.starts_with(" has no attribute") || problem.contains("cannot import name");
+    if !is_name || !is_lacking || !is_pythons_own(misser) {
+        return None;
+    }
+    let places = [folder.join(format!("{name}.py")), folder.join(name).join("__init__.py")];
+    places.into_iter().find(|place| place.is_file())
 }
 
 /// Connects, and waits until the kernel answers.
@@ -279,5 +305,29 @@ mod tests {
         // A module of the user's own that another one of theirs imports.
         assert_eq!(shadowing_file(&said.replace("/usr/lib64/python3.11", "/data")), None);
         assert_eq!(shadowing_file("Segmentation fault"), None);
+    }
+
+    /// A file that lacks something is not in the traceback of those who miss it.
+    #[test]
+    fn a_file_that_lacks_something_is_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let said = "  File \"/usr/lib64/python3.11/string.py\", line 86\n\
+                    AttributeError: module 're' has no attribute 'compile'\n";
+        assert_eq!(lacking_module(said, folder.path()), None);
+        std::fs::write(folder.path().join("re.py"), "x = 1").unwrap();
+        let named = Some(folder.path().join("re.py"));
+        assert_eq!(lacking_module(said, folder.path()), named);
+        let import = said.replace(
+            "module 're' has no attribute 'compile'",
+            "cannot import name 'x' from 're' (re.py)",
+        );
+        assert_eq!(lacking_module(&import, folder.path()), named);
+        // Code of the user's own that misses something.
+        assert_eq!(
+            lacking_module(&said.replace("/usr/lib64/python3.11", "/data"), folder.path()),
+            None
+        );
+        assert_eq!(lacking_module(&said.replace("'re'", "'../re'"), folder.path()), None);
+        assert_eq!(lacking_module("module 're'", folder.path()), None);
     }
 }
