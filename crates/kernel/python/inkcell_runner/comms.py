@@ -90,8 +90,6 @@ class Capture:
         self._add({"output_type": "stream", "name": name, "text": data.decode("utf-8", "replace")})
 
     def display(self, data, metadata, display_id, update):
-        if update:
-            return
         import binascii
 
         forms = {

@@ -93,6 +93,8 @@ def begin(shell, options):
     # A machine that is not the host's may know nothing of its folders.
     if options["cwd"] is not None:
         _go(options["cwd"])
+    if not options.get("history", True) and shell.history_manager is not None:
+        shell.history_manager.enabled = False
     # Those of the kernel would trip up `argparse`.
     del sys.argv[1:]
     if options["prelude"] != "off":

@@ -133,7 +133,8 @@ class Session:
 
     def display(self, data, metadata=None, *, display_id=None, update=False):
         """Shows something."""
-        if self.capturing:
+        # An update changes what was displayed before, also where an `Output` captures.
+        if self.capturing and not (update and hasattr(self.capturing[-1], "set")):
             self.capturing[-1].display(data, metadata or {}, display_id, update)
             return
         self.flush()

@@ -73,6 +73,13 @@ def test_an_output_captures_what_is_written_inside(host):
     assert comms(events)[-1][1]["data"]["state"]["outputs"][0]["text"] == "new\n"
 
 
+def test_an_update_inside_changes_what_was_displayed_before(host):
+    host.run(OUTPUT)
+    host.run("out = Output()\nd = display('old', display_id='x')")
+    events = host.run("with out:\n    d.update('new')")
+    assert [(event[2]["display_id"], event[2].get("update")) for event in events if event[0] == "display"] == [("x", True)]
+
+
 def test_a_cell_that_fails_inside_leaves_nothing_behind(host):
     host.run(OUTPUT)
     events = host.run("out = Output()\nwith out:\n    print('in')\n    1 / 0")

@@ -99,7 +99,9 @@ pub(crate) fn elsewhere(spec: &KernelSpec) -> String {
 
 fn options(spec: &KernelSpec, cwd: &Value, modules: &Value) -> Value {
     let startup = &spec.startup;
-    json!({"cwd": cwd, "prelude": startup.prelude.name(), "modules": modules, "preload": startup.preload})
+    // The server started the kernel with the history file of its user. Cells of an agent do not belong there.
+    json!({"cwd": cwd, "prelude": startup.prelude.name(), "modules": modules, "preload": startup.preload,
+           "history": false})
 }
 
 /// A text as Python writes it. What JSON escapes, Python reads the same way.

@@ -116,9 +116,20 @@ async fn pythons_own_variables_hold(start: Start) {
     assert_eq!(bench.value("os.environ['PYTHONPATH']").await, "'lib'");
 }
 
+/// Issue 21, 17: a server starts kernels with the history file of its user, and cells are not written there.
+async fn the_history_of_the_user_is_left_alone(start: Start) {
+    let mut bench = Bench::start(start).await;
+    bench.run("secret = 1").await.ok();
+    let code = "import sqlite3\nmanager = get_ipython().history_manager\nmanager.writeout_cache()\n\
+                with sqlite3.connect(manager.hist_file) as file:\n    \
+                found = file.execute('select source from history').fetchall()\nfound";
+    assert_eq!(bench.value(code).await, "[]");
+}
+
 crate::on_gateways!(
     managed_variables_are_reapplied_before_every_cell,
-    a_request_says_where_it_runs
+    a_request_says_where_it_runs,
+    the_history_of_the_user_is_left_alone,
 );
 
 crate::on_every_backend!(
