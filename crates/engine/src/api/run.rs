@@ -296,7 +296,7 @@ pub struct NotebookCell {
     pub outputs: usize,
     /// Whether they are in the file.
     pub written: WriteBack,
-    /// Whether the notebook itself allows the cell to fail.
+    /// Whether the cell is tagged as one that may fail.
     #[serde(default)]
     pub may_fail: bool,
     /// How long it took the last time.

@@ -466,7 +466,7 @@ fn in_notebook(cell: &KnownCell, planned: &Planned) -> NotebookCell {
         id: cell.id.clone(),
         outputs: 0,
         written: WriteBack::NotYet,
-        may_fail: planned.on_error == OnError::GoOn,
+        may_fail: planned.may_fail,
         last_took: planned.last_took,
         why: None,
     }

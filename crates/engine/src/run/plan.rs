@@ -31,6 +31,8 @@ pub(crate) struct Planned {
     pub(crate) cell: KnownCell,
     /// Whether the run goes on when it fails.
     pub(crate) on_error: OnError,
+    /// Whether it is tagged as one that may fail.
+    pub(crate) may_fail: bool,
     /// How long the notebook lets it take.
     pub(crate) timeout: Option<Duration>,
     /// How long it took the last time.
@@ -64,10 +66,12 @@ pub(crate) fn plan_of(opened: &Opened, chosen: Vec<usize>) -> Result<Plan, Engin
             continue;
         }
         let own = Rules::of(&metadata(cell.metadata_json()));
-        let may_fail = rules.on_error == OnError::GoOn || tags.iter().any(|tag| tag == MAY_FAIL);
+        let may_fail = tags.iter().any(|tag| tag == MAY_FAIL);
+        let goes_on = may_fail || rules.on_error == OnError::GoOn;
         cells.push(Planned {
             cell: KnownCell { planned: Some(index), ..KnownCell::of(&cell) },
-            on_error: if may_fail { OnError::GoOn } else { own.on_error },
+            on_error: if goes_on { OnError::GoOn } else { own.on_error },
+            may_fail,
             timeout: own.timeout.or(rules.timeout),
             last_took: noted(&metadata(cell.metadata_json())),
         });

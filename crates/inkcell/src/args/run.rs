@@ -74,8 +74,8 @@ pub(crate) struct Run {
     /// Go on after a cell that failed.
     #[arg(long)]
     pub(crate) allow_errors: bool,
-    /// Begin with the first cell that the last run did not finish. The kernel is a new one. Of a batch, what ended well
-    /// and has not changed since is not run again.
+    /// Begin with the first cell that the last run did not finish. The kernel is a new one. A batch runs again every
+    /// notebook that failed, has failed cells, or changed.
     #[arg(long)]
     pub(crate) resume: bool,
     /// Stop a cell after this many seconds, 0 for never; what the notebook says when left out.

@@ -166,6 +166,46 @@ fn failures_that_are_allowed_are_told() {
     assert_eq!((&tried["status"], &tried["failed_cells"]), (&json!("failed_cells"), &json!(2)));
     let details = tried["error"]["details"].as_str().expect("text");
     assert!(details.contains("ZeroDivisionError") && details.contains("IndexError"), "{details}");
+
+    put(&env, &[("a.ipynb", &["1 / 0", "import sys; sys.exit('enough')"])]);
+    ran(&env, &[&args[..], &["--report", "report.json"]].concat()).exits(1);
+    let error = &report(&env)["notebooks"][0]["tries"][0]["error"];
+    assert_eq!(error["message"], "cell 1 (c1): called exit with: enough");
+    let details = error["details"].as_str().expect("text");
+    let [first, exit] = ["ZeroDivisionError", "called exit"].map(|said| details.find(said));
+    assert!(first.is_some() && first < exit, "{details}");
+}
+
+/// Issue 21, 10: neither `--resume`, nor metadata, nor a shared beginning hides a failed cell. A tag says that a cell may
+/// fail, and its failure is not counted.
+#[test]
+fn failures_are_told_however_they_are_allowed() {
+    let env = env();
+    let told = ["--report", "report.json", "--junit", "j.xml"];
+    let failed = ("failed_cells".to_owned(), 1);
+    put(&env, &[("a.ipynb", &["1 / 0"])]);
+    let args = ["--in-place", "a.ipynb", "--allow-errors"];
+    ran(&env, &[&args[..], &told].concat()).exits(0);
+    ran(&env, &[&args[..], &told, &["--resume"]].concat()).exits(0);
+    assert_eq!(fates(&env)[0], failed);
+    well_formed(&env, "j.xml", (1, 1, 0));
+    ran(&env, &["--in-place", "a.ipynb", "--resume", "--report", "report.json"]).exits(1);
+
+    let with = |metadata: Value, tags: Value| {
+        let mut text: Value = serde_json::from_str(&notebook(&["1 / 0"])).expect("JSON");
+        text["metadata"] = metadata;
+        text["cells"][0]["metadata"] = json!({"tags": tags});
+        text.to_string()
+    };
+    env.put("a.ipynb", with(json!({"execution": {"allow_errors": true}}), json!([])));
+    env.put("b.ipynb", with(json!({}), json!(["raises-exception"])));
+    ran(&env, &[&["--in-place", "a.ipynb", "b.ipynb"][..], &told].concat()).exits(0);
+    assert_eq!(fates(&env), [failed.clone(), ("ok".to_owned(), 1)]);
+
+    env.put("m.ipynb", with_parameters("1 / 0", "year = 0", &["year"]));
+    let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
+    ran(&env, &[&args[..], &told, &["--allow-errors"]].concat()).exits(0);
+    assert_eq!(fates(&env), [failed.clone(), failed]);
 }
 
 /// Those that failed are tried once more, and both tries are told.
@@ -259,6 +299,31 @@ fn a_matrix_has_a_row_for_each_combination() {
     assert_eq!(report(&env)["notebooks"][2]["parameters"], json!({"year": "2023", "region": "a"}));
     let untouched: Value = serde_json::from_slice(&env.get("m.ipynb")).expect("JSON");
     assert_eq!(untouched["cells"].as_array().map(Vec::len), Some(3));
+}
+
+/// Issue 21, 13: a widget of the shared beginning that a row changes is stored as the row left it.
+#[test]
+fn rows_share_the_widgets_of_their_beginning() {
+    let env = env();
+    let python = std::env::var_os("INKCELL_TEST_PYTHON").unwrap_or_else(|| "python3".into());
+    if !python_package("rows_share_the_widgets_of_their_beginning", &python, "comm") {
+        return;
+    }
+    let before = "from comm import create_comm\nstate = {'_model_name': 'IntSliderModel', '_model_module': 'm', 'value': 0}\n\
+                  c = create_comm(target_name='jupyter.widget', data={'state': state, 'buffer_paths': []})";
+    let after = "c.send({'method': 'update', 'state': {'value': year}, 'buffer_paths': []})";
+    env.put("m.ipynb", with_parameters(before, "year = 0", &[after]));
+    let args = ["m.ipynb", "--matrix", "year=1,2", "-o", "out/{year}.ipynb", "--share-prefix"];
+    let done = ran(&env, &args).exits(0);
+    assert!(!done.stderr.contains("note:"), "{done:?}");
+    for year in 1..=2 {
+        let file: Value =
+            serde_json::from_slice(&env.get(&format!("out/{year}.ipynb"))).expect("JSON");
+        let states = &file["metadata"]["widgets"]["application/vnd.jupyter.widget-state+json"];
+        let models = states["state"].as_object().expect("widgets");
+        let values: Vec<&Value> = models.values().map(|model| &model["state"]["value"]).collect();
+        assert_eq!(values, [year]);
+    }
 }
 
 /// What rows have in common is run once, its outputs are in every file, and each row is a kernel of its own.

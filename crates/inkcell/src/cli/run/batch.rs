@@ -34,6 +34,7 @@ use crate::parameters::of_word;
 use crate::render::batch::Board;
 use crate::render::run::Following;
 use crate::settings::{BackendSettings, Profile, Settings};
+use crate::setup::quoted;
 use conduct::{Conductor, News, Rules};
 use files::{RecordFile, Reports};
 use prefix::Prefix;
@@ -46,13 +47,15 @@ const TICK: Duration = Duration::from_millis(100);
 fn refuse_what_is_undecided(args: &Run) -> Result<(), Failure> {
     let (message, hint) = match &*args.undecided() {
         [] | [_] => return Ok(()),
-        [one, other] => (
-            format!("unclear whether to run {other} or to write to it"),
-            format!(
+        [one, other] => {
+            let message = format!("unclear whether to run {other} or to write to it");
+            let (one, other) = (quoted(one), quoted(other));
+            let hint = format!(
                 "to run {one} and write the result to {other}, use inkcell run {one} -o {other}; to run both and \
                  write outputs into both, use inkcell run --in-place {one} {other}"
-            ),
-        ),
+            );
+            (message, hint)
+        }
         [one, .., last] => (
             format!("this would write outputs into every notebook from {one} to {last}"),
             "if you mean that, add --in-place; to write copies, use a template such as -o 'out/{name}'"

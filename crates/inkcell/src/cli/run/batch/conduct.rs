@@ -314,11 +314,18 @@ impl Conductor {
                 let message = "its code ends the run".to_owned();
                 Err(Refusal { message, ..Refusal::from(Failure::Pipe) })
             }
-            Ok(report) if report.state == State::Done && unsaved(report).is_none() => {
+            // A failed cell is reported by each row.
+            Ok(report)
+                if report.state == State::Done
+                    && unsaved(report).is_none()
+                    && !report.cells.iter().any(|cell| is_unforeseen(&cell)) =>
+            {
                 self.client.answer(prefix.copies()).map(drop).map_err(Refusal::from)
             }
             Ok(report) => {
-                let why = trouble(report).map_or("it did not end well".to_owned(), |it| it.message);
+                let failed = || report.cells.iter().find(is_unforeseen).map(trouble_of);
+                let trouble = trouble(report).or_else(failed);
+                let why = trouble.map_or("it did not end well".to_owned(), |it| it.message);
                 Err(Refusal { message: why, ..Refusal::from(Failure::Pipe) })
             }
             Err(refusal) => Err(refusal.clone()),
@@ -399,7 +406,8 @@ impl Conductor {
                 (refused(refusal, took), end)
             }
         };
-        if let (RowEnd::Well, Some(source)) = (end, &running.source) {
+        // A row with failed cells runs again with --resume: what it would report is not in the record.
+        if let (RowEnd::Well, Some(source), 0) = (end, &running.source, tried.failed_cells) {
             self.record.note(&self.keys[row.0], source);
         }
         self.ended(row, tried, end, schedule);
@@ -510,13 +518,26 @@ fn ended(report: &PythonReport, took: Duration) -> (Try, RowEnd) {
         Some((problem, _)) if report.state == State::Done => Exit::of_kind(problem.kind),
         _ => Exit::of_state(report.state),
     };
-    let failed: Vec<&CellReport> = report.cells.iter().filter(is_unforeseen).collect();
+    let mut failed: Vec<&CellReport> = report.cells.iter().filter(is_unforeseen).collect();
     let failed_cells = failed.len();
     let is_well = exit == Exit::Ok;
-    let error = trouble(report).or(lost).or_else(|| allowed(&failed).filter(|_| is_well));
+    let stopped = trouble(report).or(lost);
+    let stopped_at = stopped.as_ref().and_then(|trouble| trouble.cell);
+    failed.retain(|cell| stopped_at.is_none_or(|at| position(cell) != Some(at)));
+    let error = match (allowed(&failed), stopped) {
+        (Some(before), Some(stopped)) => {
+            let details = format!("{}\n\n{}", before.details, stopped.details);
+            Some(Trouble { details, ..stopped })
+        }
+        (before, stopped) => stopped.or(before),
+    };
     let status = if is_well && failed_cells > 0 { FAILED_CELLS } else { status(report.state) };
     let end = if is_well { RowEnd::Well } else { RowEnd::Failed };
     (Try { status, exit, took, cells, failed_cells, error }, end)
+}
+
+fn position(cell: &CellReport) -> Option<usize> {
+    cell.notebook.as_ref().map(|cell| cell.index)
 }
 
 /// Cells that failed in a run that went on, as one trouble.
@@ -532,7 +553,7 @@ fn allowed(failed: &[&CellReport]) -> Option<Trouble> {
     Some(all)
 }
 
-/// Whether a cell failed although its notebook does not allow it.
+/// Whether a cell failed that is not tagged as one that may fail.
 fn is_unforeseen(cell: &&CellReport) -> bool {
     let may_fail = cell.notebook.as_ref().is_some_and(|cell| cell.may_fail);
     let has_failed = matches!(cell.state, State::Error | State::TimedOut | State::InputRefused);
@@ -566,7 +587,7 @@ fn keep(file: Option<&Path>, text: impl FnOnce() -> String) -> Result<(), Failur
         kind: Kind::Unavailable,
         message: format!("the report {} cannot be written: {error}", file.display()),
         hint: Some(
-            "the notebooks are done; with --resume and another file only the report is made"
+            "the notebooks are done; to write the report, repeat the command with --resume and another file"
                 .to_owned(),
         ),
     })
