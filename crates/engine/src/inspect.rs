@@ -128,6 +128,34 @@ impl Engine {
     /// Looks at the names of a session. It starts no kernel and waits for no cell.
     pub async fn inspect(&self, request: InspectRequest) -> Result<InspectReport, EngineError> {
         let found = self.found(&request.session).await?;
+        self.look(found, request).await
+    }
+
+    /// The same behind the calls that the session has already. If they do not end within `limit`, the kernel is busy.
+    /// Calls that come later wait until it has looked. `entered` is called when it has its place among them.
+    pub async fn inspect_behind(
+        &self,
+        request: InspectRequest,
+        limit: Duration,
+        entered: impl FnOnce(),
+    ) -> Result<InspectReport, EngineError> {
+        let found = self.found(&request.session).await?;
+        let session = found.session.clone();
+        let waiting = session.enter();
+        entered();
+        let turn = tokio::time::timeout(limit, waiting.granted()).await.ok().and_then(Result::ok);
+        let report = self.look(found, request).await;
+        drop(turn);
+        // Nobody sees the session busy with this.
+        session.settled().await;
+        report
+    }
+
+    async fn look(
+        &self,
+        found: Found,
+        request: InspectRequest,
+    ) -> Result<InspectReport, EngineError> {
         let look = Look { engine: self, found: &found, limit: request.wait.unwrap_or(LIMIT) };
         let seen = look.at(request.what).await?;
         Ok(InspectReport { session: found.key.name, seen })

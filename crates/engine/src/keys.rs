@@ -71,7 +71,7 @@ impl Engine {
         // A folder that is not there is told by the launch.
         let cwd = cwd.canonicalize().unwrap_or_else(|_| cwd.to_owned());
         let key = SessionKey {
-            name: session.cloned().unwrap_or_else(|| SessionName("default".to_owned())),
+            name: session.cloned().unwrap_or_else(|| SessionName(SessionName::DEFAULT.to_owned())),
             cwd,
             interpreter: chosen.and_then(|kernel| kernel.interpreter.clone()),
             backend: chosen.map_or(self.kernels().usual(), |kernel| kernel.backend),

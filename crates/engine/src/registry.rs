@@ -30,6 +30,11 @@ const ENDING: Duration = Duration::from_secs(5);
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct SessionName(pub String);
 
+impl SessionName {
+    /// The name of the session of calls that name none.
+    pub const DEFAULT: &str = "default";
+}
+
 impl fmt::Display for SessionName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)

@@ -149,7 +149,12 @@ impl Exposure {
 
     /// Whether whoever gets an answer about code that goes on can ask for the rest.
     pub(crate) fn can_ask_again(&self) -> bool {
-        self.calls == Calls::Many && self.offers("result")
+        !self.ends_with_its_call() && self.offers("result")
+    }
+
+    /// Whether everything ends with the answer, kernels too.
+    pub(crate) fn ends_with_its_call(&self) -> bool {
+        self.calls == Calls::One
     }
 
     /// The profile whose rules hold for calls.

@@ -25,6 +25,11 @@ impl Desk {
         Ok(report.seen)
     }
 
+    async fn look_behind(&self, what: Inspect, limit: Duration) -> Result<Inspected, EngineError> {
+        let request = InspectRequest { session: self.here(), what, wait: Some(LONG) };
+        Ok(self.engine.inspect_behind(request, limit, || {}).await?.seen)
+    }
+
     async fn refused(&self, what: Inspect) -> InspectError {
         match self.look(what).await {
             Err(EngineError::Inspect(error)) => error,
@@ -279,6 +284,32 @@ async fn there_must_be_something_to_look_at() {
     assert_eq!(desk.run(&["1"]).await.cells[0].notes.len(), 1);
     desk.engine.restart(&desk.key()).await.expect("it is there");
     assert!(matches!(desk.refused(named("x")).await, InspectError::NoKernel { .. }));
+    desk.engine.shutdown().await;
+}
+
+/// Issue 21, 1: a look sent behind a call sees what the call made, or that it runs on.
+#[tokio::test]
+async fn a_look_waits_for_the_calls_before_it() {
+    let desk = Desk::new();
+    told(&desk.run(&["import os, time\nzz = 0"]).await);
+    let code = "open('begun', 'w').close()\n\
+        while not os.path.exists('go'): time.sleep(0.01)\nzz = 1";
+    let what = || Inspect::Name { name: "zz".to_owned() };
+    let codes = [code];
+    let (ran, (busy, seen)) = tokio::join!(desk.run(&codes), async {
+        desk.seen("begun").await;
+        let busy = desk.look_behind(what(), Duration::from_millis(1)).await;
+        let (seen, written) = tokio::join!(desk.look_behind(what(), LONG), async {
+            std::fs::write(desk.dir.path().join("go"), "")
+        });
+        written.expect("a file");
+        (busy, seen)
+    });
+    told(&ran);
+    let is_busy = matches!(busy, Err(EngineError::Inspect(InspectError::Busy { .. })));
+    assert!(is_busy, "{busy:?}");
+    let Ok(Inspected::Name(digest)) = seen else { panic!("{seen:?}") };
+    assert_eq!(digest.variable.preview.as_deref(), Some("1"));
     desk.engine.shutdown().await;
 }
 

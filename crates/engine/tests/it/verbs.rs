@@ -391,7 +391,8 @@ async fn every_request_goes_through_one_call() {
 
     let session =
         SessionRef { session: None, cwd: desk.dir.path().to_owned(), wanted: Wanted::default() };
-    let look = InspectRequest { session, what: Inspect::Name { name: "n".to_owned() }, wait: None };
+    let what = Inspect::Name { name: "n".to_owned() };
+    let look = InspectRequest { session, what, wait: None };
     let Response::Inspect(seen) = desk.engine.call(Request::Inspect(look), ME).await.expect("n")
     else {
         panic!("n")

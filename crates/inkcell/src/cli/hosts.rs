@@ -18,6 +18,7 @@ use super::python;
 use crate::client::{Client, answer_at_once};
 use crate::exit::{Exit, Failure};
 use crate::host::{Answer, Ask, Found, HostKind, Hosts, Life, Silent};
+use crate::output::Output;
 use crate::settings::Settings;
 use crate::tools::NAME_CHARS;
 
@@ -33,6 +34,25 @@ pub(crate) struct HostArgs {
 pub(crate) struct Whom {
     pub(crate) client: Client,
     pub(crate) cwd: Option<PathBuf>,
+    /// Hosts that may have the session that was named, and do not answer.
+    pub(crate) silent: Vec<Silent>,
+}
+
+impl Whom {
+    pub(crate) fn new(client: Client) -> Whom {
+        Whom { client, cwd: None, silent: Vec::new() }
+    }
+
+    /// Reports the hosts that do not answer.
+    pub(crate) fn report_silent(&self, output: &mut Output) {
+        for silent in &self.silent {
+            let line = format!(
+                "note: {}. If it has a session of this name, this command uses another one",
+                silent.told()
+            );
+            output.aside(&line);
+        }
+    }
 }
 
 /// A session of some host.
@@ -86,7 +106,7 @@ pub(crate) fn for_code(
                            and --fresh, or set host.use to on";
             return Err(Failure::argument("--session", problem));
         }
-        return Ok(Whom { client: local()?, cwd: None });
+        return Ok(Whom::new(local()?));
     }
     for_session(session, settings)
 }
@@ -99,7 +119,7 @@ pub(crate) fn for_prompt(
 ) -> Result<Whom, Failure> {
     if session.is_none() && (host.no_host || !settings.uses_host()) {
         let client = Client::local(python::engine(settings)?, settings, Life::Long)?;
-        return Ok(Whom { client, cwd: None });
+        return Ok(Whom::new(client));
     }
     for_code((host, false), session, settings)
 }
@@ -109,28 +129,37 @@ pub(crate) fn for_session(
     session: Option<&SessionName>,
     settings: &Settings,
 ) -> Result<Whom, Failure> {
-    if let Some(name) = session
-        && let Some(met) = in_another_host(name, settings)?
-    {
-        let cwd = Some(met.session.cwd.clone());
-        return Ok(Whom { client: Client::of_host(met.found, settings), cwd });
+    let mut silent = Vec::new();
+    if let Some(name) = session {
+        let all = in_other_hosts(name, settings);
+        if let Some(met) = all.sessions.into_iter().next() {
+            let cwd = Some(met.session.cwd.clone());
+            return Ok(Whom { cwd, ..Whom::new(Client::of_host(met.found, settings)) });
+        }
+        silent = all.silent;
     }
-    Ok(Whom { client: Client::shared(settings)?, cwd: None })
+    Ok(Whom { silent, ..Whom::new(Client::shared(settings)?) })
 }
 
-/// The session of this name in a host that is not the shared one, unless the shared one has it, too.
-fn in_another_host(name: &SessionName, settings: &Settings) -> Result<Option<Met>, Failure> {
+/// The session of this name in hosts that are not the shared one, unless the shared one has it, too; and those of them
+/// that do not answer.
+fn in_other_hosts(name: &SessionName, settings: &Settings) -> Everywhere {
     let hosts = Hosts::of(settings).all();
     if hosts.iter().all(|found| found.kind == HostKind::Shared) {
-        return Ok(None);
+        return Everywhere { sessions: Vec::new(), silent: Vec::new() };
     }
-    let all = everywhere(settings).sessions;
-    let mut met: Vec<Met> =
-        all.into_iter().filter(|met| is_meant(&met.session, &name.0, &settings.cwd)).collect();
-    if met.iter().any(|met| met.found.kind == HostKind::Shared) || met.len() > 1 {
-        met.retain(|met| met.session.cwd == settings.cwd);
+    let Everywhere { mut sessions, mut silent } = everywhere(settings);
+    sessions.retain(|met| is_meant(&met.session, &name.0, &settings.cwd));
+    let is_shared = |met: &Met| met.found.kind == HostKind::Shared;
+    if sessions.iter().any(is_shared) || sessions.len() > 1 {
+        sessions.retain(|met| met.session.cwd == settings.cwd);
     }
-    Ok(met.into_iter().find(|met| met.found.kind != HostKind::Shared))
+    if sessions.iter().any(is_shared) {
+        silent.clear();
+    }
+    sessions.retain(|met| met.found.kind != HostKind::Shared);
+    silent.retain(|silent| silent.kind != HostKind::Shared);
+    Everywhere { sessions, silent }
 }
 
 /// The sessions of every host, and the hosts that did not say.

@@ -67,6 +67,7 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         drop(asked.send(News::Asked));
     })?;
     let whom = hosts::for_code((args.host, args.fresh), session.as_ref(), settings)?;
+    whom.report_silent(output);
     if args.detach && !whom.client.is_remote() {
         let problem = "code goes on in a host, and there is to be none here; leave this out, or set host.use to on";
         return Err(Failure::argument("--detach", problem));
@@ -87,11 +88,12 @@ pub(crate) fn run(args: &Py, settings: &Settings, output: &mut Output) -> Result
         true => InputMode::Ask,
         false => InputMode::Refuse,
     };
+    let wanted = python::wanted_in(session.as_ref(), &args.python, &args.kernel, settings);
     let request = PythonRequest {
         cells,
         session,
         cwd: whom.cwd.or(folder).unwrap_or(cwd),
-        wanted: python::wanted(&args.python, &args.kernel, settings),
+        wanted,
         mode,
         timeout,
         wait: None,

@@ -40,12 +40,14 @@ pub(crate) fn run(
     // Whoever says where to work knows better than the name of a notebook.
     let folder = folder.flatten().filter(|_| args.python.cwd.is_none());
     let whom = hosts::for_prompt(args.host, session.as_ref(), settings)?;
+    whom.report_silent(output);
+    let wanted = python::wanted_in(session.as_ref(), &args.python, &args.kernel, settings);
     let talk = Talk {
         client: whom.client,
         settings: Arc::clone(settings),
         session,
         cwd: whom.cwd.or(folder).unwrap_or(cwd),
-        wanted: python::wanted(&args.python, &args.kernel, settings),
+        wanted,
         kernel: python::options(&args.kernel),
         attention: if args.verbose { Attention::Verbose } else { Attention::Usual },
     };

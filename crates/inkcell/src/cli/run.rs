@@ -240,7 +240,7 @@ fn conduct(
     let whom = match given {
         Given::Served(served) => {
             let engine = python::engine_on(settings, served.choice.clone())?;
-            Whom { client: Client::local(engine, settings, Life::OneCall)?, cwd: None }
+            Whom::new(Client::local(engine, settings, Life::OneCall)?)
         }
         _ if args.is_kept() && !settings.uses_host() => {
             let problem = "a session that stays needs a host, and there is to be none here; leave out --keep, \
@@ -248,11 +248,9 @@ fn conduct(
             return Err(Failure::argument("--keep", problem));
         }
         _ if args.is_kept() => hosts::for_session(session.as_ref(), settings)?,
-        _ => Whom {
-            client: Client::local(python::engine(settings)?, settings, Life::OneCall)?,
-            cwd: None,
-        },
+        _ => Whom::new(Client::local(python::engine(settings)?, settings, Life::OneCall)?),
     };
+    whom.report_silent(output);
     let life = whom.client.found().map_or(RunLife::Ours, |host| RunLife::Elsewhere(host.clone()));
     let ask = RunAsk {
         request: RunRequest { parameters, ..request(args, given, (session, whom.cwd), settings) },

@@ -56,7 +56,11 @@ pub(crate) fn of(summary: &Summary) -> Reply {
 
 /// The same, where only its report is at hand.
 pub(crate) fn of_report(report: &PythonReport) -> Reply {
-    let kernel = if report.death.is_some() { Afterwards::Gone } else { Afterwards::There };
+    of_report_with(report, Afterwards::of(report))
+}
+
+/// The same for a caller who knows what becomes of the kernel.
+pub(crate) fn of_report_with(report: &PythonReport, kernel: Afterwards) -> Reply {
     let failed = report.cells.iter().filter(|cell| ending::exception(cell).is_some()).count();
     let terms = Terms { kernel, error_bytes: (ERRORS_BYTES / failed.max(1)).max(ERROR_BYTES) };
     let text = match (&report.notebook, &*report.cells) {
@@ -93,10 +97,17 @@ struct Terms {
 
 /// Whether the kernel is there for another call.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Afterwards {
+pub(crate) enum Afterwards {
     There,
-    /// It ended with its call.
+    /// It ends with its call.
     Gone,
+}
+
+impl Afterwards {
+    /// As far as a report tells.
+    pub(crate) fn of(report: &PythonReport) -> Afterwards {
+        if report.death.is_some() { Afterwards::Gone } else { Afterwards::There }
+    }
 }
 
 /// The only cell of a call needs no heading.
@@ -133,6 +144,9 @@ fn many(cells: &[CellReport], state: State, terms: Terms) -> String {
             _ => format!("{heading}\n{output}"),
         }));
         blocks.push(match cell.state {
+            State::KernelDied if matches!(cell.end, Some(EndReport::GivenUp)) => Some(format!(
+                "Cell {number} did not finish. The next call starts a new kernel, without variables."
+            )),
             State::Error | State::InputRefused | State::KernelDied => {
                 let code = exit_code(cell.state);
                 let rest = match terms.kernel {

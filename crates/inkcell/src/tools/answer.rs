@@ -14,7 +14,7 @@ use super::details::{self, Language};
 use super::running::Followed;
 use super::session::profile;
 use super::{Content, Desk, Fault, ToolError, ToolReply, next, weight};
-use crate::render::reply::{self, Reply};
+use crate::render::reply::{self, Afterwards, Reply};
 use crate::settings::Images;
 
 /// How many pictures one answer shows; the others are stored.
@@ -58,7 +58,7 @@ fn make(desk: &Desk, followed: Followed, readers: Readers) -> Result<ToolReply, 
     if let Some(error) = not_begun(&report) {
         return Err(error);
     }
-    let Reply { mut text, is_error } = reply::of_report(&report);
+    let Reply { mut text, is_error } = reply::of_report_with(&report, kernel_after(desk, &report));
     let structured = match readers {
         Readers::Programs(language) => Some(details::of(desk, &report, language)),
         Readers::Model => None,
@@ -99,13 +99,21 @@ fn no_kernel(report: &PythonReport) -> Option<&Problem> {
     })
 }
 
+/// Whether a later call finds the kernel of this one.
+fn kernel_after(desk: &Desk, report: &PythonReport) -> Afterwards {
+    match desk.exposure.ends_with_its_call() {
+        true => Afterwards::Gone,
+        false => Afterwards::of(report),
+    }
+}
+
 /// What to do next, where the text does not say so itself.
 fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
     if !report.state.is_end() && desk.exposure.can_ask_again() {
         return Some(format!("ask for it with result, id: \"{}\"", report.execution.0));
     }
     if let (Some(run), true) = (&report.notebook, report.state.is_end())
-        && let Some(step) = after_run(report, run)
+        && let Some(step) = after_run(report, run, kernel_after(desk, report))
     {
         return Some(step);
     }
@@ -116,19 +124,20 @@ fn next_step(desk: &Desk, report: &PythonReport) -> Option<String> {
 }
 
 /// What to do after a run that stopped at a cell.
-fn after_run(report: &PythonReport, run: &NotebookReport) -> Option<String> {
+fn after_run(report: &PythonReport, run: &NotebookReport, kernel: Afterwards) -> Option<String> {
     let is_stop = |cell: &&CellReport| matches!(cell.state, State::Error | State::KernelDied);
     let cell = report.cells.iter().rev().find(is_stop)?;
     let place = cell.notebook.as_ref()?;
     let name = place.id.clone().unwrap_or_else(|| place.index.to_string());
+    let is_gone = report.state == State::KernelDied || kernel == Afterwards::Gone;
     let lacks_a_name =
         matches!(&cell.end, Some(EndReport::Exception(error)) if error.name == "NameError");
     match report.state {
-        State::KernelDied => {
-            Some("mend that cell, then run from the top with notebook_run".to_owned())
-        }
         // Without a word about other files: what was written there would be made anew.
         State::Error if run.path != run.written => None,
+        State::KernelDied | State::Error if is_gone => {
+            Some("mend that cell, then run from the top with notebook_run".to_owned())
+        }
         State::Error if lacks_a_name => Some(format!(
             "mend that cell, or run those above it first: notebook_run, to: \"{name}\""
         )),

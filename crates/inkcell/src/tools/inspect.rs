@@ -3,6 +3,8 @@
 //! Owns what the arguments mean. What can be seen is the kernel's business, how it is worded is in
 //! `render/inspection.rs`.
 
+use std::time::Duration;
+
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use inkcell_engine::api::{Inspect, InspectRequest};
@@ -10,7 +12,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::running::aborted;
 use super::session::{notebook, reference};
+use super::turns::Turn;
 use super::{Alias, CallContext, Desk, Hints, Order, ToolError, ToolReply, ToolSpec, decode, lean};
 use crate::render::inspection;
 
@@ -38,6 +42,9 @@ const PRELUDE: &str = "prelude";
 /// How many variables one answer names.
 const VARIABLES: u32 = 100;
 
+/// How long code that was sent before is waited for. Code that takes longer is reported as busy.
+const BEHIND: Duration = Duration::from_secs(2);
+
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Arguments {
@@ -62,8 +69,8 @@ fn call(
     context: CallContext,
 ) -> BoxFuture<'_, Result<ToolReply, ToolError>> {
     async move {
-        // Later requests wait for its end.
-        let _turn = context.turn;
+        // All of it: later requests wait until this one has a place in its session.
+        let context = context;
         let Arguments { session, path, cwd, name, help, code, cursor } = decode(given, &ALIASES)?;
         let what = match (name, help, code) {
             (Some(name), None, None) if name == PRELUDE => Inspect::Help { name },
@@ -86,7 +93,11 @@ fn call(
         };
         let session = reference(desk, session.as_deref(), cwd.as_deref())?;
         let request = InspectRequest { session, what, wait: None };
-        let report = desk.engine.inspect(request).await?;
+        let entered = || context.turn.iter().for_each(Turn::begin);
+        let report = tokio::select! {
+            report = desk.engine.inspect_behind(request, BEHIND, entered) => report?,
+            () = context.cancel.cancelled() => return Err(aborted()),
+        };
         Ok(ToolReply::text(inspection::of(&report.seen)))
     }
     .boxed()

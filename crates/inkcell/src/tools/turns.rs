@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use inkcell_engine::is_notebook_path;
 use inkcell_engine::notebook::split_selector;
+use inkcell_engine::registry::SessionName;
 use serde_json::{Map, Value};
 use tokio::sync::Notify;
 
@@ -161,7 +162,7 @@ impl Turns {
         if matches!(order, Order::Session | Order::Control) {
             wanted.push(match SESSIONS.iter().find_map(given) {
                 Some(path) if is_notebook_path(path) => Lane::File(self.file(path)),
-                name => Lane::Session(name.unwrap_or_default().to_owned()),
+                name => Lane::Session(name.unwrap_or(SessionName::DEFAULT).to_owned()),
             });
         }
         wanted
@@ -257,7 +258,7 @@ mod tests {
         let from_home = edit("~/a.ipynb");
         let in_its_session = python("a.ipynb");
         let other = [edit("b.ipynb"), python("x"), turns.take(Order::Session, &named(&[]))];
-        let new = [edit("b.ipynb"), python("x"), turns.take(Order::Session, &named(&[]))];
+        let new = [edit("b.ipynb"), python("x"), python("default")];
         let nothing = turns.take(Order::None, &named(&[("path", "a.ipynb")]));
         assert!(has_come(&first) && has_come(&nothing));
         assert!(other.iter().all(has_come) && !new.iter().any(has_come));

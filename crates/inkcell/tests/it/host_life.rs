@@ -132,6 +132,24 @@ impl Drop for Stopped {
     }
 }
 
+/// Issue 21, 25: an agent that stands still and may have the session that is named is not passed over silently.
+#[test]
+fn a_command_names_an_agent_that_stands_still() {
+    let hosted = Hosted::new();
+    let mut agent = Client::with(&hosted.env, &[], |command| {
+        command.env("INKCELL_HOST_USE", "on");
+    });
+    agent.ok("python", json!({"code": "x = 20", "session": "ours"}));
+    let pid = i32::try_from(agent.pid()).expect("a process");
+    let stopped = Stopped::new(pid);
+    let beside = hosted.run(&["py", "--session", "ours", "1"]).ok().stderr;
+    assert!(beside.contains(&format!("(process {pid}) is stopped")), "{beside}");
+    assert!(beside.contains("this command uses another one"), "{beside}");
+    let unnamed = hosted.run(&["py", "1"]).ok().stderr;
+    assert!(!unnamed.contains("is stopped"), "{unnamed}");
+    drop(stopped);
+}
+
 /// F-025: no command that runs something waits for a host that stands still, with a limit or without. It names the
 /// host, says what to do, and works without it by one flag. A host that is ended by force makes room for another.
 #[test]

@@ -275,6 +275,16 @@ fn commands_that_begin_together_share_a_host() {
     assert_eq!(hosted.json(&["host", "status"])["hosts"].as_array().map(Vec::len), Some(1));
 }
 
+/// Issue 21, 4: the session of a notebook has no helpers, also if `py` begins it.
+#[test]
+fn the_session_of_a_notebook_has_no_helpers() {
+    let hosted = Hosted::new();
+    hosted.env.put("nb.ipynb", notebook(&["1"]));
+    let names = "sorted({'log', 'sh', 'bash'} & set(dir(__builtins__)) | {'log', 'sh', 'bash'} & set(globals()))";
+    assert_eq!(hosted.run(&["py", "--session", "nb.ipynb", names]).ok().stdout, "[]\n");
+    assert_ne!(hosted.run(&["py", names]).ok().stdout, "[]\n");
+}
+
 /// Ctrl-C stops the code and leaves the session, with what it remembers.
 #[test]
 fn an_interrupted_command_leaves_its_session() {

@@ -284,7 +284,7 @@ fn jupyter(packages: &BTreeMap<String, String>, python: &Interpreter) -> Check {
     if packages.contains_key("ipykernel") {
         return Check::ok("jupyter", named(packages, &there));
     }
-    let found = "ipykernel is not installed; only kernels of Jupyter need it";
+    let found = "ipykernel is not installed; only the backends zmq and gateway need it";
     Check::ok("jupyter", found).next(install(python, &["ipykernel"]))
 }
 

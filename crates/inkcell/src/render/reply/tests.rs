@@ -129,6 +129,10 @@ fn a_failure_tells_what_is_left_of_earlier_cells() {
             vec![died(), cell(State::NeverRun, "")],
             "Cell 1 failed (exit code 1). The kernel and its variables are gone. Fix cell 1.",
         ),
+        (
+            vec![ended(EndReport::GivenUp, cell(State::KernelDied, "")), done()],
+            "Cell 1 did not finish. The next call starts a new kernel, without variables.",
+        ),
         (vec![done(), died()], lost),
         (vec![done(), failed(""), died()], lost),
         (vec![done(), failed(""), killed()], lost),
