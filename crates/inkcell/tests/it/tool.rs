@@ -152,6 +152,17 @@ fn an_answer_that_nobody_reads_does_not_keep_a_command() {
     drop(reader);
 }
 
+/// A start-up file of the user's shell is not part of a command.
+#[test]
+fn bash_reads_no_startup_file() {
+    let env = env();
+    env.put(".bashrc", "echo from the start-up file\n");
+    let mut command = tool(&env, &["bash", r#"{"command": "echo said"}"#]);
+    // As under a program that is no shell.
+    command.env_remove("SHLVL").env("HOME", env.dir());
+    assert_eq!(finish(command, b"").ok().stdout, "said\n");
+}
+
 /// Ctrl-C stops the code as it does for `inkcell py`; what there is of an answer is shown.
 #[test]
 fn an_interrupt_stops_the_code() {

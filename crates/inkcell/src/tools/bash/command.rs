@@ -35,7 +35,8 @@ const REST: Duration = Duration::from_millis(200);
 const GUARD_GONE: Duration = Duration::from_secs(2);
 
 /// Starts the guard and becomes the command, which has neither the socket nor any other input. A word on the
-/// socket lets the guard go. It outlives the signals that ask the command to end.
+/// socket lets the guard go. It outlives the signals that ask the command to end. Bash takes a socket for a connection
+/// from another machine and would read `~/.bashrc`, so it is started with `--norc`.
 const GUARDED: &str = r#"exec 3<&0 </dev/null
 trap '' INT TERM HUP
 (exec >/dev/null 2>&1; read -r _ <&3 && exit; kill -KILL 0) &
@@ -83,7 +84,7 @@ impl Command {
         ours.set_nonblocking(true)?;
         let guard = UnixStream::from_std(ours)?;
         let mut child = tokio::process::Command::new("bash")
-            .args(["-c", GUARDED, "bash", &self.text])
+            .args(["--norc", "-c", GUARDED, "bash", &self.text])
             .current_dir(&self.cwd)
             .env_clear()
             .envs(&self.env)
@@ -304,7 +305,7 @@ mod tests {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
         let stubborn = "trap '' INT TERM HUP; echo ready; sleep 60 & wait; sleep 60";
         let mut child = tokio::process::Command::new("bash")
-            .args(["-c", GUARDED, "bash", stubborn])
+            .args(["--norc", "-c", GUARDED, "bash", stubborn])
             .stdin(OwnedFd::from(theirs))
             .stdout(Stdio::piped())
             .process_group(0)
