@@ -158,7 +158,7 @@ fn bash_reads_no_startup_file() {
     let env = env();
     env.put(".bashrc", "echo from the start-up file\n");
     let mut command = tool(&env, &["bash", r#"{"command": "echo said"}"#]);
-    // As under a program that is no shell.
+    // A program that is not a shell sets no SHLVL.
     command.env_remove("SHLVL").env("HOME", env.dir());
     assert_eq!(finish(command, b"").ok().stdout, "said\n");
 }
