@@ -135,12 +135,13 @@ def _keep_flushing(session):
 
 def start_thread(work, *args):
     """Starts a thread of the runner's own. Signals are for the main thread, whose waiting they end."""
-
-    def run():
-        _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGINT,))
-        work(*args)
-
-    _thread.start_new_thread(run, ())
+    # Blocked before the thread is there: a thread that begins without the block may take a signal that was sent to an
+    # idle runner, and handle it when the next cell runs.
+    before = _signal.pthread_sigmask(_signal.SIG_BLOCK, (_signal.SIGINT,))
+    try:
+        _thread.start_new_thread(work, args)
+    finally:
+        _signal.pthread_sigmask(_signal.SIG_SETMASK, before)
 
 
 def main(control, lifeline, host, session=None, copied=None):

@@ -1,5 +1,6 @@
 """An interrupt ends the code that it is for, wherever it strikes, and nothing else."""
 
+import _thread
 import os
 import signal
 
@@ -7,6 +8,7 @@ import pytest
 from host import Host
 from test_runner import error, results
 
+from inkcell_runner.__main__ import start_thread
 from inkcell_runner.channel import Channel
 from inkcell_runner.interrupt import Interrupt, shielded
 
@@ -51,6 +53,19 @@ def test_interrupt_between_the_command_and_its_code_ends_the_code(host, point, c
     traceback = "".join(ended["traceback"])
     assert code.split("\n")[0] in ended["traceback"][-2] and ".py" not in traceback, ended
     assert results(host.run("6 * 7")) == ["42"]
+
+
+def test_threads_of_the_runner_never_take_an_interrupt(monkeypatch):
+    """Not even as they begin: one that did would end the cell that runs by then."""
+
+    def mask():
+        return signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+    inherited = []
+    monkeypatch.setattr(_thread, "start_new_thread", lambda *_: inherited.append(mask()))
+    start_thread(print)
+    assert signal.SIGINT in inherited[0]
+    assert signal.SIGINT not in mask()
 
 
 @pytest.mark.parametrize("shell", ["lite", "ipython"])
