@@ -103,7 +103,8 @@ class Session:
 
     def flush(self):
         """Hands over what Python and C hold back, so that what follows comes after it."""
-        self.streams.flush()
+        self.streams.is_sound = False
+        self.streams.is_sound = self.streams.flush()
         _flush_c()
 
     def _bundle(self, data, metadata):

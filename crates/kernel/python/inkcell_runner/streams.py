@@ -181,8 +181,9 @@ class Streams:
     def __init__(self, session):
         self._session = session
         self._writes = self._bytes = 0
-        # The last flush reached the bottom of both: they are whole.
-        self._is_sound = False
+        # Whether the flush at the end of the cell found both whole. What another thread finds does not count: the cell
+        # goes on meanwhile and may close them.
+        self.is_sound = False
         self._tick = allocate_lock()
         self._tick.acquire()
         self._make()
@@ -203,7 +204,7 @@ class Streams:
         """Puts the streams in place, whatever the last cell did to them."""
         try:
             stdout, stderr = self.stdout, self.stderr
-            is_whole = self._is_sound or not (_is_broken(stdout) or _is_broken(stderr))
+            is_whole = self.is_sound or not (_is_broken(stdout) or _is_broken(stderr))
             for stream in (stdout, stderr):
                 if stream.encoding != "UTF-8" or stream.errors != "backslashreplace":
                     stream.reconfigure(encoding="UTF-8", errors="backslashreplace")
@@ -218,7 +219,7 @@ class Streams:
         sys.stdout = sys.__stdout__ = self.stdout
         sys.stderr = sys.__stderr__ = self.stderr
         sys.stdin = sys.__stdin__ = self.stdin
-        self._is_sound = False
+        self.is_sound = False
 
     def count(self, size):
         """Something was sent; the flusher is woken early when it is a flood."""
@@ -250,16 +251,15 @@ class Streams:
             self.stdout.reconfigure(line_buffering=not wanted)
 
     def flush(self):
-        """Pushes everything out; what user code put in our place is asked too."""
-        self._is_sound = False
+        """Pushes everything out; what user code put in our place is asked too. Returns whether our own streams are in
+        place and took it."""
         stdout, stderr = streams = self.stdout, self.stderr
         theirs = (_state.get("stdout"), _state.get("stderr"))
         if theirs[0] is stdout and theirs[1] is stderr:
             try:
                 stdout.flush()
                 stderr.flush()
-                self._is_sound = True
-                return
+                return True
             except Exception:
                 # One of them is seen to below.
                 pass
@@ -271,6 +271,7 @@ class Streams:
             except Exception:
                 # A closed, deleted or broken stream has nothing more to give.
                 pass
+        return False
 
 
 # Asks Linux whether two descriptors are copies of each other; from 6.10 on it knows.

@@ -5,7 +5,7 @@ import socket
 import time
 
 import pytest
-from host import Host
+from host import Host, until
 from test_runner import error, results
 
 # Each leaves a process in which hardly anything can be opened or imported.
@@ -53,6 +53,31 @@ def test_a_stream_that_was_closed_says_so_and_the_next_cell_has_another(host):
     assert error(host.run("out.write('x')"))["ename"] == "ValueError"
     assert host.text("print('after')") == "after\n"
     assert results(host.run(code % ("buffer.close", ""))) == ["True"]
+    assert host.text("print('after')") == "after\n"
+
+
+def test_a_stream_that_was_closed_during_a_flush_of_another_thread_is_another_in_the_next_cell(host, tmp_path):
+    """F-039 The thread found the stream whole, and ends its flush after the cell."""
+    code = """
+import os, sys, threading, time
+session = get_ipython().session
+streams, begun = session.streams, threading.Event()
+err = streams.stderr
+def late():
+    del err.flush
+    begun.set()
+    while session.running is not None: time.sleep(0.001)
+def flush():
+    streams.flush()
+    open(%r, "w").close()
+err.flush = late
+threading.Thread(target=flush).start()
+begun.wait()
+sys.stdout.buffer.close();
+"""
+    over = tmp_path / "over"
+    host.run(code % str(over))
+    until("the end of the flush", over.exists)
     assert host.text("print('after')") == "after\n"
 
 
