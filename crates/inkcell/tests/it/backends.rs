@@ -120,7 +120,11 @@ fn answers(env: &TestEnv, told: &[(&str, &OsStr)]) -> Vec<String> {
         command.env("INKCELL_PYTHON_TIMEOUT", gateways::PATIENT);
     });
     let folder = env.dir().display().to_string();
-    let calls = script().into_iter().map(|(tool, arguments)| {
+    let calls = script().into_iter().map(|(tool, mut arguments)| {
+        if tool == "python" {
+            // The first call may start a whole server, which takes its time on a busy machine.
+            arguments["wait"] = json!(600);
+        }
         let answer = client.call(tool, arguments);
         let pictures: Vec<String> = answer
             .blocks("image")
