@@ -127,14 +127,26 @@ fn an_agent_of_2026_07_28_has_its_session_over_http() {
 
 /// What is larger than an event that the client takes comes in part, with the way to the rest.
 #[test]
-fn large_answers_reach_a_client_of_2025_11_25_over_http() {
-    passes("over_http.py", &["large_answers", "2025-11-25"]);
+fn large_text_reaches_a_client_of_2025_11_25_over_http() {
+    passes("over_http.py", &["large_text", "2025-11-25"]);
+}
+
+/// The same for pictures.
+#[test]
+fn large_pictures_reach_a_client_of_2025_11_25_over_http() {
+    passes("over_http.py", &["large_pictures", "2025-11-25"]);
 }
 
 /// The same in the newest.
 #[test]
-fn large_answers_reach_a_client_of_2026_07_28_over_http() {
-    passes("over_http.py", &["large_answers", "2026-07-28"]);
+fn large_text_reaches_a_client_of_2026_07_28_over_http() {
+    passes("over_http.py", &["large_text", "2026-07-28"]);
+}
+
+/// The same for pictures.
+#[test]
+fn large_pictures_reach_a_client_of_2026_07_28_over_http() {
+    passes("over_http.py", &["large_pictures", "2026-07-28"]);
 }
 
 /// S-010 S-011 S-012: as the client's own stack sends them; the raw ones are elsewhere.
