@@ -7,6 +7,7 @@ handed over before it. It must not know how the process was started.
 import builtins
 import os
 import sys
+from _thread import get_ident
 from os import getpid
 
 from .channel import Channel, clean, to_json
@@ -104,7 +105,9 @@ class Session:
     def flush(self):
         """Hands over what Python and C hold back, so that what follows comes after it."""
         self.streams.is_sound = False
-        self.streams.is_sound = self.streams.flush()
+        is_sound = self.streams.flush()
+        # A thread of the user's may come here, too, and end its flush after the cell.
+        self.streams.is_sound = is_sound and get_ident() == self.channel.main
         _flush_c()
 
     def _bundle(self, data, metadata):

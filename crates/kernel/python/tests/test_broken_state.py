@@ -56,8 +56,10 @@ def test_a_stream_that_was_closed_says_so_and_the_next_cell_has_another(host):
     assert host.text("print('after')") == "after\n"
 
 
-def test_a_stream_that_was_closed_during_a_flush_of_another_thread_is_another_in_the_next_cell(host, tmp_path):
-    """F-039 The thread found the stream whole, and ends its flush after the cell."""
+@pytest.mark.parametrize("flusher", ["streams", "session"])
+def test_a_stream_that_was_closed_during_a_flush_of_another_thread_is_another_in_the_next_cell(host, tmp_path, flusher):
+    """F-039 The thread found the stream whole, and ends its flush after the cell. It is the runner's own, or one of the
+    user's that displays something."""
     code = """
 import os, sys, threading, time
 session = get_ipython().session
@@ -68,7 +70,7 @@ def late():
     begun.set()
     while session.running is not None: time.sleep(0.001)
 def flush():
-    streams.flush()
+    %s.flush()
     open(%r, "w").close()
 err.flush = late
 threading.Thread(target=flush).start()
@@ -76,7 +78,7 @@ begun.wait()
 sys.stdout.buffer.close();
 """
     over = tmp_path / "over"
-    host.run(code % str(over))
+    host.run(code % (flusher, str(over)))
     until("the end of the flush", over.exists)
     assert host.text("print('after')") == "after\n"
 
